@@ -1,0 +1,5 @@
+"""Pufferfish privacy for correlated data."""
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,42 @@
+"""The command line: parse, call, print. No arithmetic lives here.
+
+Each command is a module of its own that imports what it needs when it is called, so that
+``takifugu --help`` answers at once.
+"""
+
+import typer
+
+from takifugu.errors import TakifuguError
+
+app = typer.Typer(
+    name="takifugu",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from takifugu import __version__
+
+        typer.echo(f"takifugu {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def takifugu(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Pufferfish privacy for correlated data."""
+
+
+def main() -> None:
+    """Entry point: a deliberate error is one line and status 2, a bug is a traceback."""
+    try:
+        app()
+    except TakifuguError as error:
+        typer.echo(f"takifugu: {error}", err=True)
+        raise SystemExit(2) from None

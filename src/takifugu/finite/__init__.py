@@ -1,0 +1,6 @@
+"""Small worlds written out in full: the paper's definitions, executable and exact."""
+
+from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.world import World
+
+__all__ = ["Mechanism", "World"]

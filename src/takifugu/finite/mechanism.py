@@ -1,0 +1,69 @@
+"""Mechanisms over finite universes: for every dataset, a distribution over outputs."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidMechanism
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, distribution
+from takifugu.priors.universe import Universe
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism(ByContent):
+    """A row-stochastic table ``likelihood[dataset, output]`` = P(M(dataset) = output).
+
+    >>> coin = Mechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
+    >>> coin.outputs
+    (0, 1)
+    """
+
+    universe: Universe
+    likelihood: Floats
+    outputs: tuple[Hashable, ...] = ()
+    name: str = "mechanism"
+
+    def __post_init__(self) -> None:
+        table = distribution(self.likelihood, "likelihood", InvalidMechanism)
+        object.__setattr__(self, "likelihood", table)
+        if table.ndim != 2 or len(table) != len(self.universe):
+            raise InvalidMechanism(
+                "likelihood",
+                given=f"has shape {table.shape}",
+                needed=f"have one row for each of the {len(self.universe)} datasets",
+            )
+        outputs = tuple(self.outputs) or tuple(range(table.shape[1]))
+        object.__setattr__(self, "outputs", outputs)
+        if len(outputs) != table.shape[1] or len(set(outputs)) != len(outputs):
+            raise InvalidMechanism(
+                "outputs",
+                given=f"names {len(set(outputs))} outputs",
+                needed=f"name each of the {table.shape[1]} columns of `likelihood` once",
+            )
+
+    @classmethod
+    def from_function(
+        cls,
+        universe: Universe,
+        answer: Callable[[Any], Mapping[Hashable, ArrayLike] | Hashable],
+        *,
+        name: str = "mechanism",
+    ) -> "Mechanism":
+        """Ask ``answer`` about every dataset: a mapping output → chance, or one sure output."""
+        rows: list[dict[Hashable, float]] = []
+        outputs: dict[Hashable, int] = {}
+        for dataset in universe.datasets:
+            reply = answer(dataset)
+            row = reply if isinstance(reply, Mapping) else {reply: 1.0}
+            rows.append({output: float(chance) for output, chance in row.items()})  # type: ignore[arg-type]
+            for output in row:
+                outputs.setdefault(output, len(outputs))
+        table = np.zeros((len(rows), max(len(outputs), 1)))
+        for i, row in enumerate(rows):
+            for output, chance in row.items():
+                table[i, outputs[output]] = chance
+        return cls(universe, table, tuple(outputs) or (0,), name)

@@ -1,0 +1,136 @@
+"""A small world written out in full: datasets, what may be believed of them, what is secret."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Booleans, Floats, frozen
+from takifugu.priors.explicit import Explicit, Knowledge, same_universe, stack
+from takifugu.priors.secrets import Secret, SecretPair
+from takifugu.priors.universe import Universe
+
+
+@dataclass(frozen=True, eq=False)
+class World(ByContent):
+    """Datasets, a set Θ of priors and ordered secret pairs: an instance of Pufferfish privacy.
+
+    Attributes:
+        universe: The datasets that there could be.
+        priors: Θ, as a list of explicit priors or as linear `Knowledge`.
+        pairs: Ordered pairs of mutually exclusive secrets.
+        unsupported: What to do where a prior gives a secret no chance at all. The definition of
+            Pufferfish privacy (the paper, Definition 5) leaves such a (pair, prior) out; as
+            this is a slip more often than a wish, it has to be said: ``"skip"``.
+    """
+
+    universe: Universe
+    priors: tuple[Explicit, ...] | Knowledge
+    pairs: tuple[SecretPair, ...]
+    unsupported: Literal["refuse", "skip"] = "refuse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(self.pairs))
+        if not isinstance(self.priors, Knowledge):
+            object.__setattr__(self, "priors", tuple(self.priors))
+        self._check_priors()
+        self._check_secrets()
+        if isinstance(self.priors, tuple) and self.unsupported == "refuse":
+            self._check_support()
+
+    def _check_priors(self) -> None:
+        listed = [self.priors] if isinstance(self.priors, Knowledge) else list(self.priors)
+        if not listed:
+            raise InvalidWorld("priors", given="is empty", needed="hold at least one prior")
+        if not same_universe(self.universe, *listed):
+            raise InvalidWorld(
+                "priors", given="speak of other datasets", needed="be over the world's datasets"
+            )
+
+    def _check_secrets(self) -> None:
+        if not self.pairs:
+            raise InvalidWorld("pairs", given="is empty", needed="hold at least one secret pair")
+        for secret in self.secrets:
+            if not self.mask(secret).any():
+                raise InvalidWorld(
+                    "secret",
+                    given=f"{str(secret)!r} is true of no dataset",
+                    needed="be true of at least one",
+                )
+        for pair in self.pairs:
+            both = self.mask(pair.left) & self.mask(pair.right)
+            if both.any():
+                raise InvalidWorld(
+                    "pairs",
+                    given=f"has {str(pair)!r}, both true of dataset number {int(np.argmax(both))}",
+                    needed="hold statements that exclude one another",
+                )
+
+    def _check_support(self) -> None:
+        for s, secret in enumerate(self.secrets):
+            chance = self.chances[:, s]
+            if (chance == 0).any():
+                prior = self.listed_priors[int(np.argmin(chance))]
+                raise InvalidWorld(
+                    "priors",
+                    given=f"has {prior.name!r}, under which secret {str(secret)!r} has chance 0",
+                    needed="give every secret a chance, or say unsupported='skip' to leave such"
+                    " pairs out for that prior",
+                )
+
+    @property
+    def listed_priors(self) -> tuple[Explicit, ...]:
+        """Θ as a list; an error if it was given as linear knowledge."""
+        if isinstance(self.priors, Knowledge):
+            raise InvalidWorld(
+                "priors", given="are given by inequalities", needed="be a list of priors here"
+            )
+        return self.priors
+
+    @cached_property
+    def secrets(self) -> tuple[Secret, ...]:
+        """Every secret that stands in some pair, once, in order of appearance."""
+        return tuple(dict.fromkeys(s for pair in self.pairs for s in (pair.left, pair.right)))
+
+    @cached_property
+    def sides(self) -> tuple[tuple[int, int], ...]:
+        """For every pair the positions of its two sides in `secrets`."""
+        position = {secret: i for i, secret in enumerate(self.secrets)}
+        return tuple((position[pair.left], position[pair.right]) for pair in self.pairs)
+
+    def mask(self, secret: Secret) -> Booleans:
+        """``[dataset]``: where ``secret`` is true."""
+        masks: dict[Secret, Booleans] = self.__dict__.setdefault("_masks", {})
+        if secret not in masks:
+            masks[secret] = secret.mask(self.universe)
+        return masks[secret]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """``[prior, dataset]``: P(D | θ)."""
+        return stack(self.listed_priors)
+
+    @cached_property
+    def masks(self) -> Floats:
+        """``[secret, dataset]``: 1 where the secret is true, else 0."""
+        return frozen(np.stack([self.mask(secret) for secret in self.secrets]).astype(np.float64))
+
+    @cached_property
+    def chances(self) -> Floats:
+        """``[prior, secret]``: P(s | θ)."""
+        return frozen(self.weights @ self.masks.T)
+
+    def conditional(self, prior: int, secret: Secret) -> Floats:
+        """``[dataset]``: P(D | s, θ), for a secret that the prior allows."""
+        weight = self.weights[prior] * self.mask(secret)
+        total = weight.sum()
+        if total == 0:
+            raise InvalidWorld(
+                "secret",
+                given=f"{str(secret)!r} has chance 0 under {self.listed_priors[prior].name!r}",
+                needed="be possible",
+            )
+        return frozen(weight / total)

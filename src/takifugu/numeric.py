@@ -1,0 +1,106 @@
+"""Arrays that do not change and bounds that do not round the wrong way.
+
+Every probability given to takifugu counts as exact, as the float64 (or Fraction) it is. What
+arithmetic does to it afterwards is bounded by the standard model of floating point
+(Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.1): a sum of n
+non-negative products is off by a factor of at most 1 ± γ(n), γ(n) = n·u / (1 − n·u), u = 2⁻⁵³.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from takifugu.errors import Malformed
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+UNIT = 2.0**-53  # unit roundoff of float64
+LEAST = 2.0**-500  # a smaller positive probability is refused: products of two must not underflow
+SUMS_TO_ONE = 1e-9  # how far a row of probabilities may be from 1 before it is refused
+
+
+def frozen(values: ArrayLike) -> Floats:
+    """Copy ``values`` into a read-only float64 array; −0.0 becomes 0.0, so equal is identical."""
+    array = np.array(values, dtype=np.float64) + 0.0
+    array.setflags(write=False)
+    return array
+
+
+def gamma(terms: int) -> float:
+    """Higham's γ(n): the relative error of a float64 sum of ``terms`` non-negative products."""
+    n = terms + 2  # the products themselves, and a division by the total
+    return n * UNIT / (1 - n * UNIT)
+
+
+def up(bound: ArrayLike) -> Floats:
+    """Widen an upper bound past the rounding of the handful of operations that made it."""
+    value = np.asarray(bound, dtype=np.float64)
+    return value + (np.abs(value) + 1.0) * (8 * UNIT)
+
+
+def down(bound: ArrayLike) -> Floats:
+    """Narrow a lower bound past the rounding of the handful of operations that made it."""
+    value = np.asarray(bound, dtype=np.float64)
+    return value - (np.abs(value) + 1.0) * (8 * UNIT)
+
+
+def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) -> Floats:
+    """An upper bound on log(n/d) when both were computed within a factor of 1 ± ``error``.
+
+    n = 0 gives −∞ (that cannot happen, so it reveals nothing) and n > 0 = d gives +∞ (it happens
+    under one side only, so it reveals everything). 0/0 is −∞.
+    """
+    n, d = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(n) - np.log(d)
+    slack = 2 * error / (1 - error) + 8 * UNIT
+    # each logarithm is off by a unit in its own last place, and the logs may cancel
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = slack + 2 * UNIT * (np.abs(np.log(n)) + np.abs(np.log(d)))
+    return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value + slack)))
+
+
+def distribution(
+    values: ArrayLike, field: str, problem: type[Malformed], *, axis_name: str = "row"
+) -> Floats:
+    """Freeze ``values`` after checking that its last axis holds probabilities that sum to 1."""
+    try:
+        array = frozen(values)
+    except (TypeError, ValueError) as error:
+        raise problem(
+            field, given="is not an array of numbers", needed="hold one number in each place"
+        ) from error
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise problem(field, given=f"has shape {array.shape}", needed="hold at least one number")
+    if np.isnan(array).any():
+        where = _place(np.isnan(array), axis_name)
+        raise problem(field, given=f"{where}is not a number", needed="hold numbers only")
+    if (array < 0).any():
+        where = _place(array < 0, axis_name)
+        raise problem(
+            field, given=f"{where}is {array[array < 0][0]:g}", needed="be a probability, 0 or more"
+        )
+    small = (array > 0) & (array < LEAST)
+    if small.any():
+        where = _place(small, axis_name)
+        raise problem(
+            field,
+            given=f"{where}is {array[small][0]:g}",
+            needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
+        )
+    off = np.abs(array.sum(axis=-1) - 1)
+    if not (off <= SUMS_TO_ONE).all():
+        worst = int(np.argmax(off))
+        total = float(np.atleast_1d(array.sum(axis=-1)).ravel()[worst])
+        which = f"{axis_name} {worst} " if array.ndim > 1 else ""
+        along = f" along every {axis_name}" if array.ndim > 1 else ""
+        raise problem(field, given=f"{which}sums to {total:.6g}", needed=f"sum to 1{along}")
+    return array
+
+
+def _place(where: Booleans, axis_name: str) -> str:
+    """The first True of ``where``, in words: 'row 2, place 5 '."""
+    *rows, column = (int(i) for i in np.argwhere(where)[0])
+    first = f"{axis_name} {', '.join(map(str, rows))}, " if rows else ""
+    return f"{first}place {column} "

@@ -1,0 +1,132 @@
+"""Priors over finite universes, written out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, distribution, frozen
+from takifugu.priors.secrets import Secret
+from takifugu.priors.universe import Name, Tables, Universe
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit(ByContent):
+    """A table: one probability for every dataset of a universe.
+
+    >>> Explicit(Universe(("rain", "shine")), [0.25, 0.75]).probability[1]
+    np.float64(0.75)
+    """
+
+    universe: Universe
+    probability: Floats
+    name: str = "prior"
+
+    def __post_init__(self) -> None:
+        p = distribution(self.probability, "probability", InvalidPrior)
+        object.__setattr__(self, "probability", p)  # the one write: list in, frozen array kept
+        if p.shape != (len(self.universe),):
+            raise InvalidPrior(
+                "probability",
+                given=f"has shape {p.shape}",
+                needed=f"hold one number for each of the {len(self.universe)} datasets",
+            )
+
+    @classmethod
+    def uniform(cls, universe: Universe, *, name: str = "uniform") -> "Explicit":
+        """Every dataset alike."""
+        return cls(universe, np.full(len(universe), 1 / len(universe)), name)
+
+    @classmethod
+    def independent(
+        cls, universe: Tables, marginals: Mapping[Name, ArrayLike], *, name: str = "independent"
+    ) -> "Explicit":
+        """Every entry drawn on its own, entry ``e`` from ``marginals[e]``."""
+        p = np.ones(len(universe))
+        for column, entry in enumerate(universe.entries):
+            if entry not in marginals:
+                raise InvalidPrior(
+                    "marginals", given=f"leaves out entry {entry!r}", needed="cover every entry"
+                )
+            law = distribution(marginals[entry], f"marginals[{entry!r}]", InvalidPrior)
+            if law.shape != (universe.shape[column],):
+                raise InvalidPrior(
+                    f"marginals[{entry!r}]",
+                    given=f"has shape {law.shape}",
+                    needed=f"hold one number for each of its {universe.shape[column]} values",
+                )
+            p *= law[universe.codes[:, column]]
+        return cls(universe, p, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Between(ByContent):
+    """One line of knowledge: ``low`` ≤ Σ c(D)·P(D | secret) ≤ ``high``.
+
+    With c the indicator of an event this is "the chance of the event, given the secret, is
+    between low and high".
+    """
+
+    coefficients: Floats
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", frozen(self.coefficients))
+        if not np.isfinite(self.coefficients).all():
+            raise InvalidPrior(
+                "coefficients", given="hold NaN or infinity", needed="hold finite numbers"
+            )
+        if not self.low <= self.high:  # also false for NaN
+            raise InvalidPrior(
+                "low",
+                given=f"is {self.low:g} and `high` is {self.high:g}",
+                needed="be at most high",
+            )
+
+    @classmethod
+    def chance(cls, universe: Universe, event: Secret, *, low: float, high: float) -> "Between":
+        """P(``event`` | secret) lies between ``low`` and ``high``."""
+        return cls(event.mask(universe).astype(np.float64), low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge(ByContent):
+    """All priors whose conditionals P(D | s) obey linear inequalities (the paper, Example 3).
+
+    A secret that is not mentioned may have any conditional distribution on its datasets.
+    """
+
+    universe: Universe
+    about: tuple[tuple[Secret, tuple[Between, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        about = tuple((secret, tuple(lines)) for secret, lines in self.about)
+        object.__setattr__(self, "about", about)
+        for secret, lines in about:
+            for line in lines:
+                if line.coefficients.shape != (len(self.universe),):
+                    raise InvalidPrior(
+                        "coefficients",
+                        given=f"of the knowledge about {secret} have shape"
+                        f" {line.coefficients.shape}",
+                        needed=f"hold one number for each of the {len(self.universe)} datasets",
+                    )
+
+    def lines(self, secret: Secret) -> tuple[Between, ...]:
+        """All that is known about ``secret``."""
+        return tuple(line for about, lines in self.about if about == secret for line in lines)
+
+
+def stack(priors: Sequence[Explicit]) -> Floats:
+    """``[prior, dataset]``: several priors over one universe as one array."""
+    return frozen(np.stack([prior.probability for prior in priors]))
+
+
+def same_universe(universe: Universe, *others: Any) -> bool:
+    """Whether everything speaks of the same datasets."""
+    return all(other.universe is universe or other.universe == universe for other in others)

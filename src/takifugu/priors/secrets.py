@@ -1,0 +1,120 @@
+"""What must not be told apart: statements about the data, in ordered pairs."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld
+from takifugu.numeric import Booleans
+from takifugu.priors.universe import Name, Tables, Universe
+
+
+@dataclass(frozen=True)
+class EntryIs:
+    """The statement "this entry has one of these values"."""
+
+    entry: Name
+    values: tuple[Hashable, ...]
+
+    def __str__(self) -> str:
+        return f"{self.entry}={'|'.join(map(str, self.values))}"
+
+    def mask(self, universe: Universe) -> Booleans:
+        """``[dataset]``: where the statement is true."""
+        if not isinstance(universe, Tables):
+            raise InvalidWorld(
+                "secret",
+                given=f"{self} speaks of an entry, but the datasets are not tables",
+                needed="be a named statement, or the datasets be tables over entries and values",
+            )
+        column = universe.entry(self.entry)
+        domain = universe.values[column]
+        for value in self.values:
+            if value not in domain:
+                raise InvalidWorld(
+                    "secret",
+                    given=f"{self} names a value that entry {self.entry!r} never has",
+                    needed=f"use its values {', '.join(map(repr, domain[:12]))}",
+                )
+        allowed = [domain.index(value) for value in self.values]
+        return np.isin(universe.codes[:, column], allowed)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A named statement about the whole dataset, true where ``predicate`` says so."""
+
+    name: str
+    predicate: Callable[[Any], bool]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def mask(self, universe: Universe) -> Booleans:
+        """``[dataset]``: where the statement is true."""
+        return np.array([bool(self.predicate(d)) for d in universe.datasets], dtype=bool)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A named statement given by the datasets of which it is true."""
+
+    name: str
+    datasets: tuple[Hashable, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def mask(self, universe: Universe) -> Booleans:
+        """``[dataset]``: where the statement is true."""
+        mask = np.zeros(len(universe), dtype=bool)
+        mask[[universe.position(dataset) for dataset in self.datasets]] = True
+        return mask
+
+
+Secret = EntryIs | Holds | OneOf
+
+
+@dataclass(frozen=True)
+class SecretPair:
+    """An ordered pair of mutually exclusive statements: "is it ``left``, or is it ``right``?"."""
+
+    left: Secret
+    right: Secret
+
+    def __str__(self) -> str:
+        return f"{self.left} / {self.right}"
+
+    @property
+    def reversed(self) -> "SecretPair":
+        """The same question with the sides exchanged."""
+        return SecretPair(self.right, self.left)
+
+
+def both_ways(pairs: Iterable[SecretPair]) -> tuple[SecretPair, ...]:
+    """Every pair followed by its reverse, each once, in order of first appearance."""
+    return tuple(dict.fromkeys(p for pair in pairs for p in (pair, pair.reversed)))
+
+
+def entry_pairs(
+    universe: Tables,
+    *,
+    entries: Sequence[Name] | None = None,
+    values: Mapping[Name, Iterable[tuple[Hashable, Hashable]]] | None = None,
+) -> tuple[SecretPair, ...]:
+    """The default secrets: "entry i is x" against "entry i is y", every i, x ≠ y, both ways.
+
+    ``entries`` keeps only some entries, ``values`` only some (unordered) value pairs of an entry.
+    """
+    chosen = universe.entries if entries is None else tuple(entries)
+    pairs = []
+    for name in chosen:
+        domain = universe.values[universe.entry(name)]
+        wanted: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
+        if values is not None and name in values:
+            wanted = values[name]
+        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in wanted]
+    return both_ways(pairs)
