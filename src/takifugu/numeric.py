@@ -53,12 +53,11 @@ def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) 
     """
     n, d = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(n) - np.log(d)
-    slack = 2 * error / (1 - error) + 8 * UNIT
-    # each logarithm is off by a unit in its own last place, and the logs may cancel
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = slack + 2 * UNIT * (np.abs(np.log(n)) + np.abs(np.log(d)))
-    return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value + slack)))
+        log_n, log_d = np.log(n), np.log(d)
+        # each logarithm is off by a unit in its own last place, and the two may cancel
+        slack = 2 * error / (1 - error) + 8 * UNIT + 2 * UNIT * (np.abs(log_n) + np.abs(log_d))
+        value = log_n - log_d + slack
+    return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value)))
 
 
 def distribution(

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism
 from takifugu.fingerprint import ByContent
@@ -49,7 +48,7 @@ class Mechanism(ByContent):
     def from_function(
         cls,
         universe: Universe,
-        answer: Callable[[Any], Mapping[Hashable, ArrayLike] | Hashable],
+        answer: Callable[[Any], Mapping[Hashable, SupportsFloat] | Hashable],
         *,
         name: str = "mechanism",
     ) -> "Mechanism":
@@ -59,7 +58,7 @@ class Mechanism(ByContent):
         for dataset in universe.datasets:
             reply = answer(dataset)
             row = reply if isinstance(reply, Mapping) else {reply: 1.0}
-            rows.append({output: float(chance) for output, chance in row.items()})  # type: ignore[arg-type]
+            rows.append({output: float(chance) for output, chance in row.items()})
             for output in row:
                 outputs.setdefault(output, len(outputs))
         table = np.zeros((len(rows), max(len(outputs), 1)))

@@ -147,4 +147,5 @@ class Tables(Universe):
     def distances(self, rows: Sequence[int], columns: Sequence[int]) -> Integers:
         """``[row, column]``: in how many entries two datasets differ."""
         a, b = self.codes[np.asarray(rows)], self.codes[np.asarray(columns)]
-        return (a[:, None, :] != b[None, :, :]).sum(axis=-1)
+        differ: Integers = (a[:, None, :] != b[None, :, :]).sum(axis=-1)
+        return differ
