@@ -42,7 +42,8 @@ class Leakage:
 
     def by_pair(self) -> Floats:
         """``[pair]``: the loss of every ordered pair on its own, at least 0."""
-        return np.maximum(self.table.max(axis=(1, 2)), 0.0)
+        losses: Floats = np.maximum(self.table.max(axis=(1, 2)), 0.0)
+        return losses
 
 
 def leakage(world: World, mechanism: Mechanism) -> Leakage:
@@ -92,4 +93,4 @@ def _joint(world: World, mechanism: Mechanism) -> Floats:
 def _slack(given: Floats, error: float) -> float:
     """A bound on what `log_ratio_up` added to any finite value."""
     least = float(given[given > 0].min(initial=1.0))
-    return 2 * (4 * error / (1 - 2 * error) + 2.0**-49 * (1 - np.log(least)))
+    return 2 * float(4 * error / (1 - 2 * error) + 2.0**-49 * (1 - np.log(least)))
