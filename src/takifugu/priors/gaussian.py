@@ -36,6 +36,8 @@ class Gaussian(ByContent):
     def __post_init__(self) -> None:
         sigma = frozen(self.covariance)
         object.__setattr__(self, "covariance", sigma)
+        for name in ("bound", "width"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
             raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
         if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):

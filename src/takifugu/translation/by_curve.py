@@ -6,6 +6,7 @@ Here are the calibration of Algorithms 1 and 2, and composition by Theorem 7 and
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
@@ -61,9 +62,9 @@ def compose(curve: InfluenceCurve, epsilons: Sequence[float]) -> Composition:
             raise UnsoundRequest(f"no point of the curve leaks less than ε = {epsilon}")
         spent.append(float(room[best]))
         leaks.append(float(pooled[best]))
-    by_theorem_7 = max(leaks) + float(np.sum(np.asarray(epsilons) - np.asarray(leaks)))
+    by_theorem_7 = max(leaks) + fsum(e - a for e, a in zip(epsilons, leaks, strict=True))
     return Composition(
-        by_sum=float(curve.pufferfish(up(float(np.sum(spent))))),
+        by_sum=float(curve.pufferfish(up(fsum(spent)))),
         by_theorem_7=float(up(by_theorem_7)),
-        by_adding=float(up(float(np.sum(epsilons)))),
+        by_adding=float(up(fsum(epsilons))),
     )
