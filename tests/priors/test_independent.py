@@ -38,7 +38,7 @@ def test_documents_keep_the_prior() -> None:
     ],
 )
 def test_malformed_marginals_are_refused(
-    marginals: dict[str, dict[str, float]], message: str
+    marginals: dict[str | int, dict[str | int, float]], message: str
 ) -> None:
     with pytest.raises(InvalidPrior, match=message):
         IndependentEntries(marginals)
