@@ -114,9 +114,13 @@ def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidFile("plot", given=f"is {str(path)!r}", needed=f"end in {', '.join(SUFFIXES)}")
-    if not path.parent.is_dir():
-        raise InvalidFile("plot", given=f"is {str(path)!r}", needed="lie in a folder that exists")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    try:
+        if not path.parent.is_dir():
+            raise InvalidFile("plot", given=f"is {str(path)!r}", needed="lie in an existing folder")
+        free = not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
+    except OSError:  # a name that no file can have
+        free = False
+    if not free:
         raise InvalidFile("plot", given=f"is {str(path)!r}", needed="be a file that can be written")
 
 
@@ -125,7 +129,7 @@ def save(figure: "Figure", path: Path) -> None:
     check_target(path)
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".takifugu-{os.getpid()}.part")
     try:
         part.write_bytes(drawn.getvalue())
         part.replace(path)

@@ -12,7 +12,7 @@ import numpy as np
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import up
 
-Number = int | float | str | Decimal | Fraction
+Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
 Exact = Fraction | float  # a float only when it is infinite
 
 
