@@ -1,4 +1,4 @@
-"""A mistake of the user is one line on stderr and status 2; help stays quick by importing little."""
+"""A mistake of the user is one line and status 2; help is quick because it imports little."""
 
 import subprocess
 import sys
