@@ -56,7 +56,7 @@ def _leaks_more_than_claimed(given_: Problem, attack: Attack, claims: Sequence[f
 
 
 @given(given_=problems(zeros=True), data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_composed_leakage_is_what_fractions_say(given_: Problem, data: st.DataObject) -> None:
     answers = gather(given_.world, given_.mechanisms).answers
     counts = {a: data.draw(st.integers(0, 4)) for a in answers}

@@ -23,13 +23,13 @@ from tests.oracles import nfc as oracle
 
 
 @given(given_=problems())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_the_bounds_enclose_what_vertex_enumeration_finds(given_: Problem) -> None:
     _compare(given_)
 
 
 @given(given_=problems(zeros=True))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_zeros_are_treated_as_vertex_enumeration_treats_them(given_: Problem) -> None:
     _compare(given_)
 
@@ -57,7 +57,7 @@ def test_no_point_of_a_grid_beats_the_lower_bound(given_: Problem) -> None:
 
 
 @given(given_=problems(zeros=True))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_alpha_and_beta_prove_the_bounds_by_plain_sums(given_: Problem) -> None:
     table = given_.table
     condition = necessary_condition(given_.world, given_.mechanisms)
@@ -160,7 +160,7 @@ def test_each_mechanism_may_have_a_claim_of_its_own() -> None:
 @given(
     rows=st.lists(laws(3, zeros=True, most=10**6), min_size=3, max_size=3), beta=laws(2, zeros=True)
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_constraint_values_are_rounded_up_and_by_little(
     rows: list[list[float]], beta: list[float]
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_coupling_proves_linear_composition_also_of_what_is_post_processed(
     table=st.lists(laws(3), min_size=4, max_size=4),
     prior=laws(4),
 )
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_the_best_coupling_of_two_and_two_is_found(
     table: list[list[float]], prior: list[float]
 ) -> None:

@@ -84,10 +84,11 @@ def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
 
 
 def _hide(sets: list[str]) -> tuple[World, Mechanism]:
-    """Dataset x must hide in every one of ``sets``; a mechanism that allows all."""
-    universe = Universe(("x", *sorted(set("".join(sets)))))
+    """One dataset must hide in every one of ``sets``; a mechanism that allows all."""
+    universe = Universe(("hidden", *sorted(set("".join(sets)))))
     pairs = tuple(
-        SecretPair(OneOf("x", ("x",)), OneOf(f"in {members}", tuple(members))) for members in sets
+        SecretPair(OneOf("hidden", ("hidden",)), OneOf(f"in {members}", tuple(members)))
+        for members in sets
     )
     world = World(universe, (Explicit.uniform(universe),), pairs)
     return world, Mechanism(universe, np.ones((len(universe), 1)))

@@ -25,7 +25,13 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
-from takifugu.finite.nfc.constraints import TOLERANCE, Constraint, decide, one_universe, values
+from takifugu.finite.nfc.constraints import (
+    TOLERANCE,
+    Constraint,
+    decide,
+    needed_epsilons,
+    one_universe,
+)
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.universe import Universe
 
@@ -126,8 +132,8 @@ def paper_construction(
         mechanism=mechanism,
         channel=frozen(channel),
         processed=processed,
-        before=values(constraints, mechanism),
-        after=values(constraints, processed),
+        before=needed_epsilons(constraints, mechanism),
+        after=needed_epsilons(constraints, processed),
         weights=frozen(rows[target]),
         sums=frozen(np.log(ratios.sum(axis=1))),
         roots=frozen(np.log(2.0) + np.log(ratios).mean(axis=1)),

@@ -20,8 +20,8 @@ from takifugu.finite.nfc.constraints import (
     Constraint,
     Reduced,
     constraints_of,
+    needed_epsilons,
     non_redundant,
-    values,
 )
 from takifugu.finite.nfc.coupling import KernelProof, prove_with_certificates, prove_with_kernel
 from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
@@ -61,10 +61,10 @@ __all__ = [
     "gather",
     "least_dp_constraints",
     "necessary_condition",
+    "needed_epsilons",
     "non_redundant",
     "prove_with_certificates",
     "prove_with_kernel",
     "requirements",
     "search_attack",
-    "values",
 ]

@@ -58,7 +58,7 @@ class Reduced:
     witnesses: Floats
 
 
-def values(constraints: Sequence[Constraint], mechanism: Mechanism) -> Floats:
+def needed_epsilons(constraints: Sequence[Constraint], mechanism: Mechanism) -> Floats:
     """``[constraint, output]``: the ε that each output asks of each constraint, rounded up."""
     universe = one_universe(constraints)
     if mechanism.universe != universe:
