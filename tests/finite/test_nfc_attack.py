@@ -138,6 +138,13 @@ def test_harmless_once_and_not_twice() -> None:
     assert found.attack.leakage == pytest.approx(2 * log(5 / 3))
 
 
+def test_claims_within_rounding_of_the_condition_are_left_undecided() -> None:
+    given_ = apart()
+    found = search_attack(given_.world, given_.mechanisms, [log(5 / 3)], most_multisets=0)
+    assert found.condition.lower <= 0 < found.condition.upper < 1e-12
+    assert found.in_the_long_run == "undecided" and found.attack is None
+
+
 def test_the_condition_is_necessary_and_not_sufficient() -> None:
     """A mechanism that is ε-Pufferfish, passes every linear program at ε, and leaks more than 2ε.
 

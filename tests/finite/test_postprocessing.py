@@ -176,8 +176,8 @@ def test_what_is_refused() -> None:
     one_hot = Constraint(LETTERS, "a", np.array([0, 1.0, 0, 0]))
     mixed = Constraint(LETTERS, "a", np.array([0, 0.5, 0.5, 0]))
     parts = [one_hot, Constraint(LETTERS, "a", np.array([0, 0, 1.0, 0]))]
-    for epsilon in (0.0, -1.0, inf, float("nan")):
-        with pytest.raises(UnsoundRequest, match="finite ε > 0"):
+    for epsilon in (0.0, 1e-300, -1.0, inf, float("nan")):
+        with pytest.raises(UnsoundRequest, match="finite ε > 1e-09"):
             paper_construction([mixed], epsilon)
     with pytest.raises(UnsoundRequest, match="every one given has one"):
         paper_construction(parts, 1.0)

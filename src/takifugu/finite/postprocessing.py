@@ -96,13 +96,13 @@ def paper_construction(
     """Build M̂ and A of the paper's proof against constraint ``which``, and evaluate them.
 
     ``which`` is by default the first constraint whose β has two or more non-zero entries. It
-    must not be redundant, and ε must be positive, as the proof requires. The steps are the
-    paper's; where it says "there exists", the choices here are: v† is the witness of
+    must not be redundant, and ε must be positive (here: more than the tolerance), as the proof
+    requires. The steps are the paper's; where it says "there exists", the choices here are: v† is the witness of
     `non_redundant`, scaled to use up the constraint; v* and v′ lie at v† ± δd, d = −1/β at one
     dataset of β and 1/β at another, so that d·w = 0; c* is found by doubling.
     """
-    if not 0 < epsilon < np.inf:
-        raise UnsoundRequest(f"the construction needs a finite ε > 0, not {epsilon:g}")
+    if not TOLERANCE < epsilon < np.inf:
+        raise UnsoundRequest(f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}")
     universe = one_universe(constraints)
     rows = np.array([c.weights for c in constraints])
     mixed = [i for i, c in enumerate(constraints) if np.count_nonzero(c.beta) >= 2]
@@ -158,7 +158,7 @@ def _step_2(
 ) -> Mechanism:
     """M̂: outputs 0 and 2 are v* and v′ less a constant, outputs 1 and 3 fill each up to 1/2."""
     c, top = 2.0, max(star.max(), prime.max())
-    while True:
+    while True:  # ends: in the limit every value is 0, up to rounding far below ε
         parts = np.exp(np.stack([star, prime]) - top - c)  # [2, dataset]
         rest = 0.5 - parts
         if (rest > 0).all() and (rows @ np.log(rest).T <= epsilon).all():
