@@ -97,9 +97,9 @@ def paper_construction(
 
     ``which`` is by default the first constraint whose β has two or more non-zero entries. It
     must not be redundant, and ε must be positive (here: more than the tolerance), as the proof
-    requires. The steps are the paper's; where it says "there exists", the choices here are: v† is the witness of
-    `non_redundant`, scaled to use up the constraint; v* and v′ lie at v† ± δd, d = −1/β at one
-    dataset of β and 1/β at another, so that d·w = 0; c* is found by doubling.
+    requires. The steps are the paper's; where it says "there exists", the choices here are: v† is
+    the witness of `non_redundant`, scaled to use up the constraint; v* and v′ lie at v† ± δd,
+    d = −1/β at one dataset of β and 1/β at another, so that d·w = 0; c* is found by doubling.
     """
     if not TOLERANCE < epsilon < np.inf:
         raise UnsoundRequest(f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}")
