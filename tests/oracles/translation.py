@@ -7,7 +7,9 @@ with one variable for every pair of datasets, distances are counted cell by cell
 from functools import cache
 from itertools import product
 from math import exp, expm1, log
+from typing import Any
 
+import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -110,16 +112,20 @@ def worst_loss_by_transport(
 
 def attractive_loss(
     probability: Array, shape: Shape, entry: int, value: int, epsilon: tuple[float, ...]
-) -> float:
-    """The closed form for affiliated 0/1 entries: the worst mechanism counts."""
-    cells = np.array(list(product(*(range(n) for n in shape))))
-    count = (cells == value).astype(float)
-    count[:, entry] = 0.0
-    weight = probability * np.exp(count @ np.array(epsilon))
-    yes, no = cells[:, entry] == value, cells[:, entry] != value
-    above = weight[yes].sum() / probability[yes].sum()
-    below = weight[no].sum() / probability[no].sum()
-    return float(epsilon[entry] + np.log(above / below))
+) -> Any:
+    """The closed form for affiliated 0/1 entries (the worst mechanism counts), to 60 digits."""
+    with mpmath.workdps(60):
+        total = {True: mpmath.mpf(0), False: mpmath.mpf(0)}
+        tilted = dict(total)
+        for p, cells in zip(probability, product(*(range(n) for n in shape)), strict=True):
+            side = cells[entry] == value
+            tilt = mpmath.fsum(
+                mpmath.mpf(e) for j, e in enumerate(epsilon) if j != entry and cells[j] == value
+            )
+            total[side] += mpmath.mpf(float(p))
+            tilted[side] += mpmath.mpf(float(p)) * mpmath.exp(tilt)
+        ratio = (tilted[True] / total[True]) / (tilted[False] / total[False])
+        return mpmath.mpf(epsilon[entry]) + mpmath.log(ratio)
 
 
 def closure(logs: Array, shape: Shape, epsilon: tuple[float, ...]) -> Array:
