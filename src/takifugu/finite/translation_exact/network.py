@@ -125,7 +125,11 @@ def solve(
             b_eq=[SHARP],
             bounds=(0, None),
             method=method,
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+            options={
+                "primal_feasibility_tolerance": 1e-10,
+                "dual_feasibility_tolerance": 1e-10,
+                "maxiter": 1000 + 20 * len(edges),  # a solver that runs in circles gives up
+            },
         )
         if answer.status == 0:
             h = np.maximum(answer.x[: net.datasets], 0.0)
