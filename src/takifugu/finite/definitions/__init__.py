@@ -1,4 +1,4 @@
-r"""The privacy definitions of the literature as instances of Pufferfish (the paper, Table 3).
+r"""The privacy definitions of the literature as instances of Pufferfish (the paper, appendix A).
 
 Each function returns the `World` whose Pufferfish loss is the definition's ε, so that
 ``leakage(definition(…), mechanism)`` checks a mechanism against it.
