@@ -1,0 +1,293 @@
+"""Which entries around a secret to expose: the best split of a sequence, for every size.
+
+The best H is an interval around the secret's entry i. Proof. If i is not in H the value of entry
+i is seen, and the leak is infinite. Otherwise let H′ be the longest run of H that contains i.
+Given the secret, what lies outside H′ is reached only through the two entries next to it, both
+seen: P(x_L | s) = P(l, r | s) · (a factor that does not depend on s), and the same for the larger
+L′ = I ∖ H′. So H′ leaks as much as H and is no larger. With dL and dR the distances to the
+nearest seen entries, |H′| = dL + dR − 1; past the end of the sequence there is nothing to see,
+which is written as the distance one past the last entry.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import Booleans, Floats, Integers, up
+from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name
+
+USUAL = 100  # how many exposed entries a curve goes up to unless told otherwise
+ROOM = 2**24  # numbers in a curve
+
+Side = tuple[int, ...]
+
+
+class Around(Protocol):
+    """What one entry, or a class of entries, leaks to what can be seen left and right of it.
+
+    Attributes:
+        entry: Which entry, in words.
+        reach: How many entries there are to its left and right; None if more than are exposed.
+        keep: ``[pair]``: whether both sides of the pair can happen here.
+        exact: ``[pair]``: whether ``leak`` is exact up to rounding.
+    """
+
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+
+    def leak(self, left: int, right: int) -> Floats:
+        """``[pair]``: an upper bound when the nearest seen entries are so far away."""
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Pairs of single values: left and right are independent given the value, so they add."""
+
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+    before: Sequence[Floats]  # [distance - 1][pair]
+    after: Sequence[Floats]
+    offset: Floats  # [pair], added to `before`
+
+    def leak(self, left: int, right: int) -> Floats:
+        """See `Around`."""
+        total = np.zeros(len(self.keep))
+        if self.reach[0] is None or left <= self.reach[0]:
+            np.add(self.before[left - 1], self.offset, out=total)
+        if self.reach[1] is None or right <= self.reach[1]:
+            total += self.after[right - 1]
+        return total
+
+
+def distances(reach: int | None, most: int) -> range:
+    """The distances to try on one side when at most ``most`` entries may be exposed."""
+    return range(1, (most if reach is None else min(most, reach + 1)) + 1)
+
+
+def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
+    """``[b - 1, pair]``: the least leak with at most b entries exposed, rounded up.
+
+    With ``reverse`` (for each pair, where its reverse is) one split has to serve both directions.
+    """
+    best = np.full((most, len(around.keep)), np.inf)
+    for left in distances(around.reach[0], most):
+        for right in distances(around.reach[1], most + 1 - left):
+            leak = around.leak(left, right)
+            if reverse is not None:
+                leak = np.maximum(leak, leak[reverse])
+            row = best[left + right - 2]
+            np.minimum(row, leak, out=row)
+    np.minimum.accumulate(best, axis=0, out=best)
+    best = np.maximum(up(best), 0.0)
+    if None not in around.reach and sum(filter(None, around.reach)) + 1 <= most:
+        best[sum(filter(None, around.reach)) :] = 0.0  # everything is exposed
+    return best
+
+
+@dataclass(frozen=True)
+class SequenceSplits:
+    """How each point of a sequence's curve is attained; searched for when asked."""
+
+    rows: Sequence[tuple[Sequence[Around], int]]  # for each pair of the curve
+    exposed: Integers
+    entries: int | None
+    reverse: Sequence[Integers | None]
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """The entry, and how many entries left and right of it are exposed with it."""
+        b = int(self.exposed[point])
+        if b == self.entries:
+            return {"exposed": "all"}
+        arounds, column = self.rows[pair]
+        found = [self._best(around, column, b, self.reverse[pair]) for around in arounds]
+        entry, (_, left, right) = max(found, key=lambda item: item[1][0])
+        return {"entry": entry, "left": left - 1, "right": right - 1}
+
+    def _best(
+        self, around: Around, column: int, b: int, reverse: Integers | None
+    ) -> tuple[str, tuple[float, int, int]]:
+        best = (np.inf, 1, 1)
+        for left in distances(around.reach[0], b):
+            last = distances(around.reach[1], b + 1 - left)[-1]
+            leak = around.leak(left, last)
+            value = leak[column] if reverse is None else max(leak[column], leak[reverse[column]])
+            if value < best[0]:
+                best = (float(value), left, last)
+        return around.entry, best if around.keep[column] else (-np.inf, 1, 1)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A question to a sequence: which pairs of states, how far, and in which reading.
+
+    Attributes:
+        states: The names of the states.
+        length: How many entries there are; None if there is no end.
+        most: The largest number of exposed entries, besides all of them.
+        single: Ordered pairs of single states, and ``grouped``: of groups of states.
+        symmetric: Whether one split must serve both directions of a pair.
+        by_entry: Whether rows of different entries are kept apart; None: if there is room.
+    """
+
+    states: tuple[Name, ...]
+    length: int | None
+    most: int
+    single: tuple[tuple[Side, Side], ...]
+    grouped: tuple[tuple[Side, Side], ...]
+    entries: tuple[int, ...] | None
+    symmetric: bool
+    by_entry: bool | None
+
+    @property
+    def left(self) -> Integers:
+        """``[pair]``: the left state of each single pair."""
+        return np.array([a[0] for a, _ in self.single], dtype=np.int64)
+
+    @property
+    def right(self) -> Integers:
+        """``[pair]``: the right state of each single pair."""
+        return np.array([b[0] for _, b in self.single], dtype=np.int64)
+
+
+def wanted(
+    states: tuple[Name, ...],
+    length: int | None,
+    secrets: Secrets,
+    *,
+    max_exposed: int | None,
+    symmetric: bool,
+    by_entry: bool | None,
+) -> Wanted:
+    """Check the question, and fill in what was left open."""
+    sides = secrets.sides(states)
+    if not sides:
+        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
+    if max_exposed is None:
+        small = length is not None and length * length * len(sides) <= ROOM // 4
+        most = USUAL if length is None else min(USUAL, max((length - 1) // 2, 1))
+        most = length if small and length is not None and length <= 2 * USUAL else most
+    elif isinstance(max_exposed, bool) or not isinstance(max_exposed, int) or max_exposed < 1:
+        raise UnsoundRequest(f"max_exposed is {max_exposed!r}; it must be a whole number, 1 or more")
+    else:
+        most = max_exposed if length is None else min(max_exposed, length)
+    if len(sides) * most > 2 * ROOM:
+        raise TooLarge(
+            f"{len(sides):,} secret pairs with {most:,} exposed entries need {len(sides) * most:,}"
+            f" numbers, more than {2 * ROOM:,}; take a smaller max_exposed or fewer pairs"
+        )
+    chosen = None if secrets.entries is None else tuple(_time(e, length) for e in secrets.entries)
+    return Wanted(
+        states,
+        length,
+        most,
+        tuple(pair for pair in sides if len(pair[0]) == len(pair[1]) == 1),
+        tuple(pair for pair in sides if max(len(pair[0]), len(pair[1])) > 1),
+        chosen,
+        symmetric,
+        by_entry,
+    )
+
+
+def _time(entry: Name, length: int | None) -> int:
+    if isinstance(entry, int) and entry >= 0 and (length is None or entry < length):
+        return entry
+    last = "" if length is None else f" up to {length - 1}"
+    raise InvalidWorld(
+        "secrets", given=f"name the entry {entry!r}", needed=f"name entries 0, 1, …{last}"
+    )
+
+
+def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> InfluenceCurve:
+    """The curve of all entries: ``arounds`` holds, for each, one part per kind of pair."""
+    kinds = [pairs for pairs in (question.single, question.grouped) if pairs]
+    apart = question.by_entry
+    size = len(arounds) * sum(map(len, kinds)) * (question.most + 1)
+    if apart and size > ROOM:
+        raise TooLarge(
+            f"{len(arounds):,} entries with {sum(map(len, kinds)):,} pairs each make a curve of"
+            f" {size:,} numbers, more than {ROOM:,}; take by_entry=False, or a smaller max_exposed"
+        )
+    if apart is None:
+        apart = size <= ROOM
+    blocks: list[Floats] = []
+    exact: list[Booleans] = []
+    labels: list[str] = []
+    rows: list[tuple[Sequence[Around], int]] = []
+    reverses: list[Integers | None] = []
+    for kind, pairs in enumerate(kinds):
+        reverse = _reversed(pairs) if question.symmetric else None
+        parts = [parts[kind] for parts in arounds]
+        for group in [[part] for part in parts] if apart else [parts]:
+            leak = np.full((question.most, len(pairs)), -np.inf)
+            sure = np.ones(len(pairs), dtype=bool)
+            for part in group:
+                here = best_leaks(part, question.most, reverse)
+                np.copyto(leak, np.maximum(leak, here), where=part.keep)
+                sure &= part.exact | ~part.keep
+            kept = np.flatnonzero(leak[0] > -np.inf)
+            blocks.append(leak.T[kept])
+            exact.append(sure[kept])
+            entry = group[0].entry if apart and len(arounds) > 1 else ""
+            labels += [_label(question.states, pairs[k], entry) for k in kept]
+            rows += [(group, int(k)) for k in kept]
+            reverses += [reverse] * len(kept)
+    if not labels:
+        raise InvalidWorld(
+            "secrets",
+            given="set only values against each other that never can be at the same entry",
+            needed="ask about values that the prior allows",
+        )
+    return _curve(question, np.concatenate(blocks), np.concatenate(exact), labels, rows, reverses)
+
+
+def _curve(
+    question: Wanted,
+    leak: Floats,
+    exact: Booleans,
+    labels: list[str],
+    rows: list[tuple[Sequence[Around], int]],
+    reverses: list[Integers | None],
+) -> InfluenceCurve:
+    exposed = np.arange(1, question.most + 1)
+    table = np.repeat(exact[:, None], len(exposed), axis=1)
+    if question.length is not None:
+        if question.length > question.most:  # group privacy is always there
+            exposed = np.append(exposed, question.length)
+            leak = np.hstack([leak, np.zeros((len(leak), 1))])
+            table = np.hstack([table, np.ones((len(leak), 1), dtype=bool)])
+        table[:, -1] = True
+    splits = SequenceSplits(rows, exposed, question.length, reverses)
+    return InfluenceCurve(exposed, leak, question.length, tuple(labels), table, splits)
+
+
+def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
+    place = {pair: k for k, pair in enumerate(pairs)}
+    return np.array([place[(b, a)] for a, b in pairs], dtype=np.int64)
+
+
+def _label(states: tuple[Name, ...], pair: tuple[Side, Side], entry: str) -> str:
+    names = ["|".join(str(states[x]) for x in side) for side in pair]
+    return " / ".join(f"{entry}={name}" if entry else name for name in names)
+
+
+def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
+    """For each pair the largest leak at every point, over several priors with the same pairs."""
+    first = curves[0]
+    names = tuple(dict.fromkeys(name for curve in curves for name in curve.pairs))
+    place = {name: k for k, name in enumerate(names)}
+    leak = np.full((len(names), len(first.exposed)), -np.inf)
+    exact = np.ones(leak.shape, dtype=bool)
+    for curve in curves:
+        at = [place[name] for name in curve.pairs]
+        leak[at] = np.maximum(leak[at], curve.leak)
+        exact[at] &= curve.exact
+    return replace(first, leak=leak, pairs=names, exact=exact, splits=None)
