@@ -181,6 +181,7 @@ class Walk:
             near = [self.at(i) for i in entries if i < inside + STEPS or self.at_rest]
             return near if len(near) == len(entries) else [*near, self.later(inside, settled)]
         if length is not None and (not self.chain.homogeneous or length <= inside + most):
+            self.question.apart(length)  # an error now rather than after all the work
             return [self.at(i) for i in range(length)]
         late = self.later(inside, settled)
         return [late] if self.at_rest else [*(self.at(i) for i in range(inside)), late]

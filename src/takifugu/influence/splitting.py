@@ -11,6 +11,7 @@ which is written as the distance one past the last entry.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,10 +62,11 @@ class Pairwise:
     def leak(self, left: int, right: int) -> Floats:
         """See `Around`."""
         total = np.zeros(len(self.keep))
-        if self.reach[0] is None or left <= self.reach[0]:
-            np.add(self.before[left - 1], self.offset, out=total)
-        if self.reach[1] is None or right <= self.reach[1]:
-            total += self.after[right - 1]
+        with np.errstate(invalid="ignore"):  # −∞ + ∞ for pairs that are not kept
+            if self.reach[0] is None or left <= self.reach[0]:
+                np.add(self.before[left - 1], self.offset, out=total)
+            if self.reach[1] is None or right <= self.reach[1]:
+                total += self.after[right - 1]
         return total
 
 
@@ -86,6 +88,7 @@ def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
                 leak = np.maximum(leak, leak[reverse])
             row = best[left + right - 2]
             np.minimum(row, leak, out=row)
+    best[:, ~around.keep] = 0.0  # not a number there, and not used
     np.minimum.accumulate(best, axis=0, out=best)
     best = np.maximum(up(best), 0.0)
     if None not in around.reach and sum(filter(None, around.reach)) + 1 <= most:
@@ -147,15 +150,26 @@ class Wanted:
     symmetric: bool
     by_entry: bool | None
 
-    @property
+    @cached_property
     def left(self) -> Integers:
         """``[pair]``: the left state of each single pair."""
         return np.array([a[0] for a, _ in self.single], dtype=np.int64)
 
-    @property
+    @cached_property
     def right(self) -> Integers:
         """``[pair]``: the right state of each single pair."""
         return np.array([b[0] for _, b in self.single], dtype=np.int64)
+
+    def apart(self, entries: int) -> bool:
+        """Whether to keep the rows of so many entries apart; an error if asked in vain."""
+        pairs = len(self.single) + len(self.grouped)
+        size = entries * pairs * (self.most + 1)
+        if self.by_entry and size > ROOM:
+            raise TooLarge(
+                f"{entries:,} entries with {pairs:,} pairs each make a curve of {size:,} numbers,"
+                f" more than {ROOM:,}; take by_entry=False, or a smaller max_exposed"
+            )
+        return size <= ROOM if self.by_entry is None else self.by_entry
 
 
 def wanted(
@@ -209,15 +223,7 @@ def _time(entry: Name, length: int | None) -> int:
 def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> InfluenceCurve:
     """The curve of all entries: ``arounds`` holds, for each, one part per kind of pair."""
     kinds = [pairs for pairs in (question.single, question.grouped) if pairs]
-    apart = question.by_entry
-    size = len(arounds) * sum(map(len, kinds)) * (question.most + 1)
-    if apart and size > ROOM:
-        raise TooLarge(
-            f"{len(arounds):,} entries with {sum(map(len, kinds)):,} pairs each make a curve of"
-            f" {size:,} numbers, more than {ROOM:,}; take by_entry=False, or a smaller max_exposed"
-        )
-    if apart is None:
-        apart = size <= ROOM
+    apart = question.apart(len(arounds))
     blocks: list[Floats] = []
     exact: list[Booleans] = []
     labels: list[str] = []
