@@ -50,7 +50,8 @@ def _printed(p: float, q: float, distance: Floats) -> Floats:
     here = (1 - q) / (2 - p - q) if q > p else (1 - p) / (2 - p - q)
     step = (p - (1 - q)) ** np.asarray(distance, dtype=np.float64)
     other = (1 - p) / (2 - p - q) if q > p else (1 - q) / (2 - p - q)
-    value = np.abs(np.log1p(step * other / here) - np.log1p(-step))
-    # λ^d is off by a share of d·u and λ itself by u/|λ|-sized shares: all in |λ|^d units
-    spread = np.abs(step) * (8 + 4 * np.asarray(distance)) * (1 + other / here)
-    return value + 64 * UNIT * (1 + value + spread / (1 - np.abs(step)))
+    inner = step * other / here
+    value = np.abs(np.log1p(inner) - np.log1p(-step))
+    # λ is off by a unit roundoff, hence λ^d by at most d of them; then by the slope of each log
+    slope = (1 + other / here) / np.minimum(1 + inner, 1.0) + 1 / (1 - np.abs(step))
+    return value + UNIT * (8 * value + (8 + 4 * np.asarray(distance)) * slope)

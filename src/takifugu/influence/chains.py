@@ -8,7 +8,7 @@ import numpy as np
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.influence.chain_groups import GroupsAround
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.powers import LogProduct, largest_ratios, products, side_ratios
+from takifugu.influence.powers import LogProduct, largest_ratios, products, turned
 from takifugu.influence.splitting import (
     ROOM,
     Around,
@@ -161,8 +161,8 @@ class Walk:
         key = ("before", 0 if self.chain.homogeneous else entry, distance, support.tobytes())
         if key not in self._tables:
             power = self.power(entry - distance, distance)
-            seen = LogProduct(power.log[support], power.error)
-            self._tables[key] = side_ratios(seen, self.question.left, self.question.right)
+            seen = turned(LogProduct(power.log[support], power.error))
+            self._tables[key] = largest_ratios(seen, self.question.left, self.question.right)
         return self._tables[key]
 
     def support(self, entry: int) -> Booleans:

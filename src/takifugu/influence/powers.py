@@ -89,12 +89,19 @@ def _log_step(left: LogProduct, right: LogProduct) -> LogProduct:
     return LogProduct(out, left.error + right.error + own)
 
 
-def largest_ratios(product: LogProduct, numerator: Integers, denominator: Integers) -> Floats:
+def largest_ratios(
+    product: LogProduct,
+    numerator: Integers,
+    denominator: Integers,
+    under: LogProduct | None = None,
+) -> Floats:
     """``[pair]``: at least max over z of log p(x, z) / p(y, z), for pairs (x, y) of rows.
 
-    The maximum runs over the z that x can reach; if y cannot, it is infinite.
+    The maximum runs over the z that x can reach; if y cannot, it is infinite. ``under`` holds
+    the denominators if they are others.
     """
-    above, below = product.log, np.maximum(product.log, IMPOSSIBLE)
+    other = product if under is None else under
+    above, below = product.log, np.maximum(other.log, IMPOSSIBLE)
     rows, width = above.shape
     worst = np.empty(len(numerator))
     if 2 * len(numerator) > rows * rows:  # nearly all pairs: go through all of them in order
@@ -111,11 +118,10 @@ def largest_ratios(product: LogProduct, numerator: Integers, denominator: Intege
         for k in range(0, len(numerator), step):
             part = above[numerator[k : k + step]] - below[denominator[k : k + step]]
             np.max(part, axis=1, out=worst[k : k + step])
-    slack = 2 * product.error + 4 * UNIT * _reach(product.log)
+    slack = product.error + other.error + 2 * UNIT * (_reach(product.log) + _reach(other.log))
     return np.where(worst > -IMPOSSIBLE / 2, np.inf, worst + slack)
 
 
-def side_ratios(product: LogProduct, left: Integers, right: Integers) -> Floats:
-    """The same for columns: ``[pair]``: at least max over l of log p(l, x) / p(l, y)."""
-    turned = LogProduct(np.ascontiguousarray(product.log.T), product.error)
-    return largest_ratios(turned, left, right)
+def turned(product: LogProduct) -> LogProduct:
+    """The same with rows and columns exchanged."""
+    return LogProduct(np.ascontiguousarray(product.log.T), product.error)
