@@ -4,13 +4,14 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import UNIT, Floats, up
+from takifugu.numeric import UNIT, Floats, Integers, up
 from takifugu.priors.markov import MarkovChain
 
 
 def binary_chain(stay_0: float, stay_1: float, *, length: int | None = None) -> MarkovChain:
-    """The chain that stays at 0 with chance p = ``stay_0`` and at 1 with q = ``stay_1``, at rest."""
-    return MarkovChain([[stay_0, 1 - stay_0], [1 - stay_1, stay_1]], length=length)
+    """The chain at rest that stays at 0 with chance p = ``stay_0``, at 1 with q = ``stay_1``."""
+    table = np.array([[stay_0, 1 - stay_0], [1 - stay_1, stay_1]])
+    return MarkovChain(table, length=length)
 
 
 def printed_binary_curve(
@@ -36,22 +37,23 @@ def printed_binary_curve(
             raise InvalidPrior(field, given=f"is {value}", needed="be above 0 and below 1")
     if max_exposed < 1 or (length is not None and max_exposed > length):
         raise UnsoundRequest(f"max_exposed is {max_exposed}; it must be from 1 to the length")
-    exposed = np.arange(1, max_exposed + 1)
-    leak = up(_printed(stay_0, stay_1, (exposed + 1) // 2) + _printed(stay_0, stay_1, exposed // 2 + 1))
+    exposed = np.arange(1, max_exposed + 1, dtype=np.int64)
+    leak = up(
+        _printed(stay_0, stay_1, (exposed + 1) // 2) + _printed(stay_0, stay_1, exposed // 2 + 1)
+    )
     if length == max_exposed:
         leak[-1] = 0.0
-    return InfluenceCurve(
-        exposed, leak[None], length, ("0 / 1, both ways",), exact=np.array(False)
-    )
+    return InfluenceCurve(exposed, leak[None], length, ("0 / 1, both ways",), exact=np.array(False))
 
 
-def _printed(p: float, q: float, distance: Floats) -> Floats:
+def _printed(p: float, q: float, distance: Integers) -> Floats:
     """One side of the printed formula, rounded up; 1 ± t is formed without cancellation."""
     here = (1 - q) / (2 - p - q) if q > p else (1 - p) / (2 - p - q)
-    step = (p - (1 - q)) ** np.asarray(distance, dtype=np.float64)
+    step: Floats = np.power(p - (1 - q), distance.astype(np.float64))
     other = (1 - p) / (2 - p - q) if q > p else (1 - q) / (2 - p - q)
     inner = step * other / here
     value = np.abs(np.log1p(inner) - np.log1p(-step))
     # λ is off by a unit roundoff, hence λ^d by at most d of them; then by the slope of each log
     slope = (1 + other / here) / np.minimum(1 + inner, 1.0) + 1 / (1 - np.abs(step))
-    return value + UNIT * (8 * value + (8 + 4 * np.asarray(distance)) * slope)
+    found: Floats = value + UNIT * (8 * value + (8 + 4 * distance) * slope)
+    return found

@@ -1,6 +1,6 @@
 """Secrets that set groups of values against each other, in a chain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,8 +36,12 @@ class GroupsAround:
     offset: Floats
     _scaled: dict[tuple[int, str, int], tuple[Floats, float]] = field(default_factory=dict)
 
-    def leak(self, left: int, right: int) -> Floats:
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `Around`."""
+        for right in rights:
+            yield self._leak(left, right)
+
+    def _leak(self, left: int, right: int) -> Floats:
         ends = [
             reach is not None and distance > reach
             for reach, distance in zip(self.reach, (left, right), strict=True)

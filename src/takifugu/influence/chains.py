@@ -22,6 +22,7 @@ from takifugu.influence.splitting import (
 from takifugu.numeric import UNIT, Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.stationary import reachable
 
 STEPS = 4096  # how long to wait for a chain to come to rest before bounding all later entries
 SETTLED = 1e-10  # nats; two laws this close count as one
@@ -99,7 +100,9 @@ def chains_curve(
         raise InvalidWorld(
             "chains", given="are none, or differ in states or length", needed="share both"
         )
-    return highest([chain_curve(c, secrets, max_exposed=max_exposed, by_entry=False) for c in chains])
+    return highest(
+        [chain_curve(c, secrets, max_exposed=max_exposed, by_entry=False) for c in chains]
+    )
 
 
 class Walk:
@@ -123,7 +126,9 @@ class Walk:
         self._law_steps = products(
             chain.start_law[None],
             chain.start_error,
-            repeat(chain.kernel()) if chain.homogeneous else (chain.kernel(t) for t in range(len(chain.transition))),
+            repeat(chain.kernel())
+            if chain.homogeneous
+            else (chain.kernel(t) for t in range(len(chain.transition))),
             chain.row_error,
         )
 
@@ -167,7 +172,8 @@ class Walk:
 
     def support(self, entry: int) -> Booleans:
         """``[x]``: which states are possible at an entry."""
-        return self.law(entry).possible[0]
+        row: Booleans = self.law(entry).possible[0]
+        return row
 
     def arounds(self) -> list[list[Around]]:
         """One item for each entry, or class of entries, that the curve has rows for."""
@@ -197,7 +203,7 @@ class Walk:
         follows = self.chain.kernel() > 0
         support = self.chain.start_law > 0
         for time in range(2 * len(support) + 64):
-            further = follows[support].any(axis=0)
+            further = np.asarray(follows[support].any(axis=0))
             if (further == support).all():
                 return time
             support = further
@@ -217,10 +223,8 @@ class Walk:
         after = [self.after(entry, d) for d in range(1, ahead + 1)]
         parts: list[Around] = []
         if self.question.single:
-            exact = np.ones(len(keep), dtype=bool)
-            parts.append(
-                Pairwise(str(entry), reach, keep, exact, before, after, offset)
-            )
+            exact: Booleans = np.ones(len(keep), dtype=bool)
+            parts.append(Pairwise(str(entry), reach, keep, exact, before, after, offset))
         if self.question.grouped:
             keep, offset = self._offset(law, self.question.grouped)
             parts.append(
@@ -259,18 +263,14 @@ class Walk:
             seen = [LogProduct(p.log[support], p.error) for p in powers]
             pairs = self.question.grouped
             parts.append(
-                GroupsAround(
-                    name, (None, None), keep, exact, pairs, seen, powers, nobody, offset
-                )
+                GroupsAround(name, (None, None), keep, exact, pairs, seen, powers, nobody, offset)
             )
         return parts
 
     def _ever(self) -> Booleans:
         """``[x]``: the states that are possible at some entry."""
-        from takifugu.priors.stationary import reachable
-
-        ever: Booleans = reachable(self.chain.kernel() > 0)[self.chain.start_law > 0].any(axis=0)
-        return ever
+        first = self.chain.start_law > 0
+        return np.asarray(reachable(self.chain.kernel() > 0)[first].any(axis=0))
 
     def _offset(
         self, law: LogProduct, pairs: tuple[tuple[Side, Side], ...]
@@ -312,7 +312,8 @@ class Walk:
                 break
         keep = highest_yet > -np.inf
         with np.errstate(invalid="ignore"):
-            exact = (highest_yet - attained <= 4 * SETTLED) & (settled is not None)
+            near: Booleans = np.asarray(highest_yet - attained <= 4 * SETTLED)
+        exact = near if settled is not None else np.zeros_like(near)
         return keep, np.where(keep, highest_yet, 0.0), exact
 
 

@@ -53,7 +53,7 @@ def interval_chain_curve(
 
     >>> chain = IntervalMarkovChain([[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]])
     >>> interval_chain_curve(chain, max_exposed=3).leak[0].round(3)
-    array([5.204, 4.511, 3.297])
+    array([5.204, 3.879, 3.165])
     """
     question = wanted(
         chain.states,
@@ -97,14 +97,15 @@ class _Members:
     before: Sequence[Floats]  # [distance - 1][x, y]
     after: Sequence[Floats]
 
-    def leak(self, left: int, right: int) -> Floats:
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `Around`."""
-        total = np.zeros_like(self.before[0])
+        past = np.zeros_like(self.before[0])
         if self.reach[0] is None or left <= self.reach[0]:
-            total = total + self.before[left - 1]
-        if self.reach[1] is None or right <= self.reach[1]:
-            total = total + self.after[right - 1]
-        return np.array([total[np.ix_(a, b)].max() for a, b in self.pairs])
+            past = self.before[left - 1]
+        for right in rights:
+            seen = self.reach[1] is None or right <= self.reach[1]
+            total = past + self.after[right - 1] if seen else past
+            yield np.array([total[np.ix_(a, b)].max() for a, b in self.pairs])
 
 
 def _around(
@@ -118,8 +119,8 @@ def _around(
     if question.single:
         x, y = question.left, question.right
         keep, exact = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
-        lists = [[table[x, y] for table in tables] for tables in (before, after)]
-        parts.append(Pairwise(entry, reach, keep, exact, *lists, offset=np.zeros(len(x))))
+        past, future = ([table[x, y] for table in tables] for tables in (before, after))
+        parts.append(Pairwise(entry, reach, keep, exact, past, future, np.zeros(len(x))))
     if question.grouped:
         n = len(question.grouped)
         keep, exact = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -198,7 +199,8 @@ def _mixed(chain: IntervalMarkovChain, values: Floats, *, largest: bool) -> Floa
         return np.where((upper > 0) @ (values > 0), np.minimum(out, tops), 0.0)
     out = out * (1 - blur) - 8 * (n + 2) * UNIT * tops
     floor = np.maximum((lower @ values) * (1 - blur) - 2.0**-1000, values.min(axis=0))
-    return np.maximum(np.maximum(out, floor), 0.0)
+    found: Floats = np.maximum(np.maximum(out, floor), 0.0)
+    return found
 
 
 class _Spread:

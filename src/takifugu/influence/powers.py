@@ -85,7 +85,9 @@ def _log_step(left: LogProduct, right: LogProduct) -> LogProduct:
         top = terms.max(axis=0)
         met = top > -np.inf
         out[x, met] = top[met] + np.log(np.exp(terms[:, met] - top[met]).sum(axis=0))
-    own = 6 * UNIT * (_reach(left.log) + _reach(right.log) + _reach(out)) + gamma(len(right.log) + 32)
+    own = 6 * UNIT * (_reach(left.log) + _reach(right.log) + _reach(out)) + gamma(
+        len(right.log) + 32
+    )
     return LogProduct(out, left.error + right.error + own)
 
 

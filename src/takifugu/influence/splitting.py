@@ -9,7 +9,7 @@ nearest seen entries, |H′| = dL + dR − 1; past the end of the sequence there
 which is written as the distance one past the last entry.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -29,22 +29,29 @@ Side = tuple[int, ...]
 
 
 class Around(Protocol):
-    """What one entry, or a class of entries, leaks to what can be seen left and right of it.
+    """What one entry, or a class of entries, leaks to what can be seen left and right of it."""
 
-    Attributes:
-        entry: Which entry, in words.
-        reach: How many entries there are to its left and right; None if more than are exposed.
-        keep: ``[pair]``: whether both sides of the pair can happen here.
-        exact: ``[pair]``: whether ``leak`` is exact up to rounding.
-    """
+    @property
+    def entry(self) -> str:
+        """Which entry, in words."""
 
-    entry: str
-    reach: tuple[int | None, int | None]
-    keep: Booleans
-    exact: Booleans
+    @property
+    def reach(self) -> tuple[int | None, int | None]:
+        """How many entries there are to its left and right; None if more than are exposed."""
 
-    def leak(self, left: int, right: int) -> Floats:
-        """``[pair]``: an upper bound when the nearest seen entries are so far away."""
+    @property
+    def keep(self) -> Booleans:
+        """``[pair]``: whether both sides of the pair can happen here."""
+
+    @property
+    def exact(self) -> Booleans:
+        """``[pair]``: whether `leaks` is exact up to rounding."""
+
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
+        """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
+
+        One for each of ``rights``; each is good until the next is asked for.
+        """
 
 
 @dataclass(frozen=True)
@@ -59,15 +66,17 @@ class Pairwise:
     after: Sequence[Floats]
     offset: Floats  # [pair], added to `before`
 
-    def leak(self, left: int, right: int) -> Floats:
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """See `Around`."""
-        total = np.zeros(len(self.keep))
-        with np.errstate(invalid="ignore"):  # −∞ + ∞ for pairs that are not kept
-            if self.reach[0] is None or left <= self.reach[0]:
-                np.add(self.before[left - 1], self.offset, out=total)
+        past = np.zeros(len(self.keep))
+        if self.reach[0] is None or left <= self.reach[0]:
+            past = self.before[left - 1] + self.offset
+        total = np.empty(len(self.keep))
+        for right in rights:
             if self.reach[1] is None or right <= self.reach[1]:
-                total += self.after[right - 1]
-        return total
+                yield np.add(past, self.after[right - 1], out=total)
+            else:
+                yield past
 
 
 def distances(reach: int | None, most: int) -> range:
@@ -81,13 +90,13 @@ def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
     With ``reverse`` (for each pair, where its reverse is) one split has to serve both directions.
     """
     best = np.full((most, len(around.keep)), np.inf)
-    for left in distances(around.reach[0], most):
-        for right in distances(around.reach[1], most + 1 - left):
-            leak = around.leak(left, right)
-            if reverse is not None:
-                leak = np.maximum(leak, leak[reverse])
-            row = best[left + right - 2]
-            np.minimum(row, leak, out=row)
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ for pairs that are not kept
+        for left in distances(around.reach[0], most):
+            rights = distances(around.reach[1], most + 1 - left)
+            for right, leak in zip(rights, around.leaks(left, rights), strict=True):
+                both = leak if reverse is None else np.maximum(leak, leak[reverse])
+                row = best[left + right - 2]
+                np.minimum(row, both, out=row)
     best[:, ~around.keep] = 0.0  # not a number there, and not used
     np.minimum.accumulate(best, axis=0, out=best)
     best = np.maximum(up(best), 0.0)
@@ -121,7 +130,8 @@ class SequenceSplits:
         best = (np.inf, 1, 1)
         for left in distances(around.reach[0], b):
             last = distances(around.reach[1], b + 1 - left)[-1]
-            leak = around.leak(left, last)
+            with np.errstate(invalid="ignore"):
+                leak = next(around.leaks(left, range(last, last + 1)))
             value = leak[column] if reverse is None else max(leak[column], leak[reverse[column]])
             if value < best[0]:
                 best = (float(value), left, last)
@@ -190,7 +200,9 @@ def wanted(
         most = USUAL if length is None else min(USUAL, max((length - 1) // 2, 1))
         most = length if small and length is not None and length <= 2 * USUAL else most
     elif isinstance(max_exposed, bool) or not isinstance(max_exposed, int) or max_exposed < 1:
-        raise UnsoundRequest(f"max_exposed is {max_exposed!r}; it must be a whole number, 1 or more")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed!r}; it must be a whole number, 1 or more"
+        )
     else:
         most = max_exposed if length is None else min(max_exposed, length)
     if len(sides) * most > 2 * ROOM:

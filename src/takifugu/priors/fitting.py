@@ -44,7 +44,7 @@ class Transitions(ByContent):
 
     @classmethod
     def of(
-        cls, sequences: Iterable[Sequence[Any]], *, states: Sequence[Name] | None = None
+        cls, sequences: Iterable[Iterable[Any]], *, states: Sequence[Name] | None = None
     ) -> "Transitions":
         """Count the steps within each sequence; nothing is counted from one to the next.
 

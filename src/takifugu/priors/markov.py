@@ -116,7 +116,9 @@ class MarkovChain(ByContent):
     def _at_rest(self) -> tuple[Floats, float]:
         if not self.homogeneous:
             raise InvalidPrior(
-                "transition", given="changes from step to step", needed="be one matrix to be at rest"
+                "transition",
+                given="changes from step to step",
+                needed="be one matrix to be at rest",
             )
         law, error = stationary_law(self.kernel(), entry_error=self.row_error)
         return frozen(law), error
@@ -182,7 +184,7 @@ class MarkovChain(ByContent):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
-        """Read a document: ``kind`` and ``transition``; ``states``, ``start``, ``length`` if any."""
+        """Read a document: ``kind`` and ``transition``, and any of the other fields."""
         known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
         return cls(
             document["transition"],
