@@ -157,6 +157,30 @@ def test_a_group_leaks_less_than_its_values() -> None:
     assert (grouped.pooled() <= single.pooled() + NEAR).all()
 
 
+def test_a_group_of_copies_leaks_like_the_state_they_copy() -> None:
+    for start, whole in (("stationary", "stationary"), ([0.2, 0.3, 0.5], [0.2, 0.8])):
+        copies = markov(
+            [[0.9, 0.025, 0.075], [0.3, 0.175, 0.525], [0.3, 0.175, 0.525]], start=start
+        )
+        grouped = chain_curve(copies, Secrets(pairs=(((0,), (1, 2)),)), max_exposed=6)
+        single = chain_curve(markov([[0.9, 0.1], [0.3, 0.7]], start=whole), max_exposed=6)
+        assert grouped.exact.all()
+        np.testing.assert_allclose(grouped.leak, single.leak, atol=NEAR)
+
+
+def test_values_that_die_out_are_still_told_apart_no_better() -> None:
+    table = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]]
+    start = [0.5, 0.4, 0.1]
+    endless = chain_curve(markov(table, start=start), max_exposed=4)
+    found = rows_of(endless)
+    assert all(leak == inf for leak in found["4+=0 / 4+=2"])
+    # 0 and 1 die out together: their odds settle, though the chance of either goes to 0
+    long = markov(table, start=start, length=300)
+    every = chain_curve(long, Secrets(entries=tuple(range(4, 296))), max_exposed=4, by_entry=False)
+    np.testing.assert_allclose(found["4+=0 / 4+=1"], rows_of(every)["0 / 1"][:-1], atol=NEAR)
+    assert endless.exact[endless.pairs.index("4+=0 / 4+=1")].all()
+
+
 @pytest.mark.parametrize("length", [7, 8, 15])
 def test_one_class_of_entries_stands_for_all_of_a_long_chain(length: int) -> None:
     chain = markov([[0.9, 0.1], [0.3, 0.7]], length=length)
@@ -316,6 +340,8 @@ def test_questions_without_an_answer_are_refused() -> None:
         chain_curve(chain, Secrets(entries=(9,)))
     with pytest.raises(UnsoundRequest, match="max_exposed"):
         chain_curve(chain, max_exposed=0)
+    with pytest.raises(UnsoundRequest, match="whole number"):
+        chain_curve(chain, max_exposed=2.5)  # type: ignore[arg-type]
     many = markov(np.full((40, 40), 1 / 40), length=400)
     with pytest.raises(TooLarge, match="by_entry=False"):
         chain_curve(many, max_exposed=300, by_entry=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from takifugu.influence.powers import SMALLEST, LogProduct
-from takifugu.influence.splitting import Side
+from takifugu.influence.questions import Side
 from takifugu.numeric import UNIT, Booleans, Floats, gamma
 
 

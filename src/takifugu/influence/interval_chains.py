@@ -30,14 +30,14 @@ import numpy as np
 from takifugu.errors import TooLarge
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.powers import LogProduct, largest_ratios, turned
-from takifugu.influence.splitting import Around, Pairwise, Side, Wanted, assemble, wanted
+from takifugu.influence.questions import WHOLE, Side, Wanted, wanted
+from takifugu.influence.splitting import Around, Pairwise, assemble
 from takifugu.numeric import UNIT, Booleans, Floats, gamma, up
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 
+REST = 30  # steps back over which the odds of two values at rest are bounded, if not more
 MOST_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
-
-WHOLE = Secrets()
 
 
 def interval_chain_curve(
@@ -137,9 +137,11 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
     after: list[Floats] = []
     sides: list[Floats] = []  # [distance - 1][x, y]: max over l of log M(l, x) / M(l, y)
     alphas: list[float] = []
-    for most, least in _extremes(chain, far):
-        ahead = largest_ratios(most, x, y, least).reshape(n, n)
+    for step, (most, least) in enumerate(_extremes(chain, max(far, REST))):
         sides.append(largest_ratios(turned(most), x, y, turned(least)).reshape(n, n))
+        if step >= far:
+            continue
+        ahead = largest_ratios(most, x, y, least).reshape(n, n)
         if after:
             ahead = np.minimum(ahead, after[-1])  # further away tells no more
             if alphas[-1] < 500:
@@ -149,7 +151,7 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
         alphas.append(float(after[-1].max()))
     whole = np.minimum.reduce(sides)
     odds = np.full((n, n), np.inf)
-    for side, alpha in zip(sides, alphas, strict=True):
+    for side, alpha in zip(sides[:far], alphas, strict=True):
         odds = whole if chain.start == "stationary" else np.minimum(odds, side)
         with np.errstate(invalid="ignore"):  # −∞ + ∞: x cannot be reached, and need not be
             past = np.where(side == -np.inf, 0.0, up(side + odds.T))

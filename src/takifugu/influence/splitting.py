@@ -11,21 +11,15 @@ which is written as the distance one past the last entry.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
+from takifugu.errors import InvalidWorld
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.questions import Side, Wanted
 from takifugu.numeric import Booleans, Floats, Integers, up
-from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-
-USUAL = 100  # how many exposed entries a curve goes up to unless told otherwise
-ROOM = 2**24  # numbers in a curve
-
-Side = tuple[int, ...]
 
 
 class Around(Protocol):
@@ -136,100 +130,6 @@ class SequenceSplits:
             if value < best[0]:
                 best = (float(value), left, last)
         return around.entry, best if around.keep[column] else (-np.inf, 1, 1)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A question to a sequence: which pairs of states, how far, and in which reading.
-
-    Attributes:
-        states: The names of the states.
-        length: How many entries there are; None if there is no end.
-        most: The largest number of exposed entries, besides all of them.
-        single: Ordered pairs of single states, and ``grouped``: of groups of states.
-        symmetric: Whether one split must serve both directions of a pair.
-        by_entry: Whether rows of different entries are kept apart; None: if there is room.
-    """
-
-    states: tuple[Name, ...]
-    length: int | None
-    most: int
-    single: tuple[tuple[Side, Side], ...]
-    grouped: tuple[tuple[Side, Side], ...]
-    entries: tuple[int, ...] | None
-    symmetric: bool
-    by_entry: bool | None
-
-    @cached_property
-    def left(self) -> Integers:
-        """``[pair]``: the left state of each single pair."""
-        return np.array([a[0] for a, _ in self.single], dtype=np.int64)
-
-    @cached_property
-    def right(self) -> Integers:
-        """``[pair]``: the right state of each single pair."""
-        return np.array([b[0] for _, b in self.single], dtype=np.int64)
-
-    def apart(self, entries: int) -> bool:
-        """Whether to keep the rows of so many entries apart; an error if asked in vain."""
-        pairs = len(self.single) + len(self.grouped)
-        size = entries * pairs * (self.most + 1)
-        if self.by_entry and size > ROOM:
-            raise TooLarge(
-                f"{entries:,} entries with {pairs:,} pairs each make a curve of {size:,} numbers,"
-                f" more than {ROOM:,}; take by_entry=False, or a smaller max_exposed"
-            )
-        return size <= ROOM if self.by_entry is None else self.by_entry
-
-
-def wanted(
-    states: tuple[Name, ...],
-    length: int | None,
-    secrets: Secrets,
-    *,
-    max_exposed: int | None,
-    symmetric: bool,
-    by_entry: bool | None,
-) -> Wanted:
-    """Check the question, and fill in what was left open."""
-    sides = secrets.sides(states)
-    if not sides:
-        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
-    if max_exposed is None:
-        small = length is not None and length * length * len(sides) <= ROOM // 4
-        most = USUAL if length is None else min(USUAL, max((length - 1) // 2, 1))
-        most = length if small and length is not None and length <= 2 * USUAL else most
-    elif isinstance(max_exposed, bool) or not isinstance(max_exposed, int) or max_exposed < 1:
-        raise UnsoundRequest(
-            f"max_exposed is {max_exposed!r}; it must be a whole number, 1 or more"
-        )
-    else:
-        most = max_exposed if length is None else min(max_exposed, length)
-    if len(sides) * most > 2 * ROOM:
-        raise TooLarge(
-            f"{len(sides):,} secret pairs with {most:,} exposed entries need {len(sides) * most:,}"
-            f" numbers, more than {2 * ROOM:,}; take a smaller max_exposed or fewer pairs"
-        )
-    chosen = None if secrets.entries is None else tuple(_time(e, length) for e in secrets.entries)
-    return Wanted(
-        states,
-        length,
-        most,
-        tuple(pair for pair in sides if len(pair[0]) == len(pair[1]) == 1),
-        tuple(pair for pair in sides if max(len(pair[0]), len(pair[1])) > 1),
-        chosen,
-        symmetric,
-        by_entry,
-    )
-
-
-def _time(entry: Name, length: int | None) -> int:
-    if isinstance(entry, int) and entry >= 0 and (length is None or entry < length):
-        return entry
-    last = "" if length is None else f" up to {length - 1}"
-    raise InvalidWorld(
-        "secrets", given=f"name the entry {entry!r}", needed=f"name entries 0, 1, …{last}"
-    )
 
 
 def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> InfluenceCurve:

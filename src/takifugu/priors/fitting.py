@@ -52,7 +52,10 @@ class Transitions(ByContent):
         """
         parts = [np.asarray(list(sequence)) for sequence in sequences]
         if states is None:
-            seen = sorted({value for part in parts for value in part.tolist()}, key=str)
+            seen = sorted(
+                {value for part in parts for value in part.tolist()},
+                key=lambda value: (str(type(value)), value),
+            )
             states = tuple(seen)
         number: dict[Hashable, int] = {state: i for i, state in enumerate(states)}
         if not number:
