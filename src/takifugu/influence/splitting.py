@@ -19,7 +19,6 @@ from takifugu.errors import InvalidWorld
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.questions import Side, Wanted
 from takifugu.numeric import Booleans, Floats, Integers, up
-from takifugu.priors.universe import Name
 
 
 class Around(Protocol):
@@ -154,8 +153,8 @@ def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> Influence
             kept = np.flatnonzero(leak[0] > -np.inf)
             blocks.append(leak.T[kept])
             exact.append(sure[kept])
-            entry = group[0].entry if apart and len(arounds) > 1 else ""
-            labels += [_label(question.states, pairs[k], entry) for k in kept]
+            words = _words(question, pairs, group[0].entry if apart and len(arounds) > 1 else "")
+            labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in kept]
             rows += [(group, int(k)) for k in kept]
             reverses += [reverse] * len(kept)
     if not labels:
@@ -192,9 +191,13 @@ def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
     return np.array([place[(b, a)] for a, b in pairs], dtype=np.int64)
 
 
-def _label(states: tuple[Name, ...], pair: tuple[Side, Side], entry: str) -> str:
-    names = ["|".join(str(states[x]) for x in side) for side in pair]
-    return " / ".join(f"{entry}={name}" if entry else name for name in names)
+def _words(
+    question: Wanted, pairs: tuple[tuple[Side, Side], ...], entry: str
+) -> Mapping[Side, str]:
+    """What each side of a pair is called: 'ward|hall', or '3=ward|hall' if entries are apart."""
+    before = f"{entry}=" if entry else ""
+    sides = dict.fromkeys(side for pair in pairs for side in pair)
+    return {side: before + "|".join(str(question.states[x]) for x in side) for side in sides}
 
 
 def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
