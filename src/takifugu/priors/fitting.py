@@ -1,0 +1,202 @@
+"""From sequences of states to chains: counts, smoothing, and how sure the counts make us."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, Integers
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.markov import MarkovChain, named_states
+from takifugu.priors.universe import Name
+
+TAU = 1e-5  # the paper's tolerance, appendix "Smoothing and Stability"
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions(ByContent):
+    """How often each state followed each other one, staying included.
+
+    >>> Transitions.of(["aab", "ba"], states=("a", "b")).counts
+    array([[1, 1],
+           [1, 0]])
+    """
+
+    counts: Integers
+    states: tuple[Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts)
+        whole = counts.dtype.kind in "iu" and counts.ndim == 2
+        if not whole or counts.shape[0] != counts.shape[1] or not counts.size or counts.min() < 0:
+            raise InvalidPrior(
+                "counts",
+                given=f"has shape {counts.shape} and type {counts.dtype}",
+                needed="be a square matrix of whole numbers, 0 or more",
+            )
+        counts = counts.astype(np.int64)
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "states", named_states(self.states, len(counts)))
+
+    @classmethod
+    def of(
+        cls, sequences: Iterable[Iterable[Any]], *, states: Sequence[Name] | None = None
+    ) -> "Transitions":
+        """Count the steps within each sequence; nothing is counted from one to the next.
+
+        ``states`` fixes the states and their order; without it they are those seen, sorted.
+        """
+        parts = [np.asarray(list(sequence)) for sequence in sequences]
+        if states is None:
+            seen = sorted(
+                {value for part in parts for value in part.tolist()},
+                key=lambda value: (str(type(value)), value),
+            )
+            states = tuple(seen)
+        number: dict[Hashable, int] = {state: i for i, state in enumerate(states)}
+        if not number:
+            raise InvalidPrior("sequences", given="are empty", needed="hold at least one state")
+        counts = np.zeros((len(number), len(number)), dtype=np.int64)
+        for part in parts:
+            values, codes = np.unique(part, return_inverse=True)
+            unknown = sum(value not in number for value in values.tolist())
+            if unknown:
+                raise InvalidPrior(
+                    "sequences",
+                    given=f"hold {unknown} values that are not among the {len(number)} states",
+                    needed="hold known states only; map rare ones to one of them first",
+                )
+            path = np.array([number[value] for value in values.tolist()], dtype=np.int64)[codes]
+            np.add.at(counts, (path[:-1], path[1:]), 1)
+        return cls(counts, tuple(states))
+
+    @property
+    def exits(self) -> Integers:
+        """``[x]``: how often something followed x."""
+        total: Integers = self.counts.sum(axis=1)
+        return total
+
+    def chain(
+        self,
+        *,
+        unseen: Literal["refuse", "uniform"] = "refuse",
+        other: Name | None = None,
+        tau: float | None = None,
+        length: int | None = None,
+    ) -> MarkovChain:
+        """The chain of relative frequencies, at rest.
+
+        A state that nothing ever followed has no frequencies: that is an error, or, with
+        ``unseen="uniform"``, anything else follows it alike. ``other`` adds a state of that name
+        (see `with_other`). Zeros stay zeros unless ``tau`` smooths them (see `smoothed`).
+        """
+        exits = self.exits
+        if (exits == 0).any() and unseen == "refuse":
+            raise InvalidPrior(
+                "counts",
+                given=f"have nothing that followed state {self.states[int(np.argmin(exits))]!r}",
+                needed="have a step from every state, or say unseen='uniform'",
+            )
+        table = np.where(exits[:, None] > 0, self.counts / np.maximum(exits, 1)[:, None], 0.0)
+        for x in np.flatnonzero(exits == 0):
+            table[x] = _elsewhere(len(exits), int(x))
+        states = self.states
+        if other is not None:
+            table, states = _grown(table), (*states, other)
+        if tau is not None:
+            table = smooth(table, tau=tau)
+        return MarkovChain(table, states, length=length)
+
+    def intervals(
+        self,
+        *,
+        confidence: float,
+        simultaneous: bool = True,
+        start: Literal["any", "stationary"] = "stationary",
+        length: int | None = None,
+    ) -> IntervalMarkovChain:
+        """Every chain that the counts do not rule out (Clopper & Pearson, 1934).
+
+        Each chance gets the exact two-sided interval of a binomial proportion. With
+        ``simultaneous`` the error is shared out over all n² chances (Bonferroni), so that *all*
+        hold at once with ``confidence``; without, each one does on its own. A state that nothing
+        followed is not known at all: its chances may be anything from 0 to 1.
+
+        The intervals are exact when the number of exits of each state was fixed beforehand. In
+        counts from paths of fixed length that number is itself random, and the coverage is then
+        the usual approximation, which improves with the counts.
+        """
+        if not 0 < confidence < 1:  # also false for NaN
+            raise InvalidPrior("confidence", given=f"is {confidence}", needed="be between 0 and 1")
+        from scipy.special import betaincinv
+
+        miss = (1 - confidence) / (self.counts.size if simultaneous else 1) / 2
+        k, n = self.counts.astype(np.float64), self.exits[:, None].astype(np.float64)
+        wide = 1e-9  # relative; well past the accuracy of the quantiles
+        low = betaincinv(np.maximum(k, 1), n - k + 1, miss) * (1 - wide)
+        # the upper end by its complement, so that chances near 1 keep their accuracy
+        above = betaincinv(np.maximum(n - k, 1), k + 1, miss) * (1 - wide)
+        return IntervalMarkovChain(
+            np.where(k > 0, low, 0.0),
+            np.where(k < n, 1 - above, 1.0),
+            self.states,
+            start,
+            length,
+        )
+
+
+def with_other(chain: MarkovChain, *, name: Name = "other") -> MarkovChain:
+    """Add a state that every old state follows alike and that nothing leads to yet.
+
+    The paper's step before smoothing, to make room for states that were never seen.
+    """
+    start = chain.start if isinstance(chain.start, str) else np.append(chain.start, 0.0)
+    return MarkovChain(_grown(_one_matrix(chain)), (*chain.states, name), start, chain.length)
+
+
+def smoothed(chain: MarkovChain, *, tau: float = TAU) -> MarkovChain:
+    """The chain with every zero raised to ``tau``: see `smooth`."""
+    return MarkovChain(smooth(_one_matrix(chain), tau=tau), chain.states, chain.start, chain.length)
+
+
+def smooth(table: Floats, *, tau: float = TAU) -> Floats:
+    """Raise every zero to ``tau``, taken from the other chances of its row in proportion.
+
+    A row with z zeros keeps (1 − zτ) of each positive chance (the paper, appendix "Smoothing and
+    Stability"). This is another prior, and a choice: with zeros the curve is often infinite.
+    """
+    zeros = table == 0
+    taken = zeros.sum(axis=1) * tau
+    if not (tau > 0 and (taken < 1).all()):  # also false for NaN
+        raise InvalidPrior(
+            "tau",
+            given=f"is {tau} for rows with up to {int(zeros.sum(axis=1).max())} zeros",
+            needed="be positive and leave something of each row",
+        )
+    return np.where(zeros, tau, table * (1 - taken)[:, None])
+
+
+def _one_matrix(chain: MarkovChain) -> Floats:
+    if not chain.homogeneous:
+        raise InvalidPrior(
+            "transition", given="changes from step to step", needed="be one matrix here"
+        )
+    return chain.transition
+
+
+def _grown(table: Floats) -> Floats:
+    n = len(table)
+    grown = np.zeros((n + 1, n + 1))
+    grown[:n, :n] = table
+    grown[n] = _elsewhere(n + 1, n)
+    return grown
+
+
+def _elsewhere(size: int, here: int) -> Floats:
+    row = np.full(size, 1 / max(size - 1, 1))
+    row[here] = 0.0 if size > 1 else 1.0
+    return row

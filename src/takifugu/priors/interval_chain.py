@@ -1,0 +1,142 @@
+"""Chains whose transitions are known only within bounds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, frozen
+from takifugu.priors.markov import (
+    MarkovChain,
+    checked_length,
+    known_keys,
+    listed_states,
+    named_states,
+)
+from takifugu.priors.universe import Name
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalMarkovChain(ByContent):
+    """Every chain whose transition chances lie between two matrices.
+
+    This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:
+    the chains with one fixed matrix are among them. With ``start="any"`` the first entry may have
+    any law; with ``"stationary"`` the chain has been running in this way for ever, and the entries
+    are a window of it: the fixed chains at rest are among these.
+
+    >>> IntervalMarkovChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]]).states
+    (0, 1)
+    """
+
+    kind: ClassVar[str] = "interval-markov-chain"
+
+    lower: Floats
+    upper: Floats
+    states: tuple[Name, ...] = ()
+    start: Literal["any", "stationary"] = "any"
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        low, high = _bounds(self.lower, "lower"), _bounds(self.upper, "upper")
+        if low.shape != high.shape:
+            raise InvalidPrior(
+                "upper", given=f"has shape {high.shape}", needed=f"be {low.shape} like `lower`"
+            )
+        if not (low <= high).all():
+            x, y = (int(i) for i in np.argwhere(low > high)[0])
+            raise InvalidPrior(
+                "lower",
+                given=f"row {x}, place {y} is {low[x, y]:g}, above {high[x, y]:g}",
+                needed="be at most `upper`",
+            )
+        for x, (least, most) in enumerate(zip(low, high, strict=True)):
+            if not fsum(least) <= 1 <= fsum(most):
+                raise InvalidPrior(
+                    "lower",
+                    given=f"row {x} sums to {fsum(least):.6g} and `upper` to {fsum(most):.6g}",
+                    needed="leave room for chances that sum to 1 between them",
+                )
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "states", named_states(self.states, len(low)))
+        object.__setattr__(self, "length", checked_length(self.length))
+        if self.start not in ("any", "stationary"):
+            raise InvalidPrior(
+                "start", given=f"is {self.start!r}", needed="be 'any' or 'stationary'"
+            )
+
+    @classmethod
+    def around(
+        cls,
+        chain: MarkovChain,
+        *,
+        relative: float,
+        start: Literal["any", "stationary"] | None = None,
+    ) -> "IntervalMarkovChain":
+        """Each transition of ``chain`` may be off by a factor of 1 ± ``relative``; 0 stays 0.
+
+        The start is taken to be stationary if that of ``chain`` is, otherwise any.
+        """
+        if not 0 <= relative < 1:  # also false for NaN
+            raise InvalidPrior(
+                "relative", given=f"is {relative}", needed="be at least 0 and below 1"
+            )
+        if not chain.homogeneous:
+            raise InvalidPrior(
+                "transition", given="changes from step to step", needed="be one matrix here"
+            )
+        wide = 2 * chain.row_error  # the exactly normalised chain is inside, rounding and all
+        kernel = chain.kernel()
+        rest: Literal["any", "stationary"] = "stationary" if chain.start == "stationary" else "any"
+        return cls(
+            kernel * ((1 - relative) * (1 - wide)),
+            np.minimum(kernel * ((1 + relative) * (1 + wide)), 1.0),
+            chain.states,
+            rest if start is None else start,
+            chain.length,
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """The set as a JSON document, to the last bit."""
+        return {
+            "kind": self.kind,
+            "states": list(self.states),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "start": self.start,
+            "length": self.length,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
+        """Read a document: ``kind``, ``lower``, ``upper``; ``states``, ``start``, ``length``."""
+        known_keys(document, cls.kind, ("lower", "upper"), ("states", "start", "length"))
+        return cls(
+            document["lower"],
+            document["upper"],
+            states=listed_states(document),
+            start=document.get("start", "any"),
+            length=document.get("length"),
+        )
+
+
+def _bounds(values: ArrayLike, field: str) -> Floats:
+    try:
+        array = frozen(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidPrior(
+            field, given="is not an array of numbers", needed="be a square matrix of numbers"
+        ) from error
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+        raise InvalidPrior(field, given=f"has shape {array.shape}", needed="be a square matrix")
+    if not ((array >= 0) & (array <= 1)).all():  # also false for NaN
+        raise InvalidPrior(
+            field, given="holds something else", needed="hold chances between 0 and 1"
+        )
+    return array

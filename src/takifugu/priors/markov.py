@@ -1,0 +1,249 @@
+"""Priors in which each entry depends on the one before it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, distribution, frozen, gamma
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.stationary import stationary_law
+from takifugu.priors.universe import Name, Tables
+
+Start = Floats | Literal["stationary"]
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain(ByContent):
+    """The adversary knows how one state follows another, and where the chain starts.
+
+    Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
+    Rows that sum to 1 only up to rounding (1e-9) stand for themselves divided by their exact
+    sums: that chain is the prior, and everything computed is a bound for it.
+
+    >>> chain = MarkovChain([[0.9, 0.1], [0.3, 0.7]], states=("home", "ward"), length=7)
+    >>> chain.stationary.round(3)
+    array([0.75, 0.25])
+
+    Attributes:
+        transition: ``[x, y]``: the chance that y follows x; or ``[t, x, y]``, another matrix for
+            each step from time t to t + 1.
+        states: The names of the states; 0, 1, … if none are given.
+        start: The law of the first entry; ``"stationary"`` for a chain at rest.
+        length: How many entries there are; None if there is no end to them.
+    """
+
+    kind: ClassVar[str] = "markov-chain"
+
+    transition: Floats
+    states: tuple[Name, ...] = ()
+    start: Start = "stationary"
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        table = distribution(self.transition, "transition", InvalidPrior)
+        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
+        if table.ndim not in (2, 3) or table.shape[-1] != table.shape[-2]:
+            raise InvalidPrior(
+                "transition",
+                given=f"has shape {table.shape}",
+                needed="be square, or a list of square matrices, one for each step",
+            )
+        object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
+        object.__setattr__(self, "length", self._checked_length())
+        if isinstance(self.start, str):
+            if self.start != "stationary":
+                raise InvalidPrior(
+                    "start", given=f"is {self.start!r}", needed="be 'stationary' or a law"
+                )
+            if not self.homogeneous:
+                raise InvalidPrior(
+                    "start",
+                    given="is stationary, but each step has a matrix of its own",
+                    needed="be given as a law: one chance for each state",
+                )
+            _ = self._at_rest  # an error now rather than later
+            return
+        law = distribution(self.start, "start", InvalidPrior)
+        if law.shape != (len(self.states),):
+            raise InvalidPrior(
+                "start",
+                given=f"has shape {law.shape}",
+                needed=f"hold one chance for each of the {len(self.states)} states",
+            )
+        object.__setattr__(self, "start", law)
+
+    def _checked_length(self) -> int | None:
+        length = checked_length(self.length)
+        if self.homogeneous:
+            return length
+        implied = len(self.transition) + 1
+        if length not in (None, implied):
+            raise InvalidPrior(
+                "length",
+                given=f"is {length}, but `transition` has {implied - 1} steps",
+                needed=f"be {implied}, or be left out",
+            )
+        return implied
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every step has the same matrix."""
+        return self.transition.ndim == 2
+
+    @property
+    def row_error(self) -> float:
+        """How far an entry of `kernel` may be, relatively, from the exactly normalised one."""
+        return gamma(len(self.states))
+
+    def kernel(self, time: int = 0) -> Floats:
+        """``[x, y]``: the matrix of the step from ``time``, its rows divided by their sums."""
+        if self.homogeneous:
+            return self._kernels
+        kernel: Floats = self._kernels[time]
+        return kernel
+
+    @cached_property
+    def _kernels(self) -> Floats:
+        return frozen(self.transition / self.transition.sum(axis=-1, keepdims=True))
+
+    @cached_property
+    def _at_rest(self) -> tuple[Floats, float]:
+        if not self.homogeneous:
+            raise InvalidPrior(
+                "transition",
+                given="changes from step to step",
+                needed="be one matrix to be at rest",
+            )
+        law, error = stationary_law(self.kernel(), entry_error=self.row_error)
+        return frozen(law), error
+
+    @property
+    def stationary(self) -> Floats:
+        """``[x]``: the law of the chain at rest, each entry within `stationary_error`."""
+        return self._at_rest[0]
+
+    @property
+    def stationary_error(self) -> float:
+        """A bound on the relative error of every entry of `stationary`."""
+        return self._at_rest[1]
+
+    @property
+    def start_law(self) -> Floats:
+        """``[x]``: the law of the first entry."""
+        return self.stationary if isinstance(self.start, str) else self.start
+
+    @property
+    def start_error(self) -> float:
+        """A bound on the relative error of `start_law`, up to a factor shared by all entries."""
+        return self.stationary_error if isinstance(self.start, str) else 0.0
+
+    def marginals(self, length: int | None = None) -> Floats:
+        """``[t, x]``: the law of each of the first ``length`` entries, up to rounding."""
+        law = self.start_law
+        laws = [law]
+        for time in range(self._at_most(length) - 1):
+            law = law if isinstance(self.start, str) else law @ self.kernel(time)
+            laws.append(law)
+        return np.stack(laws)
+
+    def explicit(self, length: int | None = None) -> Explicit:
+        """The first ``length`` entries written out as a table, for small ones."""
+        size = self._at_most(length)
+        universe = Tables.of(dict.fromkeys(range(size), self.states))
+        codes = universe.codes
+        law = self.start_law[codes[:, 0]]
+        for time in range(size - 1):
+            law = law * self.kernel(time)[codes[:, time], codes[:, time + 1]]
+        return Explicit(universe, law, name=self.kind)
+
+    def _at_most(self, length: int | None) -> int:
+        size = checked_length(self.length if length is None else length)
+        if size is None or (self.length is not None and size > self.length):
+            raise InvalidPrior(
+                "length",
+                given=f"is {size} of a chain of length {self.length}",
+                needed="be a number of entries that the chain has",
+            )
+        return size
+
+    def to_document(self) -> dict[str, Any]:
+        """The chain as a JSON document, to the last bit."""
+        return {
+            "kind": self.kind,
+            "states": list(self.states),
+            "transition": self.transition.tolist(),
+            "start": self.start if isinstance(self.start, str) else self.start.tolist(),
+            "length": self.length,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
+        """Read a document: ``kind`` and ``transition``, and any of the other fields."""
+        known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
+        return cls(
+            document["transition"],
+            states=listed_states(document),
+            start=document.get("start", "stationary"),
+            length=document.get("length"),
+        )
+
+
+def named_states(states: Sequence[Name], size: int) -> tuple[Name, ...]:
+    """The names given, once each, or 0, 1, … if none were."""
+    names = tuple(states) or tuple(range(size))
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
+        raise InvalidPrior(
+            "states", given="holds something else", needed="hold strings or whole numbers"
+        )
+    if len(names) != size or len(set(names)) != size:
+        raise InvalidPrior(
+            "states",
+            given=f"has {len(set(names))} different names",
+            needed=f"name each of the {size} states once",
+        )
+    return names
+
+
+def checked_length(length: object) -> int | None:
+    """A number of entries, at least 1, or None for no end."""
+    if length is None:
+        return None
+    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+        raise InvalidPrior(
+            "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
+        )
+    return int(length)
+
+
+def known_keys(
+    document: Mapping[str, Any], kind: str, needed: Sequence[str], optional: Sequence[str]
+) -> None:
+    """Refuse a document of another kind, with a key missing, or with one nobody knows."""
+    if document.get("kind") != kind:
+        raise InvalidPrior("kind", given=f"is {document.get('kind')!r}", needed=f"be {kind!r}")
+    known = ("kind", *needed, *optional)
+    for key in document:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1, cutoff=0.0)
+            raise InvalidPrior(
+                str(key),
+                given=f"is not a key of a {kind}",
+                needed=f"be one of {', '.join(known)}; did you mean {near[0]!r}?",
+            )
+    for key in needed:
+        if key not in document:
+            raise InvalidPrior(key, given="is missing", needed=f"be given for a {kind}")
+
+
+def listed_states(document: Mapping[str, Any]) -> tuple[Name, ...]:
+    """The names of a document's states."""
+    states = document.get("states", [])
+    if not isinstance(states, list | tuple):
+        raise InvalidPrior("states", given="is not a list", needed="list the names of the states")
+    return tuple(states)
