@@ -54,8 +54,8 @@ def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) 
     n, d = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_n, log_d = np.log(n), np.log(d)
-        # each logarithm is off by a unit in its own last place, and the two may cancel
-        slack = 2 * error / (1 - error) + 8 * UNIT + 2 * UNIT * (np.abs(log_n) + np.abs(log_d))
+        # each logarithm is off by up to 4 units in its own last place, and the two may cancel
+        slack = 2 * error / (1 - error) + 8 * UNIT + 8 * UNIT * (np.abs(log_n) + np.abs(log_d))
         value = log_n - log_d + slack
     return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value)))
 
