@@ -6,7 +6,9 @@ Each command is a module of its own that imports what it needs when it is called
 
 import typer
 
+from takifugu.cli import prior
 from takifugu.cli.collapse import run_collapse
+from takifugu.cli.curve import run_curve
 from takifugu.errors import TakifuguError
 
 app = typer.Typer(
@@ -35,6 +37,8 @@ def takifugu(
 
 
 app.command("collapse")(run_collapse)
+app.command("curve")(run_curve)
+app.add_typer(prior.app, name="prior")
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ def from_document(document: Any) -> Any:
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(sorted([*KINDS, Product.kind]))
         raise InvalidPrior("kind", given=f"is {kind!r}{meant}", needed=f"be one of {known}")
-    module, name = KINDS[kind]
+    module, name = KINDS[str(kind)]
     return getattr(import_module(module), name).from_document(document)
 
 
@@ -55,7 +55,7 @@ def read_prior(path: Path | str) -> Any:
     if path.name.endswith((".bif", ".bif.gz")):
         from takifugu.priors.bif import read_bif
 
-        return read_bif(path)
+        return read_bif(path, renormalise=True)  # rows printed with few digits are rescaled
     try:
         if path.stat().st_size > LARGEST:
             raise InvalidFile(

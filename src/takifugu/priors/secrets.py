@@ -138,7 +138,8 @@ class Secrets:
         """Ordered pairs of sets of states, by number, for an entry that has these ``states``."""
         if self.pairs is None:
             return tuple(((x,), (y,)) for x, y in permutations(range(len(states)), 2))
-        number = {state: i for i, state in enumerate(states)}
+        number: dict[Name, int] = {str(state): i for i, state in enumerate(states)}
+        number.update({state: i for i, state in enumerate(states)})  # exact names come first
         found = []
         for left, right in self.pairs:
             for value in (*left, *right):

@@ -1,0 +1,145 @@
+"""The influence curve of any prior: the right algorithm for its family."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from takifugu.errors import UnsoundRequest
+from takifugu.finite.world import World
+from takifugu.influence.chains import chain_curve
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.explicit import explicit_curve
+from takifugu.influence.gaussian import gaussian_curve
+from takifugu.influence.interval_chains import interval_chain_curve
+from takifugu.influence.presets import per_entry, union
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.universe import Tables
+
+NETWORK_REACH = 4  # how many entries a search over a network exposes unless told otherwise
+Progress = Callable[[str], None]
+
+
+def influence_curve(
+    prior: Any,
+    secrets: Secrets | None = None,
+    *,
+    max_exposed: int | None = None,
+    progress: Progress | None = None,
+) -> InfluenceCurve:
+    """The curve of ``prior``, up to ``max_exposed`` entries and always with all of them.
+
+    Chains, explicit and independent priors are exact; Gaussians and intervals are upper bounds;
+    networks are exact where the search finishes. ``progress`` hears what is being done.
+    """
+    asked = Secrets() if secrets is None else secrets
+    match prior:
+        case MarkovChain():
+            return chain_curve(prior, asked, max_exposed=max_exposed)
+        case IntervalMarkovChain():
+            return interval_chain_curve(prior, asked, max_exposed=max_exposed)
+        case Gaussian():
+            _only_default(asked, "the regions of every entry are its secrets")
+            return _cut(gaussian_curve(prior), max_exposed)
+        case BayesianNetwork() | MarkovRandomField():
+            return _network(prior, asked, max_exposed, progress)
+        case IndependentEntries():
+            return per_entry(len(prior.marginals))
+        case Explicit():
+            return _cut(explicit_curve(_world(prior, asked)), max_exposed)
+        case Product():
+            return _product(prior, asked, max_exposed, progress)
+        case _:
+            raise UnsoundRequest(f"a {type(prior).__name__} is not a prior that has a curve")
+
+
+def _network(
+    prior: BayesianNetwork | MarkovRandomField,
+    secrets: Secrets,
+    max_exposed: int | None,
+    progress: Progress | None,
+) -> InfluenceCurve:
+    from takifugu.influence.attractive import attractive_curve, check_attractive
+    from takifugu.influence.search import network_curve
+
+    largest = NETWORK_REACH if max_exposed is None else max_exposed
+    try:
+        check_attractive(prior)
+    except UnsoundRequest:
+        tell = None if progress is None else (lambda p: progress(f"{p.entry}: b = {p.b}"))
+        return network_curve(prior, secrets, largest=largest, progress=tell)
+    return attractive_curve(prior, secrets, largest=max(largest, 1))
+
+
+def _product(
+    prior: Product, secrets: Secrets, max_exposed: int | None, progress: Progress | None
+) -> InfluenceCurve:
+    """Each person's secrets depend on that person's entries alone, so the rows stand side by side.
+
+    All entries of one person exposed is enough, so a person's last point holds for everybody's.
+    """
+    curves = {
+        name: influence_curve(part, secrets, max_exposed=max_exposed, progress=progress)
+        for name, part in prior.parts.items()
+    }
+    sizes = [curve.entries for curve in curves.values()]
+    total = None if any(size is None for size in sizes) else sum(s for s in sizes if s)
+    return union({name: replace(curve, entries=total) for name, curve in curves.items()})
+
+
+def _world(prior: Explicit, secrets: Secrets) -> World:
+    universe = prior.universe
+    if not isinstance(universe, Tables):
+        raise UnsoundRequest("an explicit prior needs entries to have a curve")
+    pairs = []
+    for entry in universe.entries if secrets.entries is None else secrets.entries:
+        values = universe.values[universe.entry(entry)]
+        for left, right in secrets.sides(values):  # type: ignore[arg-type]
+            sides = [EntryIs(entry, tuple(values[v] for v in side)) for side in (left, right)]
+            pairs.append(SecretPair(*sides))
+    return World(universe, (prior,), tuple(pairs), unsupported="skip")
+
+
+def _only_default(secrets: Secrets, why: str) -> None:
+    if secrets != Secrets():
+        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}")
+
+
+def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
+    """Only the points up to ``max_exposed``, and the one that exposes everything."""
+    if max_exposed is None:
+        return curve
+    if max_exposed < 1:
+        raise UnsoundRequest(f"max_exposed is {max_exposed}; expose at least one entry")
+    keep = np.flatnonzero((curve.exposed <= max_exposed) | (curve.exposed == curve.entries))
+    return _Kept.of(curve, keep)
+
+
+class _Kept:
+    """Chosen points of another curve; splits are looked up where they were."""
+
+    def __init__(self, curve: InfluenceCurve, keep: Any) -> None:
+        self._curve, self._keep = curve, keep
+
+    @classmethod
+    def of(cls, curve: InfluenceCurve, keep: Any) -> InfluenceCurve:
+        return InfluenceCurve(
+            exposed=curve.exposed[keep],
+            leak=curve.leak[:, keep],
+            entries=curve.entries,
+            pairs=curve.pairs,
+            exact=curve.exact[:, keep],
+            splits=cls(curve, keep),
+        )
+
+    def describe(self, pair: int, point: int) -> Any:
+        splits = self._curve.splits
+        return {} if splits is None else splits.describe(pair, int(self._keep[point]))
