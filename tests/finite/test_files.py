@@ -89,14 +89,28 @@ TABLES: dict[str, Any] = {
 }
 BOUNDS: dict[str, Any] = {
     "entries": {"ill": [True, False], "age": [1, 2]},
-    "pair": [{"left": {"entry": "ill", "value": True}, "right": {"entry": "ill", "values": [False]}}],
-    "knowledge": [
-        {"secret": {"entry": "ill", "value": True}, "event": {"entry": "age", "value": 1}, "low": 0.35, "high": 0.65},
-        {"secret": {"entry": "ill", "value": False}, "event": [[False, 1]], "high": 0.6},
-        {"secret": {"entry": "ill", "value": False}, "coefficients": {"false,1": -1, "false,2": 2}, "low": -5, "high": 5},
+    "pair": [
+        {"left": {"entry": "ill", "value": True}, "right": {"entry": "ill", "values": [False]}}
     ],
-    "mechanism": {"rows": {"true,1": [1, 0], "true,2": [0, 1], "false,1": [0.5, 0.5], "false,2": [0.5, 0.5]}},
-}  # fmt: skip
+    "knowledge": [
+        {
+            "secret": {"entry": "ill", "value": True},
+            "event": {"entry": "age", "value": 1},
+            "low": 0.35,
+            "high": 0.65,
+        },
+        {"secret": {"entry": "ill", "value": False}, "event": [[False, 1]], "high": 0.6},
+        {
+            "secret": {"entry": "ill", "value": False},
+            "coefficients": {"false,1": -1, "false,2": 2},
+            "low": -5,
+            "high": 5,
+        },
+    ],
+    "mechanism": {
+        "rows": {"true,1": [1, 0], "true,2": [0, 1], "false,1": [0.5, 0.5], "false,2": [0.5, 0.5]}
+    },
+}
 VALID = [LISTED, TABLES, BOUNDS]
 
 
@@ -164,9 +178,15 @@ def test_knowledge_means_what_it_says() -> None:
         world.universe,
         (
             (ill, (young,)),
-            (well, (Between(np.array([0.0, 0, 1, 0]), 0.0, 0.6), Between(np.array([0.0, 0, -1, 2]), -5.0, 5.0))),
+            (
+                well,
+                (
+                    Between(np.array([0.0, 0, 1, 0]), 0.0, 0.6),
+                    Between(np.array([0.0, 0, -1, 2]), -5.0, 5.0),
+                ),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def test_nothing_known_has_to_be_said() -> None:
@@ -181,7 +201,12 @@ def test_nothing_known_has_to_be_said() -> None:
 def test_built_in_kinds_spend_exactly_their_epsilon(epsilon: float) -> None:
     """Against the defining sums: infinitely many noise values, added up far beyond float64."""
     document = changed(TABLES, "mechanism", 0, "epsilon", to=epsilon)
-    document["mechanism"][1] = {"name": "count", "kind": "noisy count", "value": "ward", "epsilon": epsilon}  # fmt: skip
+    document["mechanism"][1] = {
+        "name": "count",
+        "kind": "noisy count",
+        "value": "ward",
+        "epsilon": epsilon,
+    }
     response, count, _ = read(document).mechanisms
     truth = exp(epsilon) / (exp(epsilon) + 1)
     np.testing.assert_allclose(response.likelihood[0], [truth, 1 - truth], rtol=1e-12)
@@ -249,7 +274,7 @@ BAD = [
     ("no datasets", {k: v for k, v in LISTED.items() if k != "datasets"}, "has no datasets"),
     ("empty datasets", changed(LISTED, "datasets", to=[]), "`datasets` is empty"),
     ("dataset twice", changed(LISTED, "datasets", 1, to="a1"), "twice"),
-    ("too many", changed(TABLES, "entries", to=dict.fromkeys("abcdefghijklm", [0, 1])), "8,192"),
+    ("too many", changed(TABLES, "entries", to={e: [0, 1] for e in "abcdefghijklm"}), "8,192"),
     ("negative", changed(LISTED, "prior", 0, "probability", 0, to=-0.25), "item 1` is -0.25"),
     ("above 1", changed(LISTED, "prior", 0, "probability", 0, to=2), "is 2; it must be a prob"),
     ("sum", changed(LISTED, "prior", 0, "probability", 0, to=0.2), "sums to 0.95"),
@@ -266,7 +291,11 @@ BAD = [
     ("missing row", changed(BOUNDS, "mechanism", "rows", to={"true,1": [1]}), "no row for 'true,2"),
     ("unknown output", changed(LISTED, "mechanism", 0, "rows", 3, to={"z": 1}), "unknown key 'z'"),
     ("empty secret", changed(LISTED, "secret", 0, "datasets", to=[]), "is empty"),
-    ("unused secret", changed(LISTED, "secret", to=[*LISTED["secret"], {"name": "c", "datasets": ["a1"]}]), "no pair"),
+    (
+        "unused secret",
+        changed(LISTED, "secret", to=[*LISTED["secret"], {"name": "c", "datasets": ["a1"]}]),
+        "no pair",
+    ),
     ("same name", changed(LISTED, "secret", 1, "name", to="a"), "as that of another"),
     ("unknown secret", changed(LISTED, "pair", 0, "left", to="c"), "which no [[secret]] is named"),
     ("unknown dataset", changed(LISTED, "secret", 0, "datasets", to=["a9"]), "names 'a9' is no"),
@@ -281,14 +310,18 @@ BAD = [
     ("entries of a list", changed(LISTED, "pair", 0, to={"entries": "all"}), "speaks of entries"),
     ("low above high", changed(BOUNDS, "knowledge", 0, "low", to=0.9), "at most high"),
     ("low out of range", changed(BOUNDS, "knowledge", 0, "low", to=-0.1), "between 0 and 1"),
-    ("knowledge of nobody", changed(BOUNDS, "knowledge", 0, "secret", to={"entry": "age", "value": 1}), "no pair has"),
+    (
+        "knowledge of nobody",
+        changed(BOUNDS, "knowledge", 0, "secret", to={"entry": "age", "value": 1}),
+        "no pair has",
+    ),
     ("true is not 1", changed(BOUNDS, "pair", 0, "left", "value", to=1), "be a value of the entry"),
     ("control character", changed(LISTED, "title", to="two\nlines"), "printable"),
     ("surrogate", changed(LISTED, "title", to="\ud800"), "printable"),
     ("null", changed(LISTED, "prior", to=None), "is null"),
     ("unsupported", changed(LISTED, "unsupported", to="ignore"), '"refuse" or "skip"'),
     ("records", changed(TABLES, "records", to={"mon": "ann"}), "has no 'tue'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("document", "says"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
@@ -358,9 +391,11 @@ SCALARS = st.one_of(
 )
 ANYTHING = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 def spots(value: Any) -> list[tuple[Any, Any]]:
@@ -372,6 +407,14 @@ def spots(value: Any) -> list[tuple[Any, Any]]:
         if isinstance(content, dict | list):
             found += spots(content)
     return found
+
+
+def outcome(content: bytes | str, form: Form) -> WorldFile | str:
+    """A world, or what a deliberate error says; anything else escapes and fails the test."""
+    try:
+        return parse_world(content, form=form)
+    except TakifuguError as error:
+        return str(error)
 
 
 @settings(max_examples=600)
@@ -395,12 +438,11 @@ def test_a_damaged_file_is_a_world_or_a_clear_error(data: st.DataObject, documen
                 container[data.draw(st.text(max_size=6))] = data.draw(ANYTHING)
             case _:
                 container.append(data.draw(ANYTHING))
-    try:
-        found = read(damaged)
-    except TakifuguError as error:
-        assert "\n" not in str(error)
-        return
-    assert parse_world(write_world(found), form="toml").fingerprint == found.fingerprint
+    found = outcome(json.dumps(damaged), "json")
+    if isinstance(found, WorldFile):
+        assert parse_world(write_world(found), form="toml").fingerprint == found.fingerprint
+    else:
+        assert found and "\n" not in found
 
 
 @settings(max_examples=300)
@@ -417,12 +459,8 @@ def test_random_bytes_are_a_world_or_a_clear_error(
         at = data.draw(st.integers(0, len(content) - 1))
         width = data.draw(st.integers(0, 3))
         content[at : at + width] = data.draw(st.binary(max_size=3))
-    try:
-        found = parse_world(bytes(content), form=form)
-    except TakifuguError as error:
-        assert "\n" not in str(error)
-        return
-    assert isinstance(found, WorldFile)
+    found = outcome(bytes(content), form)
+    assert isinstance(found, WorldFile) or (found and "\n" not in found)
 
 
 def test_what_is_written_as_toml_is_toml() -> None:
