@@ -417,7 +417,7 @@ def outcome(content: bytes | str, form: Form) -> WorldFile | str:
         return str(error)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(data=st.data(), document=st.sampled_from(VALID))
 def test_a_damaged_file_is_a_world_or_a_clear_error(data: st.DataObject, document: Any) -> None:
     damaged = copy.deepcopy(document)
@@ -445,7 +445,7 @@ def test_a_damaged_file_is_a_world_or_a_clear_error(data: st.DataObject, documen
         assert found and "\n" not in found
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     data=st.data(),
     document=st.sampled_from(VALID),

@@ -6,6 +6,7 @@ Each command is a module of its own that imports what it needs when it is called
 
 import typer
 
+from takifugu.cli.check import run_check
 from takifugu.errors import TakifuguError
 
 app = typer.Typer(
@@ -31,6 +32,9 @@ def takifugu(
     ),
 ) -> None:
     """Pufferfish privacy for correlated data."""
+
+
+app.command("check")(run_check)
 
 
 def main() -> None:

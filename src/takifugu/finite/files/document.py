@@ -15,7 +15,7 @@ from typing import Any
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.numeric import LEAST, Floats, distribution
 
-LONGEST_NAME = 200
+LONGEST_NAME = 1000  # a dataset of many cells, named as text, still fits
 DEEPEST_LABEL = 4
 _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
