@@ -55,6 +55,8 @@ def _write(digest: Any, value: Any) -> None:
         case _ if is_dataclass(value) and not isinstance(value, type):
             _put(digest, "c", type(value).__name__.encode())
             for field in fields(value):
+                if not field.metadata.get("identity", True):
+                    continue
                 _put(digest, "n", field.name.encode())
                 _write(digest, getattr(value, field.name))
         case _ if callable(value):

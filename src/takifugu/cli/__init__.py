@@ -7,6 +7,7 @@ Each command is a module of its own that imports what it needs when it is called
 import typer
 
 from takifugu.cli.check import run_check
+from takifugu.cli.collapse import run_collapse
 from takifugu.errors import TakifuguError
 
 app = typer.Typer(
@@ -35,12 +36,24 @@ def takifugu(
 
 
 app.command("check")(run_check)
+app.command("collapse")(run_collapse)
 
 
 def main() -> None:
-    """Entry point: a deliberate error is one line and status 2, a bug is a traceback."""
+    """Entry point: a mistake of the user is one line and status 2, a bug is a traceback."""
     try:
-        app()
-    except TakifuguError as error:
-        typer.echo(f"takifugu: {error}", err=True)
-        raise SystemExit(2) from None
+        status = app(standalone_mode=False)
+    except (TakifuguError, typer.Abort) as error:
+        message = str(error) or "stopped"
+    except typer.TyperException as error:
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message().rstrip(".")
+        if "\n" in message:  # a command without arguments answers with its help
+            typer.echo(message, err=True)
+            raise SystemExit(2) from None
+        message += "; --help shows what there is"
+    else:
+        raise SystemExit(status or 0)
+    typer.echo(f"takifugu: {message}", err=True)
+    raise SystemExit(2)

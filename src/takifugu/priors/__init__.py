@@ -7,6 +7,7 @@ from takifugu.priors.secrets import (
     OneOf,
     Secret,
     SecretPair,
+    Secrets,
     both_ways,
     entry_pairs,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "OneOf",
     "Secret",
     "SecretPair",
+    "Secrets",
     "Tables",
     "Universe",
     "both_ways",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,8 @@ class Explicit(ByContent):
     >>> Explicit(Universe(("rain", "shine")), [0.25, 0.75]).probability[1]
     np.float64(0.75)
     """
+
+    kind: ClassVar[str] = "explicit"
 
     universe: Universe
     probability: Floats
@@ -61,6 +63,38 @@ class Explicit(ByContent):
                 )
             p *= law[universe.codes[:, column]]
         return cls(universe, p, name)
+
+    def to_document(self) -> dict[str, Any]:
+        """The prior as a JSON document; for tables whose names and values JSON can hold."""
+        if not isinstance(self.universe, Tables):
+            raise InvalidPrior(
+                "universe", given="is not made of tables", needed="have entries and values"
+            )
+        entries = self.universe.entries
+        return {
+            "kind": self.kind,
+            "entries": [[e, list(v)] for e, v in zip(entries, self.universe.values, strict=True)],
+            "probability": self.probability.tolist(),
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Explicit":
+        """Read ``entries`` as [name, values] pairs and ``probability``, last entry fastest."""
+        for key in document:
+            if key not in ("kind", "entries", "probability", "name"):
+                raise InvalidPrior(
+                    key, given="is not a key here", needed="be entries, probability or name"
+                )
+        entries = document.get("entries")
+        if not isinstance(entries, list) or not all(
+            isinstance(e, list) and len(e) == 2 and isinstance(e[1], list) for e in entries
+        ):
+            raise InvalidPrior(
+                "entries", given="is missing or malformed", needed="list [name, values] pairs"
+            )
+        tables = Tables.of({name: tuple(values) for name, values in entries})
+        return cls(tables, document.get("probability", ()), str(document.get("name", "prior")))
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,3 +118,41 @@ def entry_pairs(
             wanted = values[name]
         pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in wanted]
     return both_ways(pairs)
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """Which questions about single entries are secret, for priors that are not written out.
+
+    By default every entry, and all pairs of different values, both ways. ``pairs`` keeps chosen
+    questions, such as "hospital" against "home"; a side may be a group of values.
+
+    >>> Secrets(pairs=((("ward",), ("home", "work")),)).sides(("home", "work", "ward"))
+    (((2,), (0, 1)), ((0, 1), (2,)))
+    """
+
+    entries: tuple[Name, ...] | None = None
+    pairs: tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...] | None = None
+
+    def sides(self, states: Sequence[Name]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+        """Ordered pairs of sets of states, by number, for an entry that has these ``states``."""
+        if self.pairs is None:
+            return tuple(((x,), (y,)) for x, y in permutations(range(len(states)), 2))
+        number = {state: i for i, state in enumerate(states)}
+        found = []
+        for left, right in self.pairs:
+            for value in (*left, *right):
+                if value not in number:
+                    known = ", ".join(map(repr, states[:12]))
+                    raise InvalidWorld(
+                        "secrets", given=f"name the value {value!r}", needed=f"use {known}"
+                    )
+            if not left or not right or set(left) & set(right):
+                raise InvalidWorld(
+                    "secrets",
+                    given=f"ask {left} against {right}",
+                    needed="set two groups of values against each other that share none",
+                )
+            a, b = (tuple(sorted({number[v] for v in side})) for side in (left, right))
+            found += [(a, b), (b, a)]
+        return tuple(dict.fromkeys(found))

@@ -1,0 +1,131 @@
+"""What the necessary condition speaks of: all outputs in one list, and who must hide among whom."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
+from takifugu.finite.leakage import same_world
+from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.world import World
+from takifugu.numeric import Floats, Integers, frozen
+from takifugu.priors.secrets import SecretPair
+
+MOST_REQUIREMENTS = 20_000  # one linear program each, at one or two milliseconds
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One output of one of several mechanisms; ``mechanism`` is its place in their list."""
+
+    mechanism: int
+    name: str
+    output: Hashable
+
+    def __str__(self) -> str:
+        return f"{self.name}#{self.mechanism}={self.output}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Every output of every mechanism; the paper's likelihood vectors, one per row.
+
+    Attributes:
+        answers: What each row is.
+        chance: ``[output, dataset]``: P(ω | D).
+        log: ``[output, dataset]``: log P(ω | D), −∞ where it is 0.
+    """
+
+    answers: tuple[Answer, ...]
+    chance: Floats
+    log: Floats
+
+    @property
+    def mechanism(self) -> Integers:
+        """``[output]``: the place of the mechanism it comes from."""
+        return np.array([answer.mechanism for answer in self.answers], dtype=np.int64)
+
+    def position(self, answer: Answer) -> int:
+        """The row of ``answer``; an error if no mechanism gives it."""
+        if answer not in self.answers:
+            raise InvalidMechanism(
+                "answer",
+                given=f"{answer} is no output of the mechanisms",
+                needed="be one of `Outputs.answers`",
+            )
+        return self.answers.index(answer)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A dataset with the left secret that must hide among datasets with the right one.
+
+    Attributes:
+        pair: The ordered secret pair (s, s′).
+        dataset: The position of D*, a dataset with s that some prior allows.
+        among: The positions of the datasets with s′ that the same prior allows.
+        priors: The names of the priors that ask for exactly this.
+    """
+
+    pair: SecretPair
+    dataset: int
+    among: tuple[int, ...]
+    priors: tuple[str, ...]
+
+
+def gather(world: World, mechanisms: Sequence[Mechanism]) -> Outputs:
+    """All outputs of ``mechanisms``, which have to be over the datasets of ``world``."""
+    for mechanism in mechanisms:
+        same_world(world, mechanism)
+    if not mechanisms:
+        raise InvalidMechanism("mechanisms", given="is empty", needed="hold at least one mechanism")
+    answers = tuple(
+        Answer(place, mechanism.name, output)
+        for place, mechanism in enumerate(mechanisms)
+        for output in mechanism.outputs
+    )
+    chance = frozen(np.concatenate([mechanism.likelihood.T for mechanism in mechanisms]))
+    with np.errstate(divide="ignore"):
+        return Outputs(answers, chance, frozen(np.log(chance)))
+
+
+def supports(world: World, pair: SecretPair, prior: int) -> tuple[Integers, Integers]:
+    """The datasets with either secret that a prior allows; both empty where it leaves one out."""
+    possible = world.weights[prior] > 0
+    left = np.flatnonzero(world.mask(pair.left) & possible)
+    right = np.flatnonzero(world.mask(pair.right) & possible)
+    if not left.size or not right.size:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing
+    return left, right
+
+
+def requirements(world: World) -> tuple[Requirement, ...]:
+    """Every (pair, dataset, support) that the necessary condition asks about, each once.
+
+    A dataset that a prior gives no chance does not count, neither as D* nor among the D_ℓ: in
+    the proof of the theorem both maxima run over datasets of positive weight.
+    """
+    asked: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
+    for p, pair in enumerate(world.pairs):
+        for t, prior in enumerate(world.listed_priors):
+            left, right = supports(world, pair, t)
+            among = tuple(int(i) for i in right)
+            for dataset in left:
+                asked.setdefault((p, int(dataset), among), []).append(prior.name)
+    if not asked:
+        raise InvalidWorld(
+            "priors",
+            given="leave every secret pair without support",
+            needed="give both sides of some pair a chance",
+        )
+    if len(asked) > MOST_REQUIREMENTS:
+        raise TooLarge(
+            f"the necessary condition is {len(asked):,} linear programs here and at most"
+            f" {MOST_REQUIREMENTS:,} are solved; ask about fewer pairs or a smaller world"
+        )
+    return tuple(
+        Requirement(world.pairs[p], dataset, among, tuple(names))
+        for (p, dataset, among), names in asked.items()
+    )

@@ -1,0 +1,128 @@
+"""The influence curve: what a prior costs, before any mechanism is chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import UnsoundRequest
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Booleans, Floats, Integers, frozen, up
+
+
+class Splits(Protocol):
+    """Which entries are exposed at a point of a curve."""
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """The split of one pair at one point, ready to be written as JSON."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``."""
+
+    b: int
+    a: float
+    exact: bool
+    secret: str
+    split: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class InfluenceCurve(ByContent):
+    r"""For every secret pair, points :math:`(b, a(b))`: expose b entries, the rest leak a(b) nats.
+
+    A mechanism that is :math:`\varepsilon`-DP per entry is then Pufferfish private with
+
+    .. math:: \varepsilon_P(\varepsilon) = \max_{pairs} \min_b \; b\,\varepsilon + a_{pair}(b)
+
+    (the paper, Definition 6 and Theorem 6, kept per pair: never worse than the pooled curve).
+    It is concave in :math:`\varepsilon`, so compose under DP first and translate once.
+
+    >>> curve = InfluenceCurve(exposed=[1, 3, 9], leak=[[2.0, 0.5, 0.0]], entries=9)
+    >>> curve.pufferfish([0.01, 0.1, 1.0]).round(3)
+    array([0.09, 0.8 , 3.  ])
+
+    Attributes:
+        exposed: ``[point]``: b, at least 1, increasing.
+        leak: ``[pair, point]``: a(b), rounded up; infinite where exposing b entries is not enough.
+        entries: |I|, how many entries there are; None if there is no end to them.
+        pairs: What each row of ``leak`` is about.
+        exact: ``[pair, point]``: whether ``leak`` is a*(b) up to rounding, or only above it.
+        splits: Which entries are exposed at each point; not part of the curve's identity.
+    """
+
+    exposed: Integers
+    leak: Floats
+    entries: int | None
+    pairs: tuple[str, ...] = ("any secret pair",)
+    exact: Booleans = field(default_factory=lambda: np.array(True))
+    splits: Splits | None = field(default=None, metadata={"identity": False})
+
+    def __post_init__(self) -> None:
+        exposed = np.array(self.exposed, dtype=np.int64)
+        leak = frozen(self.leak)
+        if exposed.ndim != 1 or leak.shape != (len(self.pairs), len(exposed)) or not leak.size:
+            raise UnsoundRequest(
+                f"leak has shape {leak.shape}; a curve of {len(self.pairs)} pairs and"
+                f" {exposed.size} points needs one number for each of them"
+            )
+        if not (np.all(exposed >= 1) and np.all(np.diff(exposed) > 0)):
+            raise UnsoundRequest("a curve exposes at least one entry, and more at every point")
+        if not np.all(leak >= 0):  # also false for NaN
+            raise UnsoundRequest("a curve leaks at least 0 nats at every point")
+        if self.entries is not None and exposed[-1] > self.entries:
+            raise UnsoundRequest(
+                f"{exposed[-1]} entries cannot be exposed: there are {self.entries}"
+            )
+        exact = np.array(np.broadcast_to(self.exact, leak.shape), dtype=np.bool_)
+        for array in (exposed, exact):
+            array.setflags(write=False)
+        object.__setattr__(self, "exposed", exposed)
+        object.__setattr__(self, "leak", leak)
+        object.__setattr__(self, "exact", exact)
+
+    def pufferfish(self, epsilon: ArrayLike) -> Floats:
+        """The Pufferfish loss of an ``epsilon``-DP mechanism, rounded up. Broadcasts."""
+        worst: Floats = np.max(self.pufferfish_by_pair(epsilon), axis=-1)
+        return worst
+
+    def pufferfish_by_pair(self, epsilon: ArrayLike) -> Floats:
+        """``[..., pair]``: the same for every secret pair on its own."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        if not np.all((spent >= 0) & (spent < np.inf)):  # also false for NaN
+            raise UnsoundRequest("epsilon must be 0 or more, and finite")
+        total = np.full((*spent.shape, len(self.pairs)), np.inf)
+        for b, leak in zip(self.exposed, self.leak.T, strict=True):
+            np.minimum(total, up(b * spent[..., None] + leak), out=total)
+        return total
+
+    def differential(self, epsilon: ArrayLike) -> Floats:
+        """The largest DP loss whose Pufferfish loss is ``epsilon``, rounded down; 0 if none."""
+        wanted = np.asarray(epsilon, dtype=np.float64)
+        if not np.all((wanted >= 0) & (wanted < np.inf)):  # also false for NaN
+            raise UnsoundRequest("epsilon must be 0 or more, and finite")
+        allowed = np.zeros((*wanted.shape, len(self.pairs)))
+        for b, leak in zip(self.exposed, self.leak.T, strict=True):
+            target = wanted[..., None]
+            room = target - leak - (target + 1.0) * 2.0**-48  # so that a round trip stays sound
+            np.maximum(allowed, np.where(room > 0, room, 0.0) / b, out=allowed)
+        least: Floats = np.min(allowed, axis=-1)
+        return least
+
+    def pooled(self) -> Floats:
+        """``[point]``: the curve a(b) of the paper, the largest leak over all pairs."""
+        pooled: Floats = np.max(self.leak, axis=0)
+        return pooled
+
+    def points(self) -> tuple[Point, ...]:
+        """The pooled curve, each point with the pair that attains it and how."""
+        found = []
+        for k, b in enumerate(self.exposed):
+            pair = int(np.argmax(self.leak[:, k]))
+            split = {} if self.splits is None else self.splits.describe(pair, k)
+            exact = bool(self.exact[pair, k])
+            found.append(Point(int(b), float(self.leak[pair, k]), exact, self.pairs[pair], split))
+        return tuple(found)

@@ -1,0 +1,132 @@
+"""Influence curves by trying every split of a prior that is written out: slow, and the truth."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld, TooLarge
+from takifugu.finite.world import World
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import Floats, gamma, log_ratio_up
+from takifugu.priors.universe import Name, Tables
+
+MOST_ENTRIES = 14
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Bounds l ≤ P*(x_L | s) ≤ u on the true law, from the assumed P(x_L | s) (the paper, §6.3.2).
+
+    Both are functions of the array of assumed probabilities; `relative` is the paper's "20 %".
+    """
+
+    lower: Callable[[Floats], Floats]
+    upper: Callable[[Floats], Floats]
+
+    @classmethod
+    def relative(cls, error: float) -> "Uncertainty":
+        """Every joint probability P(x_L | s) may be off by a factor of 1 ± ``error``."""
+        if not 0 <= error < 1:
+            raise InvalidWorld(
+                "uncertainty", given=f"is {error}", needed="be at least 0 and below 1"
+            )
+        return cls(lambda p: (1 - error) * p, lambda p: (1 + error) * p)
+
+
+@dataclass(frozen=True)
+class NamedSets:
+    """The exposed entries of every pair at every point, by name."""
+
+    members: tuple[tuple[tuple[Name, ...], ...], ...]
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """Which entries are exposed."""
+        return {"exposed": list(self.members[pair][point])}
+
+
+def explicit_curve(
+    world: World, *, uncertainty: Uncertainty | None = None, symmetric: bool = False
+) -> InfluenceCurve:
+    """a*(b) of every ordered pair of a world over tables, over all 2^|I| splits.
+
+    The promise for the ordered pair (s, s′) needs log P(x_L|s)/P(x_L|s′) only, not its absolute
+    value; the reverse pair stands in a row of its own. ``symmetric`` takes the absolute value,
+    as the paper's Definition 6 does, which is never smaller. Every prior of the world has rows of
+    its own: a promise that holds for each prior with its own best split holds for all.
+    """
+    if not isinstance(world.universe, Tables):
+        raise InvalidWorld("world", given="is not over tables", needed="have entries to split")
+    n = len(world.universe.entries)
+    if n > MOST_ENTRIES:
+        raise TooLarge(
+            f"a world of {n} entries has 2^{n} splits; this curve tries them all, for at most"
+            f" {MOST_ENTRIES} entries"
+        )
+    rows: list[Floats] = []
+    members: list[tuple[tuple[Name, ...], ...]] = []
+    names: list[str] = []
+    for k, prior in enumerate(world.listed_priors):
+        label = f"{prior.name}: " if len(world.listed_priors) > 1 else ""
+        for pair, (s, t) in zip(world.pairs, world.sides, strict=True):
+            if world.chances[k, s] == 0 or world.chances[k, t] == 0:
+                continue
+            left, right = world.conditional(k, pair.left), world.conditional(k, pair.right)
+            leak, splits = _best_splits(world.universe, left, right, uncertainty, symmetric)
+            rows.append(leak)
+            members.append(splits)
+            names.append(f"{label}{pair}")
+    if not rows:
+        raise InvalidWorld("pairs", given="are all impossible", needed="have one that can occur")
+    return InfluenceCurve(
+        exposed=np.arange(1, n + 1),
+        leak=np.stack(rows),
+        entries=n,
+        pairs=tuple(names),
+        exact=np.array(uncertainty is None),
+        splits=NamedSets(tuple(members)),
+    )
+
+
+def _best_splits(
+    universe: Tables,
+    left: Floats,
+    right: Floats,
+    uncertainty: Uncertainty | None,
+    symmetric: bool,
+) -> tuple[Floats, tuple[tuple[Name, ...], ...]]:
+    """The least leak for every b, and the exposed entries that attain it."""
+    n = len(universe.entries)
+    best: float = np.inf
+    chosen: tuple[int, ...] = ()
+    leak, splits = np.empty(n), []
+    for b in range(1, n + 1):
+        for exposed in combinations(range(n), b):
+            value = _leak(universe, left, right, exposed, uncertainty)
+            if symmetric:
+                value = max(value, _leak(universe, right, left, exposed, uncertainty))
+            if value < best or not chosen:
+                best, chosen = value, exposed
+        leak[b - 1] = best
+        splits.append(tuple(universe.entries[j] for j in chosen))
+    return leak, tuple(splits)
+
+
+def _leak(
+    universe: Tables,
+    left: Floats,
+    right: Floats,
+    exposed: Sequence[int],
+    uncertainty: Uncertainty | None,
+) -> float:
+    """The largest log P(x_L|s)/P(x_L|s′) over x_L, at least 0; 0 when L is empty."""
+    if len(exposed) == len(universe.entries):
+        return 0.0
+    p = left.reshape(universe.shape).sum(axis=tuple(exposed))
+    q = right.reshape(universe.shape).sum(axis=tuple(exposed))
+    if uncertainty is not None:
+        p, q = uncertainty.upper(p), uncertainty.lower(q)
+    error = gamma(len(universe) + 8)
+    return max(float(log_ratio_up(p, q, error=error).max()), 0.0)

@@ -1,0 +1,101 @@
+"""Priors as JSON files: one document each, told apart by ``kind``."""
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from takifugu.errors import InvalidFile, InvalidPrior
+from takifugu.priors.independent import Product
+
+LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
+
+KINDS: Mapping[str, tuple[str, str]] = {
+    "markov-chain": ("takifugu.priors.markov", "MarkovChain"),
+    "interval-markov-chain": ("takifugu.priors.interval_chain", "IntervalMarkovChain"),
+    "gaussian": ("takifugu.priors.gaussian", "Gaussian"),
+    "bayesian-network": ("takifugu.priors.bayesian_network", "BayesianNetwork"),
+    "markov-random-field": ("takifugu.priors.random_field", "MarkovRandomField"),
+    "independent-entries": ("takifugu.priors.independent", "IndependentEntries"),
+    "explicit": ("takifugu.priors.explicit", "Explicit"),
+}
+
+
+def from_document(document: Any) -> Any:
+    """The prior that a JSON document describes."""
+    if not isinstance(document, Mapping):
+        raise InvalidPrior("document", given="is not an object", needed="be one, with a `kind`")
+    kind = document.get("kind")
+    if kind == Product.kind:
+        return _product(document)
+    if kind not in KINDS:
+        near = get_close_matches(str(kind), [*KINDS, Product.kind], n=1, cutoff=0.4)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(sorted([*KINDS, Product.kind]))
+        raise InvalidPrior("kind", given=f"is {kind!r}{meant}", needed=f"be one of {known}")
+    module, name = KINDS[kind]
+    return getattr(import_module(module), name).from_document(document)
+
+
+def _product(document: Mapping[str, Any]) -> Product:
+    for key in document:
+        if key not in ("kind", "parts"):
+            raise InvalidPrior(key, given="is not a key of a product", needed="be kind or parts")
+    parts = document.get("parts")
+    if not isinstance(parts, Mapping):
+        raise InvalidPrior("parts", given="is missing", needed="map names to priors")
+    return Product({str(name): from_document(part) for name, part in parts.items()})
+
+
+def read_prior(path: Path | str) -> Any:
+    """Read a prior from a JSON file, or a Bayesian network from a BIF file."""
+    path = Path(path)
+    if path.name.endswith((".bif", ".bif.gz")):
+        from takifugu.priors.bif import read_bif
+
+        return read_bif(path)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InvalidFile(
+                str(path), given="is larger than any prior", needed=f"be below {LARGEST:,} bytes"
+            )
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise InvalidFile(
+            str(path), given=f"cannot be read ({reason})", needed="be a readable JSON file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidFile(str(path), given="is not UTF-8 text", needed="be JSON") from error
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidFile):
+            raise
+        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InvalidFile(
+            str(path), given=f"is not JSON{place}", needed="hold one JSON document"
+        ) from error
+    return from_document(document)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidFile("document", given=f"holds {name}", needed="hold finite numbers only")
+
+
+def write_prior(prior: Any, path: Path | str) -> None:
+    """Write a prior to a JSON file, whole or not at all."""
+    path = Path(path)
+    text = json.dumps(prior.to_document(), indent=1, ensure_ascii=False, allow_nan=False)
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        beside.write_text(text + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        reason = (error.strerror or "cannot be written").lower()
+        raise InvalidFile(
+            str(path), given=f"cannot be written ({reason})", needed="be in a writable folder"
+        ) from error

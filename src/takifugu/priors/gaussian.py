@@ -1,0 +1,134 @@
+"""Gaussian priors: real-valued entries that vary together, kept within bounds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, frozen
+
+Kernel = Literal["squared-exponential", "exponential"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(ByContent):
+    r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
+
+    The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
+    two regions of one coordinate that do not overlap.
+
+    Attributes:
+        covariance: Σ, symmetric and positive definite. Nothing is added to its diagonal: that
+            would be another prior.
+        bound: γ, how far a value can be from 0.
+        width: δ, how wide a region is.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+
+    covariance: Floats
+    bound: float
+    width: float
+
+    def __post_init__(self) -> None:
+        sigma = frozen(self.covariance)
+        object.__setattr__(self, "covariance", sigma)
+        for name in ("bound", "width"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
+            raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
+        if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
+            raise InvalidPrior(
+                "covariance", given="is not symmetric or not finite", needed="be both"
+            )
+        try:
+            np.linalg.cholesky(sigma)
+        except np.linalg.LinAlgError as error:
+            raise InvalidPrior(
+                "covariance",
+                given="is not positive definite as far as float64 can tell",
+                needed="be positive definite; take fewer entries or a shorter length scale"
+                " (nothing is added to the diagonal, because that would change the prior)",
+            ) from error
+        if not 0 < self.bound < np.inf:  # also false for NaN
+            raise InvalidPrior("bound", given=f"is {self.bound}", needed="be positive and finite")
+        if not 0 < 2 * self.width <= 2 * self.bound:
+            raise InvalidPrior(
+                "width", given=f"is {self.width}", needed="be positive and at most `bound`"
+            )
+
+    @classmethod
+    def process(
+        cls,
+        entries: int,
+        *,
+        length: float,
+        kernel: Kernel = "squared-exponential",
+        bound: float,
+        width: float,
+    ) -> "Gaussian":
+        """Entries 0, 1, 2, … of a stationary process with unit variance.
+
+        ``squared-exponential`` is exp(−(j−k)²/length), the paper's; ``exponential`` is
+        exp(−|j−k|/length), an Ornstein-Uhlenbeck process.
+        """
+        if not entries >= 1:
+            raise InvalidPrior("entries", given=f"is {entries}", needed="be at least 1")
+        if not 0 < length < np.inf:
+            raise InvalidPrior("length", given=f"is {length}", needed="be positive and finite")
+        if kernel not in ("squared-exponential", "exponential"):
+            raise InvalidPrior(
+                "kernel", given=f"is {kernel!r}", needed="be squared-exponential or exponential"
+            )
+        apart = np.abs(np.subtract.outer(np.arange(entries), np.arange(entries))).astype(float)
+        power = 2 if kernel == "squared-exponential" else 1
+        return cls(np.exp(-(apart**power) / length), bound, width)
+
+    @property
+    def entries(self) -> int:
+        """How many coordinates there are."""
+        return len(self.covariance)
+
+    def to_document(self) -> dict[str, Any]:
+        """The prior as a JSON document."""
+        return {
+            "kind": self.kind,
+            "covariance": self.covariance.tolist(),
+            "bound": self.bound,
+            "width": self.width,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Gaussian":
+        """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
+        known = {"kind", "covariance", "bound", "width", "entries", "length", "kernel"}
+        for key in document:
+            if key not in known:
+                raise InvalidPrior(
+                    key, given="is not a key of a gaussian prior", needed=f"be one of {known}"
+                )
+        for key in ("bound", "width"):
+            if not isinstance(document.get(key), int | float):
+                raise InvalidPrior(key, given="is missing or not a number", needed="be a number")
+        bound, width = float(document["bound"]), float(document["width"])
+        if "covariance" in document:
+            try:
+                return cls(np.asarray(document["covariance"], dtype=np.float64), bound, width)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, InvalidPrior):
+                    raise
+                raise InvalidPrior(
+                    "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+                ) from error
+        entries, length = document.get("entries"), document.get("length")
+        if not isinstance(entries, int) or not isinstance(length, int | float):
+            raise InvalidPrior(
+                "covariance",
+                given="is missing",
+                needed="be given, or `entries` and `length` of a process instead",
+            )
+        kernel: Kernel = document.get("kernel", "squared-exponential")
+        return cls.process(entries, length=length, kernel=kernel, bound=bound, width=width)

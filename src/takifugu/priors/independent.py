@@ -1,0 +1,101 @@
+"""Priors without correlation: between entries, or between people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from takifugu.errors import InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.numeric import Floats, distribution
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.universe import Name, Tables
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentEntries(ByContent):
+    """Every entry is drawn on its own: nothing about one tells of another.
+
+    >>> IndependentEntries({"age": {"young": 0.25, "old": 0.75}}).states["age"]
+    ('young', 'old')
+    """
+
+    kind: ClassVar[str] = "independent-entries"
+
+    marginals: Mapping[Name, Mapping[Name, float]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.marginals, Mapping) or not self.marginals:
+            raise InvalidPrior(
+                "marginals", given="is empty or not a mapping", needed="map entries to chances"
+            )
+        kept: dict[Name, dict[Name, float]] = {}
+        for entry, law in self.marginals.items():
+            if not isinstance(law, Mapping) or not law:
+                raise InvalidPrior(
+                    "marginals",
+                    given=f"of entry {entry!r} is empty or not a mapping",
+                    needed="map each value to its chance",
+                )
+            checked = distribution(list(law.values()), f"marginals of {entry!r}", InvalidPrior)
+            kept[entry] = dict(zip(law, checked.tolist(), strict=True))
+        object.__setattr__(self, "marginals", kept)
+
+    @property
+    def states(self) -> dict[Name, tuple[Name, ...]]:
+        """The values of every entry."""
+        return {entry: tuple(law) for entry, law in self.marginals.items()}
+
+    def law(self, entry: Name) -> Floats:
+        """The chances of one entry, in the order of its states."""
+        return distribution(list(self.marginals[entry].values()), "marginals", InvalidPrior)
+
+    def explicit(self) -> Explicit:
+        """The same prior, written out."""
+        laws = {entry: list(law.values()) for entry, law in self.marginals.items()}
+        return Explicit.independent(Tables.of(self.states), laws)
+
+    def to_document(self) -> dict[str, Any]:
+        """The prior as a JSON document."""
+        laws = {
+            str(entry): {str(value): chance for value, chance in law.items()}
+            for entry, law in self.marginals.items()
+        }
+        return {"kind": self.kind, "marginals": laws}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
+        """Read ``{"kind": "independent-entries", "marginals": {entry: {value: chance}}}``."""
+        for key in document:
+            if key not in ("kind", "marginals"):
+                raise InvalidPrior(key, given="is not a key here", needed="be kind or marginals")
+        return cls(document.get("marginals", {}))
+
+
+@dataclass(frozen=True, eq=False)
+class Product(ByContent):
+    """Independent people, each with a prior of their own: a secret of one is told by no other.
+
+    Attributes:
+        parts: Who, and the prior over that person's entries.
+    """
+
+    kind: ClassVar[str] = "product"
+
+    parts: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, Mapping) or not self.parts:
+            raise InvalidPrior(
+                "parts", given="is empty or not a mapping", needed="map names to priors"
+            )
+        for name, part in self.parts.items():
+            if not isinstance(part, ByContent) or not hasattr(part, "to_document"):
+                raise InvalidPrior(
+                    "parts", given=f"has no prior for {name!r}", needed="map every name to a prior"
+                )
+        object.__setattr__(self, "parts", dict(self.parts))
+
+    def to_document(self) -> dict[str, Any]:
+        """The prior as a JSON document."""
+        parts = {name: part.to_document() for name, part in self.parts.items()}
+        return {"kind": self.kind, "parts": parts}

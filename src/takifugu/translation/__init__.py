@@ -1,0 +1,1 @@
+"""From a per-entry DP loss to a Pufferfish loss, and back."""

@@ -1,0 +1,104 @@
+"""Curves translate soundly in both directions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu.errors import UnsoundRequest
+from takifugu.influence import InfluenceCurve
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> InfluenceCurve:
+    points = draw(st.integers(1, 6))
+    pairs = draw(st.integers(1, 4))
+    steps = draw(st.lists(st.integers(1, 9), min_size=points, max_size=points))
+    leaks = st.one_of(st.floats(0, 30), st.just(float("inf")), st.just(0.0))
+    leak = draw(st.lists(leaks, min_size=points * pairs, max_size=points * pairs))
+    return InfluenceCurve(
+        exposed=np.cumsum(steps),
+        leak=np.array(leak).reshape(pairs, points),
+        entries=None,
+        pairs=tuple(map(str, range(pairs))),
+    )
+
+
+def exact(curve: InfluenceCurve, epsilon: float) -> Fraction | float:
+    """Theorem 6 in rational arithmetic, pair by pair."""
+    worst: Fraction | float = Fraction(0)
+    for row in curve.leak:
+        values = [
+            Fraction(int(b)) * Fraction(epsilon) + Fraction(float(a))
+            for b, a in zip(curve.exposed, row, strict=True)
+            if np.isfinite(a)
+        ]
+        worst = max(worst, min(values)) if values else float("inf")
+    return worst
+
+
+@given(curve=curves(), epsilon=st.floats(0, 20))
+def test_losses_are_rounded_up_and_hardly(curve: InfluenceCurve, epsilon: float) -> None:
+    promised, truth = float(curve.pufferfish(epsilon)), exact(curve, epsilon)
+    if truth == float("inf"):
+        assert promised == float("inf")
+    else:
+        assert Fraction(promised) >= truth
+        assert promised <= float(truth) * (1 + 1e-14) + 1e-14
+
+
+@given(curve=curves(), target=st.floats(0, 20))
+def test_an_allowance_never_overspends(curve: InfluenceCurve, target: float) -> None:
+    allowed = float(curve.differential(target))
+    assert allowed == 0 or exact(curve, allowed) <= Fraction(target)
+    assert allowed == 0 or float(curve.pufferfish(allowed)) <= target
+
+
+@given(curve=curves(), target=st.floats(0.1, 20))
+def test_an_allowance_is_not_wasted(curve: InfluenceCurve, target: float) -> None:
+    allowed = float(curve.differential(target))
+    more = allowed * (1 + 1e-9) + 1e-9
+    assert exact(curve, more) >= target * (1 - 1e-9)
+
+
+@given(curve=curves(), epsilons=st.lists(st.floats(0, 5), min_size=1, max_size=5))
+def test_arrays_are_scalars_side_by_side(curve: InfluenceCurve, epsilons: list[float]) -> None:
+    assert curve.pufferfish(epsilons).tolist() == [float(curve.pufferfish(e)) for e in epsilons]
+    assert curve.differential(epsilons).tolist() == [float(curve.differential(e)) for e in epsilons]
+
+
+@given(curve=curves(), epsilon=st.floats(0, 20))
+def test_pairs_kept_apart_are_never_worse_than_pooled(
+    curve: InfluenceCurve, epsilon: float
+) -> None:
+    pooled = InfluenceCurve(curve.exposed, curve.pooled()[None, :], None)
+    assert curve.pufferfish(epsilon) <= pooled.pufferfish(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, float("nan"), float("inf")])
+def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
+    curve = InfluenceCurve(np.array([1]), np.array([[0.5]]), 1)
+    with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
+        curve.pufferfish(epsilon)
+    with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
+        curve.differential(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("exposed", "leak", "entries", "message"),
+    [
+        ([1, 2], [[0.5]], 2, "one number for each"),
+        ([0], [[0.5]], 2, "at least one entry"),
+        ([2, 1], [[0.5, 0.1]], 2, "more at every point"),
+        ([1], [[-0.1]], 2, "at least 0 nats"),
+        ([1], [[float("nan")]], 2, "at least 0 nats"),
+        ([3], [[0.1]], 2, "cannot be exposed"),
+    ],
+)
+def test_a_malformed_curve_is_refused(
+    exposed: list[int], leak: list[list[float]], entries: int, message: str
+) -> None:
+    with pytest.raises(UnsoundRequest, match=message):
+        InfluenceCurve(np.array(exposed), np.array(leak), entries)

@@ -1,0 +1,96 @@
+"""Brute force over all splits, against brute force that shares no code."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from takifugu.errors import InvalidWorld, TooLarge
+from takifugu.finite import World
+from takifugu.influence.explicit import Uncertainty, explicit_curve
+from takifugu.priors import EntryIs, Explicit, SecretPair, Tables, Universe, entry_pairs
+from tests.oracles import influence as oracle
+
+
+@st.composite
+def priors(draw: st.DrawFn) -> Explicit:
+    shape = draw(st.lists(st.integers(2, 3), min_size=1, max_size=4))
+    tables = Tables.of({j: range(m) for j, m in enumerate(shape)})
+    weight = st.one_of(st.floats(0.01, 1.0), st.just(0.0))
+    raw = np.array(draw(st.lists(weight, min_size=len(tables), max_size=len(tables))))
+    raw[0] += 0.1
+    return Explicit(tables, raw / raw.sum())
+
+
+def world_of(prior: Explicit) -> World:
+    assert isinstance(prior.universe, Tables)
+    return World(prior.universe, (prior,), entry_pairs(prior.universe), unsupported="skip")
+
+
+@settings(max_examples=60)
+@given(prior=priors())
+def test_every_point_is_what_enumeration_finds(prior: Explicit) -> None:
+    world = world_of(prior)
+    if all((world.chances[0, [s, t]] == 0).any() for s, t in world.sides):
+        with pytest.raises(InvalidWorld, match="impossible"):
+            explicit_curve(world)
+        return
+    curve = explicit_curve(world)
+    law = dict(zip(prior.universe.datasets, prior.probability.tolist(), strict=True))
+    for row, name in zip(curve.leak, curve.pairs, strict=True):
+        entry, x = map(int, name.split(" / ")[0].split("="))
+        y = int(name.split("=")[-1])
+        for b, a in zip(curve.exposed, row, strict=True):
+            truth = oracle.least_leak(law, entry, x, y, int(b))  # type: ignore[arg-type]
+            assert a == pytest.approx(truth, abs=1e-12)
+            assert a >= truth - 1e-15
+
+
+@settings(max_examples=30)
+@given(prior=priors(), error=st.floats(0, 0.9))
+def test_relative_uncertainty_shifts_every_point_but_the_last(
+    prior: Explicit, error: float
+) -> None:
+    world = world_of(prior)
+    try:
+        plain = explicit_curve(world)
+    except InvalidWorld:
+        return
+    unsure = explicit_curve(world, uncertainty=Uncertainty.relative(error))
+    shift = np.log((1 + error) / (1 - error))
+    assert unsure.leak[:, :-1] == pytest.approx(plain.leak[:, :-1] + shift, abs=1e-12)
+    assert (unsure.leak[:, -1] == 0).all()
+
+
+def test_the_absolute_value_is_never_smaller() -> None:
+    tables = Tables.bits(3)
+    prior = Explicit(tables, np.array([0.3, 0.05, 0.1, 0.05, 0.02, 0.08, 0.1, 0.3]))
+    world = World(tables, (prior,), entry_pairs(tables))
+    ordered, absolute = explicit_curve(world), explicit_curve(world, symmetric=True)
+    assert (absolute.leak >= ordered.leak).all()
+    assert (absolute.leak > ordered.leak).any()
+
+
+def test_each_prior_keeps_its_own_best_split() -> None:
+    tables = Tables.bits(3)
+    near = Explicit.independent(tables, {0: [0.5, 0.5], 1: [0.5, 0.5], 2: [0.5, 0.5]})
+    linked = np.array([0.45, 0.05, 0.0, 0.0, 0.0, 0.0, 0.05, 0.45])
+    far = Explicit(tables, linked, "linked")
+    pair = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
+    curve = explicit_curve(World(tables, (near, far), (pair,)))
+    assert len(curve.pairs) == 2
+    assert curve.leak[0] == pytest.approx([0, 0, 0], abs=1e-12)
+    assert np.isinf(curve.leak[1, 0]) and curve.leak[1, 1] == pytest.approx(np.log(9))
+
+
+def test_worlds_without_entries_or_with_too_many_are_refused() -> None:
+    from takifugu.priors import OneOf
+
+    plain = Universe(("a", "b"))
+    pair = SecretPair(OneOf("a", ("a",)), OneOf("b", ("b",)))
+    with pytest.raises(InvalidWorld, match="not over tables"):
+        explicit_curve(World(plain, (Explicit.uniform(plain),), (pair,)))
+    wide = Tables.bits(15)
+    bit = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
+    with pytest.raises(TooLarge, match="at most 14 entries"):
+        explicit_curve(World(wide, (Explicit.uniform(wide),), (bit,)))

@@ -1,0 +1,86 @@
+"""Figures: whole files of the kind asked for, or nothing."""
+
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from takifugu.errors import InvalidFile
+from takifugu.finite.collapse import example, follow, simulate
+from takifugu.reports import SUFFIXES, check_target, collapse_figure, save
+from takifugu.reports.plots import longest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BEGINS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+
+def figure(number: int) -> "Figure":
+    built, rng = example(number, 4), np.random.default_rng(0)
+    trace = follow(built, 5, rng=rng)
+    simulated = simulate(built, 500, rng=rng)
+    return collapse_figure(f"Example {number}", trace, built.waiting(), simulated)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_figure_is_written_as_its_suffix_says(number: int, suffix: str, tmp_path: Path) -> None:
+    target = tmp_path / f"figure{suffix.upper()}"
+    save(figure(number), target)
+    assert target.read_bytes().startswith(BEGINS[suffix])
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> None:
+    built, rng = example(number, 4), np.random.default_rng(0)
+    trace = follow(built, 5, rng=rng)
+    simulated = simulate(built, 500, rng=rng)
+    law = built.waiting()
+    left, right = collapse_figure("title", trace, law, simulated).axes
+    heights = [patch.get_height() for patch in right.patches]  # type: ignore[attr-defined]
+    assert heights == [float(law.probability(k)) for k in range(1, longest(law) + 1)]
+    line = np.asarray(left.lines[0].get_ydata(), dtype=float)
+    place = trace.truth.index(True) if trace.exclusive else 0
+    chances = [step.posterior[place] for step in trace.steps]
+    assert line.tolist() == [float(p if trace.truth[place] else 1 - p) for p in chances]
+
+
+def test_drawing_leaves_no_global_state() -> None:
+    figure(1)
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("figure.gif", "end in .pdf, .png, .svg"),
+        ("figure", "end in .pdf, .png, .svg"),
+        ("missing/figure.png", "lie in an existing folder"),
+        ("folder.png", "be a file that can be written"),
+        ("x" * 300 + ".png", "be a file that can be written"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_refused(name: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(InvalidFile, match=says):
+        check_target(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
+    target, drawn = tmp_path / "figure.png", figure(2)
+    target.write_bytes(b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        with pytest.raises(InvalidFile, match="was not written"):
+            save(drawn, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
