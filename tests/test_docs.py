@@ -7,10 +7,12 @@ Every page (docs/*.md and README.md) is worked through in a folder of its own, i
   below it must be what the command prints, standard output first, then errors; trailing blanks do
   not count and a line ``…`` stands for any lines. The status must be 0, or N if the block is
   marked ``console exit=N``. Other commands are not run;
-* all ```` ```python ```` blocks of the page are run as one script.
+* all ```` ```python ```` blocks of the page are run as one script, but those that begin with
+  ``>>>`` as doctests, which share their names.
 """
 
 import contextlib
+import doctest
 import io
 import os
 import re
@@ -93,7 +95,8 @@ def without_blank_ends(lines: list[str]) -> list[str]:
 def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Do all that a page says in ``folder``; how many commands were run."""
     done = 0
-    script = []
+    script: list[str] = []
+    examples: list[str] = []
     for block in blocks(page):
         if block.language == "console":
             expected = int(block.mark.removeprefix("exit=") or 0)
@@ -107,7 +110,7 @@ def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> in
                 wanted = without_blank_ends(shown)
                 assert not wanted or matches(wanted, without_blank_ends(printed)), where
         elif block.language == "python":
-            script.append(block.text)
+            (examples if block.text.startswith(">>>") else script).append(block.text)
         elif block.mark and re.fullmatch(r"[\w.-]+", block.mark):
             (folder / block.mark).write_text(block.text, encoding="utf-8")
     if script:
@@ -116,6 +119,13 @@ def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> in
         with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
             patch.chdir(folder)
             runpy.run_path(str(path), run_name="__main__")
+    if examples:
+        parsed = doctest.DocTestParser().get_doctest("\n".join(examples), {}, "page", None, None)
+        report: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            failed = doctest.DocTestRunner().run(parsed, out=report.append).failed
+        assert not failed, "".join(report)
     return done
 
 
@@ -151,6 +161,10 @@ $ takifugu --version
 ```python
 open("made", "w").close()
 ```
+```python
+>>> 1 + 1
+2
+```
 """
 
 
@@ -168,6 +182,7 @@ def test_the_harness_runs_what_a_page_shows(
         ("exit=2", ""),
         ("title = 1", "title = ''"),
         ("open(", "1/0 + open("),
+        ("1 + 1", "1 + 2"),
     ],
 )
 def test_the_harness_sees_a_page_that_is_wrong(
