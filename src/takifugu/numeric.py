@@ -36,13 +36,18 @@ def gamma(terms: int) -> float:
 def up(bound: ArrayLike) -> Floats:
     """Widen an upper bound past the rounding of the handful of operations that made it."""
     value = np.asarray(bound, dtype=np.float64)
-    return value + (np.abs(value) + 1.0) * (8 * UNIT)
+    return value + _margin(value)
 
 
 def down(bound: ArrayLike) -> Floats:
     """Narrow a lower bound past the rounding of the handful of operations that made it."""
     value = np.asarray(bound, dtype=np.float64)
-    return value - (np.abs(value) + 1.0) * (8 * UNIT)
+    return value - _margin(value)
+
+
+def _margin(value: Floats) -> Floats:
+    """A few units in the last place of 1 + |value|; nothing where it is infinite."""
+    return np.where(np.isinf(value), 0.0, (np.abs(value) + 1.0) * (8 * UNIT))
 
 
 def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) -> Floats:

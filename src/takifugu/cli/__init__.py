@@ -7,6 +7,7 @@ Each command is a module of its own that imports what it needs when it is called
 import typer
 
 from takifugu.cli import prior
+from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
 from takifugu.errors import TakifuguError
@@ -36,6 +37,7 @@ def takifugu(
     """Pufferfish privacy for correlated data."""
 
 
+app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("curve")(run_curve)
 app.add_typer(prior.app, name="prior")

@@ -2,15 +2,20 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from takifugu.errors import InvalidWorld
+from takifugu.finite.knowledge import coupled, polytope
 from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.rounding import added_by, log_bounds, losses_up
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, frozen, gamma, log_ratio_up
-from takifugu.priors.explicit import same_universe
+from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.priors.explicit import Knowledge, same_universe
 from takifugu.priors.secrets import SecretPair
+
+CELLS = 2**24  # numbers in one batch of weights
 
 
 @dataclass(frozen=True)
@@ -32,13 +37,19 @@ class Leakage:
         worst: The pair, prior and output that attain it.
         table: ``[pair, prior, output]``: log P(ω|s)/P(ω|s′), rounded up; −∞ where the output
             cannot happen under s or the pair is left out for that prior; +∞ where it can happen
-            under s only.
+            under s only. Under linear knowledge there is one "prior", the worst of all.
+        beliefs: P(D | s) and P(D | s′), ``[dataset]`` each, that attain ``worst``, to the
+            accuracy of float64 (of the solver, under linear knowledge).
+        kind: ``"exact"``, or ``"upper"`` where linear knowledge about further secrets ties the
+            two sides together: then ``epsilon`` may be more than rounding above the exact value.
     """
 
     epsilon: float
     slack: float
     worst: Worst
     table: Floats
+    beliefs: tuple[Floats, Floats]
+    kind: Literal["exact", "upper"] = "exact"
 
     def by_pair(self) -> Floats:
         """``[pair]``: the loss of every ordered pair on its own, at least 0."""
@@ -46,28 +57,51 @@ class Leakage:
         return losses
 
 
+@dataclass(frozen=True, eq=False)
+class Odds:
+    """What the adversary believes of every pair, before and after seeing an output.
+
+    Attributes:
+        prior: ``[pair, prior]``: P(s)/P(s′).
+        posterior: ``[pair, prior, output]``: P(s | ω)/P(s′ | ω).
+        error: Every finite value is within a factor of 1 ± ``error`` of the exact one. Zero and
+            infinity are exact. NaN stands where neither side is possible.
+    """
+
+    prior: Floats
+    posterior: Floats
+    error: float
+
+
 def leakage(world: World, mechanism: Mechanism) -> Leakage:
-    """The Pufferfish loss of one run of ``mechanism`` against a list of priors."""
+    """The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
+
+    Against linear knowledge the two sides part (the sets of P(·|s) and P(·|s′) are chosen
+    separately), so the loss of an output is log max P(ω|s) − log min P(ω|s′), two linear
+    programs.
+    """
+    return measure(world, mechanism, error=0.0)
+
+
+def measure(world: World, mechanism: Mechanism, *, error: float) -> Leakage:
+    """`leakage`, when the likelihoods were themselves computed within a factor 1 ± ``error``."""
     same_world(world, mechanism)
-    joint = _joint(world, mechanism)  # [secret, prior, output]
-    error = gamma(len(world.universe) + 2)
-    left = [pair[0] for pair in world.sides]
-    right = [pair[1] for pair in world.sides]
-    chance = world.chances.T[:, :, None]  # [secret, prior, 1]
-    with np.errstate(invalid="ignore"):
-        given = np.where(chance > 0, joint / np.where(chance > 0, chance, 1.0), 0.0)
-    table = log_ratio_up(given[left], given[right], error=2 * error)
-    possible = (chance[left] > 0) & (chance[right] > 0)
-    table = frozen(np.where(possible, table, -np.inf))
-    place = np.unravel_index(int(np.argmax(table)), table.shape)
-    epsilon = max(float(table[place]), 0.0)
-    slack = 0.0 if np.isinf(epsilon) else _slack(given, error)
-    worst = Worst(
-        world.pairs[int(place[0])],
-        world.listed_priors[int(place[1])].name,
-        mechanism.outputs[int(place[2])],
-    )
-    return Leakage(epsilon, slack, worst, table)
+    if isinstance(world.priors, Knowledge):
+        return _against_knowledge(world, world.priors, mechanism, error)
+    return _against_list(world, mechanism, error)
+
+
+def odds(world: World, mechanism: Mechanism) -> Odds:
+    """Prior odds of every pair, and its posterior odds for every output."""
+    same_world(world, mechanism)
+    left, right = _sides(world)
+    joint = _joint(world, mechanism)
+    chance = world.chances.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = chance[left] / chance[right]
+        after = joint[left] / joint[right]
+    n = len(world.universe)
+    return Odds(frozen(before), frozen(after), 2 * gamma(n) / (1 - gamma(n)) + gamma(1))
 
 
 def same_world(world: World, mechanism: Mechanism) -> None:
@@ -80,17 +114,96 @@ def same_world(world: World, mechanism: Mechanism) -> None:
         )
 
 
+def possible(world: World) -> Booleans:
+    """``[pair, prior]``: where both sides have a chance, so that the definition applies."""
+    left, right = _sides(world)
+    chance = world.chances.T
+    both: Booleans = (chance[left] > 0) & (chance[right] > 0)
+    if not both.any():
+        raise InvalidWorld(
+            "priors",
+            given="leave no pair with a chance on both sides, so that nothing would be protected",
+            needed="give both sides of at least one pair a chance",
+        )
+    return both
+
+
+def _against_list(world: World, mechanism: Mechanism, error: float) -> Leakage:
+    left, right = _sides(world)
+    applies = possible(world)
+    joint = _joint(world, mechanism)  # [secret, prior, output]
+    chance = world.chances.T[:, :, None]  # [secret, prior, 1]
+    given = joint / np.where(chance > 0, chance, 1.0)
+    total = 2 * gamma(len(world.universe) + 2) + error
+    table = losses_up(given, left, right, error=total)
+    table[~applies] = -np.inf
+    table.setflags(write=False)
+    place = np.unravel_index(int(np.argmax(table)), table.shape)
+    pair, prior, output = (int(i) for i in place)
+    loss = float(table[place])
+    n, d = given[left[pair], prior, output], given[right[pair], prior, output]
+    sides = world.pairs[pair]
+    return Leakage(
+        max(loss, 0.0),
+        added_by(loss, float(n), float(d)),
+        Worst(sides, world.listed_priors[prior].name, mechanism.outputs[output]),
+        table,
+        (world.conditional(prior, sides.left), world.conditional(prior, sides.right)),
+    )
+
+
+def _against_knowledge(
+    world: World, known: Knowledge, mechanism: Mechanism, error: float
+) -> Leakage:
+    left, right = _sides(world)
+    feasible = [polytope(known, secret, world.mask(secret)) for secret in world.secrets]
+    most = {s: feasible[s].most(mechanism.likelihood) for s in sorted(set(left))}
+    least = {s: feasible[s].least(mechanism.likelihood) for s in sorted(set(right))}
+    sides = np.array([most[s] for s in left] + [least[s] for s in right])  # bounds already
+    first = list(range(len(left)))
+    second = list(range(len(left), len(sides)))
+    table = losses_up(sides, first, second, error=error)[:, None, :]
+    place = np.unravel_index(int(np.argmax(table)), table.shape)
+    pair, output = int(place[0]), int(place[2])
+    column = mechanism.likelihood[:, output]
+    high, low = feasible[left[pair]].attain(column), feasible[right[pair]].attain(-column)
+    loss = float(table[place])
+    slack = 0.0 if np.isinf(loss) else np.inf
+    if high.value is not None and low.value and np.isfinite(loss):
+        floor = log_bounds(high.value / -low.value)[0] - 4 * error
+        slack = max(loss, 0.0) - max(floor, 0.0)
+    return Leakage(
+        max(loss, 0.0),
+        float(slack),
+        Worst(world.pairs[pair], "knowledge", mechanism.outputs[output]),
+        frozen(table),
+        (high.belief, low.belief),
+        "upper" if coupled(world, known) else "exact",
+    )
+
+
+def _sides(world: World) -> tuple[list[int], list[int]]:
+    """The positions of the left and of the right secret of every pair."""
+    return [left for left, _ in world.sides], [right for _, right in world.sides]
+
+
 def _joint(world: World, mechanism: Mechanism) -> Floats:
-    """``[secret, prior, output]``: P(s, M(D) = ω | θ), summing only where the secret is true."""
-    shape = (len(world.secrets), len(world.listed_priors), len(mechanism.outputs))
-    joint = np.empty(shape)
-    for s, secret in enumerate(world.secrets):
-        rows = np.flatnonzero(world.mask(secret))
-        np.matmul(world.weights[:, rows], mechanism.likelihood[rows], out=joint[s])
+    """``[secret, prior, output]``: P(s, M(D) = ω | θ).
+
+    Large secrets share one matrix product for many secrets; small ones have one each, over the
+    datasets of which they are true. Either way a value is a sum of at most as many products as
+    there are datasets.
+    """
+    priors, outputs = len(world.listed_priors), len(mechanism.outputs)
+    joint = np.empty((len(world.secrets), priors, outputs))
+    if world.masks.mean() < 1 / 4:
+        for s, secret in enumerate(world.secrets):
+            rows = np.flatnonzero(world.mask(secret))
+            np.matmul(world.weights[:, rows], mechanism.likelihood[rows], out=joint[s])
+        return joint
+    step = max(1, CELLS // world.weights.size)
+    for start in range(0, len(joint), step):
+        part = world.masks[start : start + step, None] * world.weights  # [secret, prior, dataset]
+        flat = joint[start : start + step].reshape(-1, outputs)
+        np.matmul(part.reshape(-1, len(world.universe)), mechanism.likelihood, out=flat)
     return joint
-
-
-def _slack(given: Floats, error: float) -> float:
-    """A bound on what `log_ratio_up` added to any finite value."""
-    least = float(given[given > 0].min(initial=1.0))
-    return 2 * float(4 * error / (1 - 2 * error) + 2.0**-49 * (1 - np.log(least)))

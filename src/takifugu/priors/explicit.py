@@ -111,6 +111,8 @@ class Between(ByContent):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coefficients", frozen(self.coefficients))
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
         if not np.isfinite(self.coefficients).all():
             raise InvalidPrior(
                 "coefficients", given="hold NaN or infinity", needed="hold finite numbers"

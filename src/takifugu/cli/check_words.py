@@ -1,0 +1,173 @@
+"""The verdict of ``takifugu check`` in plain words. Losses are rounded up, never down."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import inf
+
+from takifugu.finite.linearity import Attack, Composition
+from takifugu.finite.verdict import MechanismVerdict, Verdict, surely
+from takifugu.priors.explicit import Knowledge
+
+PLACES = Decimal("0.0001")
+NEGLIGIBLE = Decimal("1e-12")
+LEGEND = "+ stands for less than 1e-12 more: the width of rounding"
+
+
+def upper(bound: float) -> str:
+    """An upper bound with four decimals, rounded up; a "+" stands for less than 1e-12 more."""
+    if bound == inf:
+        return "infinite"
+    floor = Decimal(bound).quantize(PLACES, rounding=ROUND_FLOOR)
+    if 0 < Decimal(bound) - floor < NEGLIGIBLE:
+        return f"{floor}+"
+    return str(Decimal(bound).quantize(PLACES, rounding=ROUND_CEILING))
+
+
+def lower(bound: float) -> str:
+    """A lower bound with four decimals, rounded down."""
+    if bound == inf:
+        return "infinite"
+    return str(Decimal(bound).quantize(PLACES, rounding=ROUND_FLOOR))
+
+
+HEADINGS = ("runs", "loss", "runs × ε", "")
+
+
+def head(verdict: Verdict) -> str:
+    """What was checked: the title and the size of the world."""
+    world = verdict.file.world
+    beliefs = (
+        "knowledge by inequalities"
+        if isinstance(world.priors, Knowledge)
+        else _many(len(world.priors), "prior")
+    )
+    size = (
+        f"{_many(len(world.universe), 'dataset')}, {beliefs},"
+        f" {_many(len(world.pairs), 'ordered secret pair')}"
+    )
+    return f"{verdict.file.title}\n{size}" if verdict.file.title else size
+
+
+def lines(found: MechanismVerdict) -> list[tuple[str, str]]:
+    """Label and words, line by line."""
+    result = [("one run", _once(found))]
+    if found.claim is not None:
+        result.append(("claim", _claim(found)))
+    if found.differential is not None:
+        each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.differential.entries)
+        result.append(("DP, one entry", f"ε = {upper(found.differential.entry)} ({each})"))
+        result.append(("DP, one record", f"ε = {upper(found.differential.record)}"))
+    result.append(("composes linearly?", _composes(found)))
+    result.append(("attack", _attack(found.composition)))
+    result.append(("DP-style certificate", _certificate(found.composition)))
+    if found.composition.note:
+        result.append(("note", found.composition.note))
+    return result
+
+
+def growth(found: MechanismVerdict) -> list[tuple[str, str, str, str]]:
+    """Runs, their loss, runs times the loss of one, and whether the first is more."""
+    return [
+        (
+            str(step.runs),
+            upper(step.epsilon),
+            upper(step.linear),
+            "more than linear" if step.attained > step.linear else "",
+        )
+        for step in found.growth
+    ]
+
+
+def growth_lines(found: MechanismVerdict) -> list[str]:
+    """The same as text in columns, under a heading."""
+    rows = [HEADINGS, *growth(found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return [
+        "  ".join(["", *(row[i].rjust(widths[i]) for i in range(3)), row[3]]).rstrip()
+        for row in rows
+    ]
+
+
+def _once(found: MechanismVerdict) -> str:
+    once = found.once
+    kind = "exact" if once.kind == "exact" else "an upper bound"
+    return (
+        f"ε = {upper(once.epsilon)}, {kind}: {once.worst.pair} under {once.worst.prior!r}"
+        f" when the output is {once.worst.output!r}"
+    )
+
+
+def _claim(found: MechanismVerdict) -> str:
+    words = {
+        "yes": "is kept",
+        "no": "is BROKEN",
+        "unclear": f"cannot be told from the loss, which is between {surely(found.once):.3g}"
+        f" and {found.once.epsilon:.3g}",
+    }
+    return f"ε = {found.claim:g} {words[found.kept or 'unclear']}"
+
+
+def _composes(found: MechanismVerdict) -> str:
+    whole = found.composition
+    always = "for every k, also after post-processing"
+    match whole.linear:
+        case "void":
+            return "there is nothing to add up: one run can reveal the secret"
+        case "yes":
+            return f"yes: k runs leak at most k × {upper(whole.proven_at or 0.0)}, {always}"
+        case "almost":
+            words = f"almost: a few runs leak more than k × {upper(found.once.epsilon)}"
+            return words + f"; {_bounds(whole)}, {always}"
+        case "no":
+            words = "no: repetition leaks more than linearly"
+            if whole.fails_below is None:
+                return words
+            least = lower(whole.fails_below)
+            return words + (", at any ε" if least == "infinite" else f", at any ε below {least}")
+        case _:
+            return "open: neither proven nor refuted" + (
+                f"; {_bounds(whole)}, {always}" if whole.line or whole.proven_at else ""
+            )
+
+
+def _bounds(whole: Composition) -> str:
+    known = []
+    if whole.proven_at is not None and whole.proven_at < inf:
+        known.append(f"k × {upper(whole.proven_at)}")
+    if whole.line is not None:
+        known.append(f"k × {upper(whole.line[0])} plus {upper(whole.line[1])} once")
+    return f"k runs leak at most {', and at most '.join(known)}" if known else "no bound was proven"
+
+
+def _attack(whole: Composition) -> str:
+    attack = whole.attack
+    if attack is None:
+        return {
+            "yes": "none exists",
+            "void": "look once",
+            "no": "none was written out; the certificate shows that there is one",
+        }.get(whole.linear, "none was found")
+    seen = ", ".join(
+        repr(output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
+        for output, count in attack.counts
+    )
+    fewest = ", no fewer suffice" if attack.fewest else ""
+    runs = _many(attack.runs, "run")
+    return f"see {seen} ({runs}{fewest}): {attack.pair} under {attack.prior!r} {_leaks(attack)}"
+
+
+def _leaks(attack: Attack) -> str:
+    if attack.leaked == inf:
+        return "is revealed"
+    return f"leaks {lower(attack.leaked)}, more than {upper(attack.linear)}"
+
+
+def _certificate(whole: Composition) -> str:
+    if whole.dp_style is None:
+        return "not looked for"
+    if whole.dp_style == inf:
+        return "none: some dataset hides behind no other"
+    return f"every dataset hides behind one other at ε = {upper(whole.dp_style)}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

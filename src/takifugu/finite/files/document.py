@@ -1,0 +1,226 @@
+"""The plain document inside a world file, read with care: keys, names, labels and numbers.
+
+Nothing here knows what a world is. Every function takes a value as TOML or JSON gave it, and the
+place where it stands, and returns it as the kind asked for or raises one clear `InvalidFile`.
+"""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.numeric import LEAST, Floats, distribution
+
+LONGEST_NAME = 1000  # a dataset of many cells, named as text, still fits
+DEEPEST_LABEL = 4
+_FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
+_DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table of the document, and the words that say where it stands."""
+
+    content: Mapping[str, Any]
+    place: str
+
+    def at(self, key: str) -> str:
+        """The place of ``key``, in words."""
+        return f"{self.place}, {key}" if self.place else key
+
+    def has(self, key: str) -> bool:
+        """Whether ``key`` was written."""
+        return key in self.content
+
+    def get(self, key: str) -> Any:
+        """The value of ``key``; an error if it was not written."""
+        if key not in self.content:
+            raise InvalidFile(self.place or "file", given=f"has no {key!r}", needed="have one")
+        return self.content[key]
+
+    def only(self, known: Sequence[str]) -> None:
+        """Refuse any key that is not ``known``, and name the nearest one that is."""
+        for key in self.content:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                nearest = f"; the nearest to that is {near[0]!r}" if near else ""
+                raise InvalidFile(
+                    self.place or "file",
+                    given=f"has the unknown key {shown(key)}",
+                    needed=f"use only the keys {', '.join(known)}{nearest}",
+                )
+
+    def one_of(self, ways: Sequence[str], *, purpose: str) -> str:
+        """The one key of ``ways`` that was written; an error for none or several."""
+        written = [key for key in ways if key in self.content]
+        if len(written) == 1:
+            return written[0]
+        listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
+        given = f"has both {written[0]!r} and {written[1]!r}" if written else f"has no {purpose}"
+        raise InvalidFile(self.place or "file", given=given, needed=f"have exactly one of {listed}")
+
+
+def shown(value: Any) -> str:
+    """A value as it may stand in a message: on one line, and short."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def wrong_kind(place: str, value: Any, needed: str) -> InvalidFile:
+    """The error for a value of another kind than the one needed."""
+    kinds = {bool: "a boolean", int: "an integer", float: "a number", str: "text"}
+    kinds |= {list: "a list", dict: "a table", type(None): "null"}
+    kind = kinds.get(type(value), f"a {type(value).__name__}")
+    return InvalidFile(place, given=f"is {kind}", needed=needed)
+
+
+def table(value: Any, place: str) -> dict[str, Any]:
+    """A table (JSON: an object) with printable keys."""
+    if not isinstance(value, dict):
+        raise wrong_kind(place, value, "be a table of key = value")
+    for key in value:
+        name(key, f"{place}, key")
+    return value
+
+
+def parts(document: Part, key: str) -> list[Part]:
+    """The tables ``[[key]]`` in order; a single ``[key]`` counts as one; none if not written."""
+    value = document.content.get(key, [])
+    if isinstance(value, dict):
+        return [Part(table(value, key), key)]
+    if not isinstance(value, list):
+        raise wrong_kind(key, value, f"be written as [[{key}]] tables")
+    return [
+        Part(table(item, f"{key} {number}"), f"{key} {number}")
+        for number, item in enumerate(value, start=1)
+    ]
+
+
+def items(value: Any, place: str) -> list[Any]:
+    """A list that is not empty."""
+    if not isinstance(value, list):
+        raise wrong_kind(place, value, "be a list")
+    if not value:
+        raise InvalidFile(place, given="is empty", needed="hold at least one item")
+    return value
+
+
+def name(value: Any, place: str) -> str:
+    """Text that can be printed on one line."""
+    if not isinstance(value, str):
+        raise wrong_kind(place, value, "be text")
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_NAME:
+        raise InvalidFile(
+            place,
+            given=f"is {shown(value)}",
+            needed=f"be printable text of 1 to {LONGEST_NAME} characters",
+        )
+    return value
+
+
+def label(value: Any, place: str, *, depth: int = 0) -> Hashable:
+    """A name of a value, dataset or output: text, integer, true/false, or a list of such."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if abs(value) >= 2**63:
+            raise InvalidFile(place, given="is a huge integer", needed="fit in 64 bits")
+        return value
+    if isinstance(value, str):
+        return name(value, place)
+    if isinstance(value, list) and depth < DEEPEST_LABEL:
+        return tuple(label(item, place, depth=depth + 1) for item in items(value, place))
+    raise wrong_kind(place, value, "be text, an integer, true or false, or a short list of those")
+
+
+def text(value: Hashable) -> str:
+    """A label as text, for keys: 3 is "3", true is "true", a list has commas between."""
+    if isinstance(value, tuple):
+        return ",".join(text(part) for part in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return squeezed(str(value))
+
+
+def squeezed(key: str) -> str:
+    """A key without the blanks around its commas."""
+    return ",".join(part.strip() for part in key.split(","))
+
+
+def identity(value: Hashable) -> str:
+    """What tells labels apart: unlike ==, it does not take 1 for true."""
+    return repr(value)
+
+
+def number(value: Any, place: str) -> float:
+    """A finite number: an integer, a decimal, or text such as "1/3"; rounded to float64 once."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise wrong_kind(place, value, 'be a number, or a fraction in quotes such as "1/3"')
+    try:
+        found = float(_fraction(value, place) if isinstance(value, str) else value)
+    except OverflowError:
+        found = float("inf")
+    if not isfinite(found):
+        raise InvalidFile(place, given=f"is {shown(value)}", needed="be a finite number")
+    return found
+
+
+def _fraction(value: str, place: str) -> Fraction:
+    ratio = _FRACTION.fullmatch(value)
+    if ratio and int(ratio[2]) != 0:
+        return Fraction(int(ratio[1]), int(ratio[2]))
+    if _DECIMAL.fullmatch(value):
+        return Fraction(value.strip())
+    raise InvalidFile(
+        place, given=f"is the text {shown(value)}", needed='be a number or a fraction such as "1/3"'
+    )
+
+
+def numbers(value: Any, place: str) -> list[float]:
+    """A list of finite numbers."""
+    return [number(item, f"{place}, item {i}") for i, item in enumerate(items(value, place), 1)]
+
+
+def chance(value: Any, place: str) -> float:
+    """A number that can be a probability."""
+    found = number(value, place)
+    if not 0 <= found <= 1:
+        raise InvalidFile(place, given=f"is {found:g}", needed="be a probability, from 0 to 1")
+    if 0 < found < LEAST:
+        raise InvalidFile(
+            place,
+            given=f"is {found:g}",
+            needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
+        )
+    return found
+
+
+def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
+    """Probabilities that sum to 1: a list in the order of ``keys``, or a table; left out is 0."""
+    if isinstance(value, dict):
+        part = Part(table(value, place), place)
+        part.only(keys)
+        listed = [chance(part.content.get(key, 0), part.at(key)) for key in keys]
+    else:
+        listed = [chance(x, f"{place}, item {i}") for i, x in enumerate(items(value, place), 1)]
+    if len(listed) != len(keys):
+        raise InvalidFile(place, given=f"has {len(listed)} numbers", needed=f"have {len(keys)}")
+    return distribution(listed, place, InvalidFile)
+
+
+def flag(part: Part, key: str) -> bool:
+    """A key that is true or false; false if not written."""
+    value = part.content.get(key, False)
+    if not isinstance(value, bool):
+        raise wrong_kind(part.at(key), value, "be true or false")
+    return value
+
+
+def placed(error: Malformed, place: str) -> InvalidFile:
+    """An error of the library, told as an error of the file."""
+    field = f"{place}, {error.field}" if place else error.field
+    return InvalidFile(field, given=error.given, needed=error.needed)

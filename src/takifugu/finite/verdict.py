@@ -1,0 +1,164 @@
+"""Everything `takifugu check` shows about the mechanisms of a world, as one value."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+from takifugu.errors import TooLarge
+from takifugu.finite.compose import composed_leakage
+from takifugu.finite.differential import by_entry, per_record
+from takifugu.finite.files import WorldFile
+from takifugu.finite.leakage import Leakage, leakage
+from takifugu.finite.linearity import Composition, linearity
+from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.world import World
+from takifugu.numeric import up
+from takifugu.priors.explicit import Knowledge
+from takifugu.priors.secrets import SecretPair
+from takifugu.priors.universe import Name, Tables
+
+MOST_CELLS = 2**22  # pairs × priors × outputs that are worked through for one mechanism
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What tells a pair apart: these outputs, seen together, under this prior."""
+
+    pair: SecretPair
+    prior: str
+    outputs: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The loss of some number of runs.
+
+    Attributes:
+        runs: How many runs of the mechanism on the same data.
+        epsilon: Their loss together: an upper bound.
+        attained: The loss of ``worst``: a lower bound.
+        linear: ``runs`` times the loss of one run.
+        worst: What is seen in the worst case.
+    """
+
+    runs: int
+    epsilon: float
+    attained: float
+    linear: float
+    worst: Seen
+
+
+@dataclass(frozen=True)
+class Differential:
+    """Differential privacy by replacement, of one cell or of one record: upper bounds."""
+
+    entries: tuple[tuple[Name, float], ...]
+    record: float
+
+    @property
+    def entry(self) -> float:
+        """The per-entry loss: the worst of all entries."""
+        return max(epsilon for _, epsilon in self.entries)
+
+
+@dataclass(frozen=True)
+class MechanismVerdict:
+    """All that was found out about one mechanism.
+
+    Attributes:
+        name: Its name in the file.
+        once: The loss of one run; ``once.kind`` says whether it is exact or an upper bound.
+        claim: What its author claims for one run, or None.
+        kept: Whether the claim is true: ``"unclear"`` if it lies between the bounds on the loss.
+        differential: None if the datasets are not tables.
+        composition: Whether the loss adds up over runs.
+        growth: The loss of 1, 2, … runs, as far as it was within reach.
+    """
+
+    name: str
+    once: Leakage
+    claim: float | None
+    kept: Literal["yes", "no", "unclear"] | None
+    differential: Differential | None
+    composition: Composition
+    growth: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a world file is, and the verdict on each of its mechanisms."""
+
+    file: WorldFile
+    mechanisms: tuple[MechanismVerdict, ...]
+
+    @property
+    def claims_kept(self) -> bool:
+        """Whether no mechanism breaks what it claims."""
+        return all(found.kept != "no" for found in self.mechanisms)
+
+
+def judge(file: WorldFile, *, runs: int = 4) -> Verdict:
+    """Measure every mechanism of ``file``, alone and over up to ``runs`` runs."""
+    found = [
+        _judge(file.world, mechanism, claim, runs)
+        for mechanism, claim in zip(file.mechanisms, file.claims, strict=True)
+    ]
+    return Verdict(file, tuple(found))
+
+
+def _judge(world: World, mechanism: Mechanism, claim: float | None, runs: int) -> MechanismVerdict:
+    priors = 1 if isinstance(world.priors, Knowledge) else len(world.priors)
+    cells = len(world.pairs) * priors * len(mechanism.outputs)
+    if cells > MOST_CELLS:
+        raise TooLarge(
+            f"mechanism {mechanism.name!r} has {cells:,} combinations of pair, prior and output and"
+            f" at most {MOST_CELLS:,} are worked through; ask about fewer pairs or priors"
+        )
+    once = leakage(world, mechanism)
+    return MechanismVerdict(
+        mechanism.name,
+        once,
+        claim,
+        None if claim is None else _kept(once, claim),
+        _differential(mechanism),
+        linearity(world, mechanism, once),
+        _growth(world, mechanism, once, runs),
+    )
+
+
+def _kept(once: Leakage, claim: float) -> Literal["yes", "no", "unclear"]:
+    if once.epsilon <= claim:
+        return "yes"
+    return "no" if surely(once) > claim else "unclear"
+
+
+def surely(once: Leakage) -> float:
+    """A lower bound on the loss of one run."""
+    if once.kind == "upper":
+        return 0.0
+    return max(0.0, once.epsilon - once.slack)
+
+
+def _differential(mechanism: Mechanism) -> Differential | None:
+    if not isinstance(mechanism.universe, Tables):
+        return None
+    losses = by_entry(mechanism).tolist()
+    entries = tuple(zip(mechanism.universe.entries, losses, strict=True))
+    return Differential(entries, per_record(mechanism).epsilon)
+
+
+def _growth(world: World, mechanism: Mechanism, once: Leakage, runs: int) -> tuple[Step, ...]:
+    """The loss of 1, 2, … runs; ends early where the exact answer is out of reach."""
+    worst = Seen(once.worst.pair, once.worst.prior, (once.worst.output,))
+    steps = [Step(1, once.epsilon, surely(once), once.epsilon, worst)]
+    for k in range(2, runs + 1):
+        try:
+            found = composed_leakage(world, [(mechanism, k)])
+        except TooLarge:
+            break
+        seen = found.worst.output
+        worst = Seen(
+            found.worst.pair, found.worst.prior, seen if isinstance(seen, tuple) else (seen,)
+        )
+        steps.append(Step(k, found.epsilon, found.attained, float(up(k * once.epsilon)), worst))
+    return tuple(steps)

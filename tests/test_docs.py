@@ -1,0 +1,197 @@
+"""The pages of the documentation do what they say.
+
+Every page (docs/*.md and README.md) is worked through in a folder of its own, in order:
+
+* a block marked with a language and a file name (```` ```toml ward.toml ````) is written there;
+* in a ```` ```console ```` block every line ``$ takifugu …`` is run there. What the block shows
+  below it must be what the command prints, standard output first, then errors; trailing blanks do
+  not count and a line ``…`` stands for any lines. The status must be 0, or N if the block is
+  marked ``console exit=N``. Other commands are not run;
+* all ```` ```python ```` blocks of the page are run as one script, but those that begin with
+  ``>>>`` as doctests, which share their names.
+"""
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import runpy
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from takifugu.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, what stands beside it, its lines and where it begins."""
+
+    language: str
+    mark: str
+    text: str
+    line: int
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    return [
+        Block(found[1], found[2], found[3], page.count("\n", 0, found.start()) + 1)
+        for found in FENCE.finditer(page)
+    ]
+
+
+def commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Every command of a console block, and the lines that are shown below it."""
+    command, shown = "", list[str]()
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, shown
+            command, shown = line.removeprefix("$ "), []
+        elif command:
+            shown.append(line.rstrip())
+    if command:
+        yield command, shown
+
+
+def run(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
+    """The status and the printed lines of a ``takifugu`` command, run in ``folder``."""
+    out, err = io.StringIO(), io.StringIO()
+    status: object = 0
+    with monkeypatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", shlex.split(command))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as stop:
+                status = stop.code or 0
+    printed = (out.getvalue() + err.getvalue()).splitlines()
+    return int(str(status)), [line.rstrip() for line in printed]
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether ``printed`` is what is ``shown``; a line "…" or "..." stands for any lines."""
+    wild = [".*" if line in ("…", "...") else re.escape(line) + "\n" for line in shown]
+    return (
+        re.fullmatch("".join(wild), "".join(f"{line}\n" for line in printed), re.DOTALL) is not None
+    )
+
+
+def without_blank_ends(lines: list[str]) -> list[str]:
+    return "\n".join(lines).strip("\n").split("\n") if any(lines) else []
+
+
+def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Do all that a page says in ``folder``; how many commands were run."""
+    done = 0
+    script: list[str] = []
+    examples: list[str] = []
+    for block in blocks(page):
+        if block.language == "console":
+            expected = int(block.mark.removeprefix("exit=") or 0)
+            for command, shown in commands(block.text):
+                if not command.startswith("takifugu "):
+                    continue
+                status, printed = run(command, folder, monkeypatch)
+                done += 1
+                where = f"line {block.line}: {command}\n" + "\n".join(printed)
+                assert status == expected, where
+                wanted = without_blank_ends(shown)
+                assert not wanted or matches(wanted, without_blank_ends(printed)), where
+        elif block.language == "python":
+            (examples if block.text.startswith(">>>") else script).append(block.text)
+        elif block.mark and re.fullmatch(r"[\w.-]+", block.mark):
+            (folder / block.mark).write_text(block.text, encoding="utf-8")
+    if script:
+        path = folder / "page.py"
+        path.write_text("\n".join(script), encoding="utf-8")
+        with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+            patch.chdir(folder)
+            runpy.run_path(str(path), run_name="__main__")
+    if examples:
+        parsed = doctest.DocTestParser().get_doctest("\n".join(examples), {}, "page", None, None)
+        report: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            failed = doctest.DocTestRunner().run(parsed, out=report.append).failed
+        assert not failed, "".join(report)
+    return done
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_page_does_what_it_says(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = path.read_text(encoding="utf-8")
+    shown = len(re.findall(r"^\$ takifugu ", page, re.MULTILINE))
+    assert work_through(page, tmp_path, monkeypatch) == shown
+
+
+def test_the_examples_of_the_page_are_the_files() -> None:
+    page = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+    marked = {b.mark: b.text for b in blocks(page) if b.mark in os.listdir(ROOT / "docs/examples")}
+    assert len(marked) == 3
+    for path in (ROOT / "docs" / "examples").iterdir():
+        assert marked[path.name] == path.read_text(encoding="utf-8")
+
+
+PAGE = """
+```toml w.toml
+title = 1
+```
+```console exit=2
+$ takifugu check w.toml
+takifugu: `w.toml: title` is an integer; it must be text
+```
+```console
+$ ls
+$ takifugu --version
+```
+```python
+open("made", "w").close()
+```
+```python
+>>> 1 + 1
+2
+```
+"""
+
+
+def test_the_harness_runs_what_a_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert work_through(PAGE, tmp_path, monkeypatch) == 2
+    assert (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("is an integer", "is a table"),
+        ("exit=2", ""),
+        ("title = 1", "title = ''"),
+        ("open(", "1/0 + open("),
+        ("1 + 1", "1 + 2"),
+    ],
+)
+def test_the_harness_sees_a_page_that_is_wrong(
+    right: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises((AssertionError, ZeroDivisionError)):
+        work_through(PAGE.replace(right, wrong), tmp_path, monkeypatch)
+
+
+def test_an_ellipsis_stands_for_any_lines() -> None:
+    assert matches(["a", "…", "d"], ["a", "b", "c", "d"]) and matches(["a", "…"], ["a"])
+    assert not matches(["a", "…", "d"], ["a", "b", "c"]) and not matches(["a.c"], ["abc"])
