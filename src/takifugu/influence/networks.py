@@ -51,10 +51,12 @@ class Elimination:
     """Evaluates sets of one model; everything computed once is kept and shared.
 
     Sets of entries are bit masks. Messages are kept by what they were made from, so sets, and
-    secrets, that have a region in common share its messages.
+    secrets, that have a region in common share its messages. A ``thin`` elimination looks at a
+    few states of the boundary only: quick, and a lower bound.
     """
 
-    def __init__(self, model: FactorModel) -> None:
+    def __init__(self, model: FactorModel, *, thin: bool = False) -> None:
+        self.thin = thin
         self.sizes = tuple(len(states) for states in model.states)
         self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))
         factors = model.factors()
@@ -97,6 +99,8 @@ class Elimination:
         self, inside: int, entry: int, sides: Sequence[tuple[Side, Side]]
     ) -> tuple[Floats, bool]:
         """``[pair]``: an upper bound, tight up to rounding, on the largest log f_A / f_B.
+
+        If the elimination is thin, a lower bound on the same (up to the same rounding).
 
         ``inside`` is connected and holds ``entry``. The flag says whether states of the boundary
         that cannot happen were all left out; if not, the numbers may be too high. −∞ says that
@@ -217,7 +221,12 @@ class Elimination:
                 possible &= _spread(truth, bits(mask), around)
             rows = rows[possible.ravel()]
         return message(
-            tuple(within), rows, roundings=len(factors) - 1, least=least, exact=exact
+            tuple(within),
+            rows,
+            roundings=len(factors) - 1,
+            least=least,
+            exact=exact,
+            thin=self.thin,
         )
 
     def _possible(self, inside: int) -> tuple[tuple[Piece, ...], bool]:
