@@ -2,16 +2,22 @@
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Booleans, Floats, Integers
+from takifugu.numeric import UNIT, Floats, Integers
 
 NOTABLE = 12  # rows that a quick look keeps
+SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from the cone it lies in
+COST = round(SLACK / UNIT)  # the same in units of rounding
+FEW = 8  # rows that are not worth thinning
+MANY = 100_000  # rows that are too many to thin
+WIDE = 4  # columns beyond which few rows are inside, and the proof is slow
 
 
 def extremes(rays: Floats) -> tuple[Integers, int]:
     """Which rows of ``rays`` span the cone of all of them, and the roundings this may cost.
 
-    Exact for two columns. For three, a row is left out only if it lies in the cone of three
-    others by a margin that rounding cannot explain. For more, only repeated rows are left out.
+    Exact for two columns. For more, a row p is left out if numbers λ ≥ 0 were found with
+    Σ λ_j r_j = p up to ``SLACK`` relative in every coordinate, over rows r_j that stay. Rows of
+    zeros (impossible) are always left out.
     """
     possible = np.flatnonzero(rays.any(axis=1))
     if len(possible) <= 1:
@@ -29,10 +35,12 @@ def extremes(rays: Floats) -> tuple[Integers, int]:
             ratio = rows[:, 0] / rows[:, 1]
         ends = sorted({int(ratio.argmin()), int(ratio.argmax())})
         return possible[ends], 2
+    if len(rows) <= FEW:
+        return possible, 0
     keep = _first_of_each(rows)
-    if rows.shape[1] == 3 and len(keep) > 3:
-        keep = keep[_not_inside(rows[keep])]
-    return possible[keep], 0
+    if FEW < len(keep) <= MANY and rows.shape[1] <= WIDE:
+        keep = keep[_thinned(rows[keep])]
+    return possible[keep], COST
 
 
 def _first_of_each(rows: Floats) -> Integers:
@@ -43,55 +51,40 @@ def _first_of_each(rows: Floats) -> Integers:
     return first
 
 
-def _not_inside(rays: Floats) -> Integers:
-    """Rows of three numbers that are not proved to lie inside the cone of others.
+def _thinned(rows: Floats) -> Integers:
+    """Rows that are not proved to lie in the cone of the corners of their convex hull.
 
-    Any convex hull will do to find the candidates; the proof is in the signs of determinants,
-    each larger than 16 units of rounding of the terms it is made of.
+    The hull is cut into simplices that share its first corner. Whatever Qhull finds does no harm:
+    a row is left out only if its coordinates λ in one of the simplices pass the check.
     """
-    hull = _hull(rays / rays.sum(axis=1, keepdims=True))
-    if len(hull) < 3 or len(hull) == len(rays):
-        return np.arange(len(rays))
-    inner = np.ones(len(rays), dtype=np.bool_)
-    inner[hull] = False
-    points, first, corners = rays[inner], rays[hull[0]], rays[hull[1:]]
-    a, b = corners[:-1], corners[1:]
-    origin = np.broadcast_to(first, a.shape)
-    inside: Booleans = np.zeros((len(points), len(a)), dtype=np.bool_)
-    for sign in (1.0, -1.0):
-        sure = np.ones_like(inside)
-        for u, v in ((a, b), (b, origin), (origin, a)):
-            value, size = _determinants(points, u, v)
-            sure &= sign * value > 16 * UNIT * size
-        inside |= sure
-    inner[inner] = inside.any(axis=1)
-    return np.flatnonzero(~inner)
+    from scipy.spatial import ConvexHull, QhullError
 
-
-def _determinants(points: Floats, u: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """``[point, triangle]``: det(point, u, v), and the sum of the sizes of its six terms."""
-    plus = u[:, [1, 2, 0]] * v[:, [2, 0, 1]]
-    minus = u[:, [2, 0, 1]] * v[:, [1, 2, 0]]
-    return points @ (plus - minus).T, points @ (plus + minus).T
-
-
-def _hull(points: Floats) -> list[int]:
-    """The corners of the convex hull of the first two columns, in turn (Andrew's chain)."""
-    order = np.lexsort((points[:, 1], points[:, 0])).tolist()
-    place = points.tolist()
-    around: list[int] = []
-    for way in (order, order[::-1]):
-        chain: list[int] = []
-        for new in way:
-            x, y = place[new][0], place[new][1]
-            while len(chain) >= 2:
-                (px, py, _), (qx, qy, _) = place[chain[-2]], place[chain[-1]]
-                if (qx - px) * (y - py) - (qy - py) * (x - px) > 0:
-                    break
-                chain.pop()
-            chain.append(new)
-        around += chain[:-1]
-    return around
+    level = rows / rows.max(axis=0)
+    level /= level.sum(axis=1, keepdims=True)
+    try:
+        hull = ConvexHull(level[:, :-1])
+    except QhullError:  # the rows lie in a plane, or nearly
+        return np.arange(len(rows))
+    stay = np.zeros(len(rows), dtype=np.bool_)
+    stay[hull.vertices] = True
+    first = int(hull.vertices[0])
+    facets = hull.simplices[~(hull.simplices == first).any(axis=1)]
+    rest = np.flatnonzero(~stay)
+    for facet in facets:
+        if not rest.size:
+            break
+        corners = level[[first, *facet.tolist()]]
+        try:
+            share = level[rest] @ np.linalg.inv(corners)
+        except np.linalg.LinAlgError:
+            continue
+        near = np.flatnonzero((share > -1e-13).all(axis=1))
+        target = level[rest[near]]
+        gap = np.abs(np.maximum(share[near], 0.0) @ corners - target)
+        # the check itself rounds: a third of the slack leaves it room
+        rest = np.delete(rest, near[np.all(gap <= 0.66 * SLACK * target, axis=1)])
+    stay[rest] = True
+    return np.flatnonzero(stay)
 
 
 def notable(rays: Floats) -> Integers:

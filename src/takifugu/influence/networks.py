@@ -204,29 +204,84 @@ class Elimination:
     def _group(
         self, outside: int, scope: int, factors: list[int], allowed: list[Piece], exact: bool
     ) -> Message:
+        """One message from a group of tables: all possible states of its part of the boundary.
+
+        Given the entries of the boundary that several tables share, the others can be chosen for
+        each table on its own; so each is thinned out before they are multiplied.
+        """
+        once = shared = 0
+        for mask in (*(self._masks[k] for k in factors), *(mask for mask, _ in allowed)):
+            shared |= once & mask
+            once |= mask
+        shared &= outside
+        cells = prod(self.sizes[v] for v in bits(outside | scope))
+        states = prod(self.sizes[v] for v in bits(shared))
+        small = cells <= (ROOM if self.thin else SMALL // 16)
+        if small or states == prod(self.sizes[v] for v in bits(outside)):
+            rows, least = self._table(outside, scope, factors, allowed)
+            count = len(factors) - 1
+        else:
+            rows, least, count = self._conditional(shared, scope, factors, allowed)
+        return message(
+            tuple(bits(scope)), rows, roundings=count, least=least, exact=exact, thin=self.thin
+        )
+
+    def _table(
+        self, outside: int, scope: int, factors: list[int], allowed: list[Piece]
+    ) -> tuple[Floats, int]:
+        """All states at once: ``[state, …]``, and an exponent below its positive cells."""
         around, within = bits(outside), bits(scope)
         shape = tuple(self.sizes[v] for v in (*around, *within))
         if prod(shape) > ROOM:
             raise TooLarge(f"the boundary of a split needs more than {ROOM:,} cells")
         table, least = np.ones(shape), 0
         for k in factors:
-            part = self._tables[k]
-            least += int(np.frexp(part[part > 0].min())[1]) - 1
-            table *= _spread(part, self._scopes[k], (*around, *within))
-        states = prod(shape[: len(around)])
-        rows = table.reshape(states, *shape[len(around) :])
+            least += _lowest(self._tables[k])
+            table *= _spread(self._tables[k], self._scopes[k], (*around, *within))
+        rows = table.reshape(prod(shape[: len(around)]), *shape[len(around) :])
         if allowed:
             possible = np.ones(shape[: len(around)], dtype=np.bool_)
             for mask, truth in allowed:
                 possible &= _spread(truth, bits(mask), around)
             rows = rows[possible.ravel()]
+        return rows, least
+
+    def _conditional(
+        self, shared: int, scope: int, factors: list[int], allowed: list[Piece]
+    ) -> tuple[Floats, int, int]:
+        """The same, one state of the shared entries after another, with the roundings."""
+        fixed = bits(shared)
+        sizes = [self.sizes[v] for v in fixed]
+        if prod(sizes) * len(factors) > SMALL:
+            raise TooLarge("the tables on the boundary of a split share too many states")
+        found: list[Message] = []
+        for at in np.ndindex(*sizes):
+            value = dict(zip(fixed, at, strict=True))
+            # entries of a constraint lie on the boundary, where a table has them too: all shared
+            if not all(truth[tuple(value[v] for v in bits(mask))] for mask, truth in allowed):
+                continue
+            total: Message | None = None
+            for k in sorted(factors, key=lambda k: (self._masks[k] & scope).bit_count()):
+                one = self._slice(k, value, scope)
+                total = one if total is None else times(total, one, self.sizes)
+            if total is not None and len(total.table):
+                found.append(_onto(total, bits(scope), self.sizes))
+        if not found:
+            return np.zeros((0, *(self.sizes[v] for v in bits(scope)))), 0, 0
+        rows = np.concatenate([one.table for one in found])  # rays: their lengths do not matter
+        return rows, min(one.least for one in found), max(one.roundings for one in found)
+
+    def _slice(self, k: int, value: dict[int, int], scope: int) -> Message:
+        """Table k where the shared entries have these values."""
+        at = tuple(value.get(v, slice(None)) for v in self._scopes[k])
+        part = self._tables[k][at]
+        left = [v for v in self._scopes[k] if v not in value]
+        within = sorted(v for v in left if scope >> v & 1)
+        around = [v for v in left if not scope >> v & 1]
+        rows = part.transpose([left.index(v) for v in (*around, *within)])
+        rows = rows.reshape(-1, *(self.sizes[v] for v in within))
         return message(
-            tuple(within),
-            rows,
-            roundings=len(factors) - 1,
-            least=least,
-            exact=exact,
-            thin=self.thin,
+            tuple(within), rows, roundings=0, least=_lowest(self._tables[k]), thin=self.thin
         )
 
     def _possible(self, inside: int) -> tuple[tuple[Piece, ...], bool]:
@@ -283,6 +338,19 @@ class Elimination:
             for mask, table in near:
                 truth &= _spread(table, bits(mask), union)
             pool.append((joined[v] & ~(1 << v), truth.any(axis=union.index(v))))
+
+
+def _lowest(table: Floats) -> int:
+    """A binary exponent below every positive cell."""
+    return int(np.frexp(table[table > 0].min())[1]) - 1
+
+
+def _onto(one: Message, within: list[int], sizes: tuple[int, ...]) -> Message:
+    """The message over all entries ``within``, the same for every value of those it lacks."""
+    shape = tuple(sizes[v] for v in within)
+    view = one.table.reshape(-1, *(sizes[v] if v in one.scope else 1 for v in within))
+    table = np.broadcast_to(view, (len(view), *shape))
+    return Message(tuple(within), table, one.roundings, one.least, one.exact, one.thin)
 
 
 def _join(
