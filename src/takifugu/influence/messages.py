@@ -20,7 +20,7 @@ from takifugu.errors import TooLarge
 from takifugu.influence.cones import extremes, notable
 from takifugu.numeric import Floats
 
-ROOM = 2**22  # cells that one message may have
+ROOM = 2**23  # cells that one message may have
 DEEPEST = -960  # binary exponent below which products could underflow
 
 

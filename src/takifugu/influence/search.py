@@ -136,18 +136,30 @@ class _Search:
         self.relaxed = False  # some number may be too high: nothing is exact
         self.evaluated = 0
         self.stopped = False
+        self.guessing = False
+        self.guess: Floats = np.zeros(0)
+        self.likely: list[int] = []
         self._known: dict[int, Floats] = {}
         self._least: dict[int, Floats] = {}
 
     def run(self, largest: int) -> None:
-        """Search b = 1, 2, … up to ``largest``, or to all entries that matter but one."""
+        """Search b = 1, 2, … up to ``largest``, or to all entries that matter but one.
+
+        First with lower bounds alone. If the best set by them leaks no more than its lower bound
+        says, it is the best of all; else the search is repeated with the leaks themselves.
+        """
         for b in range(1, min(largest, self.whole.bit_count() - 1) + 1):
+            start = [1 << self.entry] if b == 1 else self._grown(set(self.sets[-1]))
             self.open(b)
-            if b > 1:
-                self.consider(b, self._grown(set(self.sets[-2])))
-            else:
-                self.consider(b, [1 << self.entry])
-            if not self.stopped:
+            self.guess = np.full(len(self.sides), np.inf)
+            self.likely = [1 << self.entry] * len(self.sides)
+            self.guessing = True
+            self.consider(b, start)
+            self._branch(b, 1 << self.entry, 0)
+            self.guessing = False
+            for inside in sorted(set(self.likely)):
+                self._try(b, inside)
+            if not self.stopped and np.any(self.best[-1] > self.guess + TIE):
                 self._branch(b, 1 << self.entry, 0)
             self.finished[-1] = self.finished[-1] and not self.stopped
 
@@ -180,14 +192,18 @@ class _Search:
             self._try(b, inside)
 
     def _try(self, b: int, inside: int) -> None:
-        if not np.any(self.least(inside) < self.best[-1] - TIE):
+        least = self.least(inside)
+        if self.guessing:
+            for k in np.flatnonzero(least < self.guess - TIE):
+                self.guess[k] = least[k]
+                self.likely[k] = inside
+            return
+        if not np.any(least < self.best[-1] - TIE):
             return
         try:
             found = self.evaluate(inside)
         except TooLarge:
             self.finished[-1] = False
-            if b == 1:
-                self.best[-1] = np.minimum(self.best[-1], np.inf)
             return
         for k in np.flatnonzero(found < self.best[-1]):
             self.best[-1][k] = found[k]
@@ -225,11 +241,11 @@ class _Search:
         if inside.bit_count() == b or not edge:
             self._try(b, inside)
             return
-        reach, front = inside, inside
+        reach = inside
         for _ in range(b - inside.bit_count()):
-            front = self.full.boundary(reach) & ~banned
-            reach |= front
-        if not np.any(self.least(reach) < self.best[-1] - TIE):
+            reach |= self.full.boundary(reach) & ~banned
+        known = self.guess if self.guessing else self.best[-1]
+        if not np.any(self.least(reach) < known - TIE):
             return
         if inside.bit_count() == b - 1:
             self.consider(b, [inside | 1 << v for v in bits(edge)])
