@@ -1,0 +1,143 @@
+"""Who met whom, for how long; and the infection that may have travelled along."""
+
+import gzip
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+
+from takifugu.errors import InvalidFile, InvalidPrior
+from takifugu.fingerprint import ByContent
+from takifugu.priors.random_field import MarkovRandomField
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts(ByContent):
+    """Pairs of people who met, with the total length of their contacts.
+
+    Attributes:
+        people: Everybody, in alphabetical order.
+        roles: What each of them does, as the list says; empty if it does not.
+        pairs: Pairs of people who met, each once.
+        seconds: How long each pair met in total.
+    """
+
+    people: tuple[str, ...]
+    roles: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        known = set(self.people)
+        if not known or len(known) != len(self.people) or len(self.roles) != len(self.people):
+            raise InvalidPrior(
+                "people", given="are nobody, or do not fit their roles", needed="be named once each"
+            )
+        if len(self.pairs) != len(self.seconds) or len(set(map(frozenset, self.pairs))) != len(
+            self.pairs
+        ):
+            raise InvalidPrior("pairs", given="repeat, or lack a time", needed="be given once each")
+        for (one, other), time in zip(self.pairs, self.seconds, strict=True):
+            if one == other or not {one, other} <= known or not 0 < time < float("inf"):
+                raise InvalidPrior(
+                    "pairs",
+                    given=f"hold {one!r} and {other!r} for {time:g} s",
+                    needed="join two known people for a positive time",
+                )
+
+
+def read_contacts(path: str | Path, *, seconds: float = 20.0) -> Contacts:
+    """A contact list: one line ``t i j [role_i role_j]`` for each ``seconds`` of contact.
+
+    Fields are parted by blanks or tabs (the lists of SocioPatterns); ``.gz`` is unpacked. t is a
+    time in seconds; the same pair twice at the same t counts once.
+    """
+    place = Path(path)
+    if not 0 < seconds < float("inf"):
+        raise InvalidPrior("seconds", given=f"is {seconds:g}", needed="be a positive time")
+    needed = "be a readable list of contacts, plain or gzipped"
+    try:
+        raw = place.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        lines = raw.decode("utf-8").splitlines()
+    except OSError as error:
+        reason = error.strerror or "is damaged"
+        raise InvalidFile(place.name, given=f"cannot be read: {reason}", needed=needed) from error
+    except (EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InvalidFile(place.name, given="is damaged, or not text", needed=needed) from error
+    met: dict[tuple[str, str], set[str]] = defaultdict(set)
+    roles: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) not in (3, 5) or words[1] == words[2] or not _is_time(words[0]):
+            raise InvalidFile(
+                f"{place.name}, line {number}",
+                given=f"holds {len(words)} fields that are not a contact",
+                needed="hold t i j, or t i j role_i role_j, with i and j different",
+            )
+        met[min(words[1:3]), max(words[1:3])].add(words[0])
+        for person, role in zip(words[1:3], words[3:5] or ("", ""), strict=True):
+            if roles.setdefault(person, role) != role:
+                raise InvalidFile(
+                    f"{place.name}, line {number}",
+                    given="gives a person another role than before",
+                    needed="give each person one role",
+                )
+    if not met:
+        raise InvalidFile(place.name, given="holds no contact", needed="hold at least one")
+    people, pairs = tuple(sorted(roles)), tuple(sorted(met))
+    return Contacts(
+        people,
+        tuple(roles[person] for person in people),
+        pairs,
+        tuple(seconds * len(met[pair]) for pair in pairs),
+    )
+
+
+def contagion(
+    contacts: Contacts,
+    *,
+    background: float,
+    odds_per_hour: float,
+    most: float = 4.0,
+    name: str = "contagion",
+) -> MarkovRandomField:
+    r"""What an adversary believes who knows the contacts: an infection spreads along them.
+
+    Everybody is infected (1) or not (0). Somebody whose contacts are all healthy is infected with
+    odds ``background``; each infected contact multiplies the odds by ``odds_per_hour`` for every
+    hour they met, but by no more than ``most``:
+
+    .. math:: P(x) \propto \prod_i o^{x_i} \prod_{ij} \min(m,\, r^{t_{ij}})^{x_i x_j}.
+
+    With r ≥ 1 all weights favour agreement, so the field is attractive (log-supermodular).
+    ``background`` is not the share of people infected; that is higher.
+    """
+    if not 0 < background < float("inf"):
+        raise InvalidPrior("background", given=f"is {background:g}", needed="be positive odds")
+    if not (1 <= odds_per_hour < float("inf") and 1 <= most <= 1e100):
+        raise InvalidPrior(
+            "odds_per_hour",
+            given=f"is {odds_per_hour:g} and `most` is {most:g}",
+            needed="be 1 or more, and finite; 1 says that contacts do not matter",
+        )
+    rate, cap = log(odds_per_hour) / 3600, log(most)
+    return MarkovRandomField.ising(
+        dict.fromkeys(contacts.people, log(background)),
+        {
+            pair: min(cap, rate * time)
+            for pair, time in zip(contacts.pairs, contacts.seconds, strict=True)
+        },
+        name=name,
+    )
+
+
+def _is_time(word: str) -> bool:
+    try:
+        return abs(float(word)) < float("inf")
+    except ValueError:
+        return False

@@ -1,0 +1,96 @@
+"""Attractive fields: two states of the boundary against all of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from takifugu.errors import UnsoundRequest
+from takifugu.influence.attractive import AttractiveField, attractive_curve, check_attractive
+from takifugu.influence.search import network_curve
+from takifugu.priors import Secrets
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.contacts import contagion, read_contacts
+from takifugu.priors.factors import written_out
+from takifugu.priors.random_field import MarkovRandomField
+from tests.influence.strategies import attractive
+from tests.oracles import networks as oracle
+
+WARD = Path("../shared/data/hospital_contacts.csv.gz")
+
+
+@settings(max_examples=60)
+@given(model=attractive())
+def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
+    model: MarkovRandomField,
+) -> None:
+    curve = attractive_curve(model, largest=len(model.entries))
+    law = written_out(model)
+    for k, pair in enumerate(curve.pairs):
+        entry, value = int(pair.split("=")[0]), int(pair.split("=")[1][0])
+        for point, b in enumerate(curve.exposed):
+            truth = oracle.best_leak(law, int(b), entry, (value,), (1 - value,))
+            assert curve.leak[k, point] >= truth - 1e-12
+            if curve.exact[k, point]:
+                assert curve.leak[k, point] <= truth + 1e-9
+            exposed = curve.splits.describe(k, point)["exposed"]  # type: ignore[union-attr]
+            shown = oracle.leak(law, exposed, entry, (value,), (1 - value,))
+            assert curve.leak[k, point] == pytest.approx(shown, abs=1e-9)
+    assert curve.exact[:, :2].all()
+    assert np.all(np.diff(curve.leak, axis=1) <= 0)
+
+
+@settings(max_examples=30)
+@given(model=attractive())
+def test_the_general_search_agrees(model: MarkovRandomField) -> None:
+    general = network_curve(model, largest=3)
+    special = attractive_curve(model, largest=min(3, len(model.entries)))
+    assert sorted(general.pairs) == sorted(special.pairs)
+    assert np.all(special.pooled() >= general.pooled() - 1e-9)
+    assert special.pooled()[0] == pytest.approx(general.pooled()[0], abs=1e-9)
+
+
+def test_prior_odds_out_of_reach_are_bounded_not_guessed() -> None:
+    ring = MarkovRandomField.ising(
+        {i: -1.0 for i in range(24)}, {(i, (i + 1) % 24): 1.0 for i in range(24)}
+    )
+    bounded = attractive_curve(ring, Secrets(entries=(0,)), largest=7)
+    exact = network_curve(ring, Secrets(entries=(0,)), largest=7)
+    assert not bounded.exact[:, :7].any() and exact.exact[:, :7].all()
+    assert np.all(bounded.leak >= exact.leak - 1e-12)
+    assert np.all(bounded.leak[:, :7] <= exact.leak[:, :7] + 0.2)
+
+
+def test_fields_that_are_not_attractive_are_refused() -> None:
+    field = {0: 0.0, 1: 0.0}
+    with pytest.raises(UnsoundRequest, match="favours different values"):
+        attractive_curve(MarkovRandomField.ising(field, {(0, 1): -0.1}))
+    check_attractive(MarkovRandomField.ising(field, {(0, 1): 0.0}))
+    with pytest.raises(UnsoundRequest, match="two values"):
+        check_attractive(BayesianNetwork(("a",), ((0, 1, 2),), ((),), ([0.2, 0.3, 0.5],)))
+    with pytest.raises(UnsoundRequest, match="holds a 0"):
+        check_attractive(BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],)))
+    with pytest.raises(UnsoundRequest, match="from 1 to"):
+        attractive_curve(MarkovRandomField.ising(field, {}), largest=99)
+
+
+def test_a_chain_with_p_plus_q_at_least_one_is_attractive() -> None:
+    chain = BayesianNetwork(
+        (0, 1, 2),
+        ((0, 1),) * 3,
+        ((), (0,), (1,)),
+        ([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.9, 0.1], [0.1, 0.9]]),
+    )
+    assert attractive_curve(chain, largest=1).pooled()[0] == pytest.approx(2 * np.log(9))
+
+
+@pytest.mark.skipif(not WARD.exists(), reason="the ward's contact list is not beside the project")
+def test_the_ward_has_a_curve() -> None:
+    model = contagion(read_contacts(WARD), background=0.05, odds_per_hour=1.5)
+    curve = attractive_curve(model, Secrets(entries=model.entries[:3]), largest=5)
+    assert curve.entries == 75 and curve.leak.shape == (6, 6)
+    assert np.all(np.diff(curve.leak, axis=1) <= 0) and np.all(curve.leak[:, 0] > 0)
+    field = AttractiveField(model)
+    one, zero = field.evaluate(1, 0)
+    assert one + zero >= curve.leak[0, 0] - 1e-9

@@ -1,0 +1,165 @@
+"""Curves of networks and fields against every split of the law written out."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.influence import InfluenceCurve
+from takifugu.influence.search import Progress, nearest_curve, network_curve
+from takifugu.priors import Secrets
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.bif import read_bif
+from takifugu.priors.factors import FactorModel, written_out
+from takifugu.priors.random_field import MarkovRandomField
+from tests.influence.strategies import fields, networks
+from tests.oracles import networks as oracle
+from tests.priors.files import example
+
+ROUNDING = 1e-9
+
+
+def rows(curve: InfluenceCurve, model: FactorModel) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
+    """For each row of a curve of single values: entry, left value, right value, number."""
+    found = []
+    for k, pair in enumerate(curve.pairs):
+        left, right = (side.split("=") for side in pair.split(" / "))
+        entry = [str(e) for e in model.entries].index(left[0])
+        values = [str(s) for s in model.states[entry]]
+        found.append((entry, (values.index(left[1]),), (values.index(right[1]),), k))
+    return found
+
+
+def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
+    law = written_out(model)
+    assert curve.exact.all()
+    seen = set()
+    for entry, left, right, k in rows(curve, model):
+        seen.add((entry, left, right))
+        for point, b in enumerate(curve.exposed):
+            truth = oracle.best_leak(law, int(b), entry, left, right)
+            value = float(curve.leak[k, point])
+            if truth == np.inf:
+                assert value == np.inf
+            else:
+                assert truth - 1e-12 <= value <= truth + ROUNDING
+    for entry, states in enumerate(model.states):
+        for x in range(len(states)):
+            for y in range(len(states)):
+                possible = min(oracle.chance(law, entry, (v,)) for v in (x, y)) > 0
+                assert x == y or possible == ((entry, (x,), (y,)) in seen)
+
+
+@settings(max_examples=60)
+@given(model=networks())
+def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
+    try:
+        curve = network_curve(model, largest=len(model.entries))
+    except InvalidPrior:  # every entry has one possible value
+        law = written_out(model)
+        assert all(
+            sum(oracle.chance(law, e, (v,)) > 0 for v in range(len(s))) == 1
+            for e, s in enumerate(model.states)
+        )
+        return
+    check_exact(model, curve)
+
+
+@settings(max_examples=40)
+@given(model=fields())
+def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
+    check_exact(model, network_curve(model, largest=len(model.entries)))
+
+
+@settings(max_examples=30)
+@given(model=networks(zeros=False))
+def test_nearest_entries_are_never_better_than_the_exact_curve(model: BayesianNetwork) -> None:
+    exact = network_curve(model, largest=4)
+    nearest = nearest_curve(model, largest=4)
+    assert nearest.pairs == exact.pairs
+    assert np.all(nearest.leak >= exact.leak - ROUNDING)
+    assert np.all(np.diff(nearest.leak, axis=1) <= 0)
+    assert np.all(np.diff(exact.leak, axis=1) <= 0)
+    law = written_out(model)
+    for entry, left, right, k in rows(nearest, model):
+        for point in range(len(nearest.exposed)):
+            shown = nearest.splits.describe(k, point)["exposed"]  # type: ignore[union-attr]
+            exposed = [model.entries.index(name) for name in shown]
+            truth = oracle.leak(law, exposed, entry, left, right)
+            assert truth - 1e-12 <= nearest.leak[k, point] <= truth + ROUNDING
+
+
+@settings(max_examples=30)
+@given(model=networks(zeros=False))
+def test_a_search_that_is_stopped_gives_upper_bounds_and_says_so(model: BayesianNetwork) -> None:
+    whole = network_curve(model, largest=3)
+    stopped = network_curve(model, largest=3, evaluations=1)
+    assert np.all(stopped.leak >= whole.leak - ROUNDING)
+    assert np.all((np.abs(stopped.leak - whole.leak) <= ROUNDING) | ~stopped.exact)
+    heard: list[Progress] = []
+    quiet = network_curve(model, largest=3, progress=lambda p: bool(heard.append(p)))  # type: ignore[func-returns-value]
+    apart = not any(model.parents)  # then nothing is searched: each entry stands alone
+    assert apart or (heard and not quiet.exact.all())
+    assert np.all(quiet.leak >= whole.leak - ROUNDING)
+
+
+@settings(max_examples=20)
+@given(model=networks(zeros=False))
+def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:
+    name = model.entries[0]
+    states = model.states[0]
+    secrets = Secrets(entries=(name,), pairs=(((states[0],), states[1:]),))
+    curve = network_curve(model, secrets, largest=3)
+    law = written_out(model)
+    rest = tuple(range(1, len(states)))
+    for k, (left, right) in enumerate([((0,), rest), (rest, (0,))]):
+        for point, b in enumerate(curve.exposed):
+            truth = oracle.best_leak(law, int(b), 0, left, right)
+            assert curve.leak[k, point] == pytest.approx(truth, abs=ROUNDING)
+
+
+def test_a_chain_of_two_leaks_its_log_ratio() -> None:
+    model = BayesianNetwork(
+        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]])
+    )
+    curve = network_curve(model)
+    assert curve.leak[0, 0] == pytest.approx(np.log(4.5)) and curve.leak[0, 1] == 0.0
+    assert curve.leak[0, 0] >= np.log(0.9 / 0.2) - 1e-15
+
+
+def test_bad_questions_get_one_clear_line() -> None:
+    model = BayesianNetwork(("a",), ((0, 1),), ((),), ([0.5, 0.5],))
+    with pytest.raises(UnsoundRequest, match="largest is 0"):
+        network_curve(model, largest=0)
+    with pytest.raises(InvalidPrior, match="'zz'"):
+        network_curve(model, Secrets(entries=("zz",)))
+    sure = BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],))
+    with pytest.raises(InvalidPrior, match="can happen"):
+        network_curve(sure)
+
+
+def test_asia_is_exact_and_falls_to_nothing() -> None:
+    model = read_bif(example("asia"))
+    curve = network_curve(model, largest=4)
+    law = written_out(model)
+    assert curve.exact[:, :4].all()
+    for entry, left, right, k in rows(curve, model):
+        if entry in (0, 5):
+            for point, b in enumerate(curve.exposed[:4]):
+                truth = oracle.best_leak(law, int(b), entry, left, right)
+                value = curve.leak[k, point]
+                assert value == truth or abs(value - truth) <= ROUNDING
+    assert all(a >= b for a, b in pairwise(curve.pooled()))
+    assert curve.pooled()[-1] == 0
+
+
+def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
+    curve = network_curve(read_bif(example("alarm"), renormalise=True), largest=2)
+    assert curve.exact.all()
+    first, second = curve.pooled()[:2]
+    assert first == np.inf
+    assert second == pytest.approx(17.8653704560, abs=1e-8)
+    endless = {pair.split("=")[0] for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True) if a == np.inf}
+    assert endless == {"FIO2", "VENTALV", "PVSAT"}
