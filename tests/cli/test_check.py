@@ -100,9 +100,13 @@ def test_the_first_example_of_the_paper_leaks_nothing_and_then_everything(
     assert swap["differential"] is None
     assert [step["epsilon"] for step in swap["growth"][1:]] == ["infinity"] * 3
     whole = swap["composition"]
-    assert (whole["linear"], whole["fails_below"], whole["dp_style"]) == ("no", "infinity", "infinity")
+    assert (whole["linear"], whole["fails_below"], whole["dp_style"]) == (
+        "no",
+        "infinity",
+        "infinity",
+    )
     (first, once), (second, again) = whole["attack"]["counts"]
-    assert once == again == 1 and whole["attack"]["leaked"] == "inf"
+    assert once == again == 1 and whole["attack"]["leaked"] == "infinity"
     # the half that two different answers share is the data
     assert len(set(first.split()) & set(second.split())) == 1
 
@@ -120,7 +124,7 @@ def test_knowledge_by_inequalities_gives_the_true_loss_of_the_third_example(
     assert cases["one_run"]["epsilon"] == pytest.approx(true, abs=1e-12)
     assert cases["one_run"]["kind"] == "exact"
     assert cases["composition"]["linear"] == "no"
-    assert cases["growth"][1]["epsilon"] == "inf"
+    assert cases["growth"][1]["epsilon"] == "infinity"
 
 
 def test_the_command_says_what_the_library_says(
@@ -197,7 +201,7 @@ def test_an_output_of_one_side_only_is_infinite_everywhere(
     status, out, _ = check(monkeypatch, capsys, path, "--json")
     (found,) = json.loads(out)["mechanisms"]
     assert status == 1
-    assert found["one_run"]["epsilon"] == found["one_run"]["at_least"] == "inf"
+    assert found["one_run"]["epsilon"] == found["one_run"]["at_least"] == "infinity"
     assert found["claim"]["kept"] == "no" and found["composition"]["linear"] == "void"
 
 
