@@ -110,8 +110,9 @@ def composed_leakage(
     """The Pufferfish loss of all ``parts`` together, over all multisets of their outputs.
 
     Few multisets are listed. Many are searched by branch and bound (`branch`): at most ``boxes``
-    boxes for every pair and prior, until upper and lower bound are within ``tolerance``. The lower
-    bound is the exact loss of one multiset, in fractions. Against linear knowledge the composed
+    boxes for every pair and prior, until upper and lower bound are within ``tolerance``. A box
+    costs some multiple of datasets × outputs: lower ``boxes`` for large worlds. The lower bound
+    is the exact loss of one multiset, in fractions. Against linear knowledge the composed
     mechanism is written out, so it must be small.
     """
     if not 0 <= tolerance < np.inf:
