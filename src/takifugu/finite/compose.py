@@ -110,8 +110,9 @@ def composed_leakage(
     """The Pufferfish loss of all ``parts`` together, over all multisets of their outputs.
 
     Few multisets are listed. Many are searched by branch and bound (`branch`): at most ``boxes``
-    boxes for every pair and prior, until upper and lower bound are within ``tolerance``. The lower
-    bound is the exact loss of one multiset, in fractions. Against linear knowledge the composed
+    boxes for every pair and prior, until upper and lower bound are within ``tolerance``. A box
+    costs some multiple of datasets × outputs: lower ``boxes`` for large worlds. The lower bound
+    is the exact loss of one multiset, in fractions. Against linear knowledge the composed
     mechanism is written out, so it must be small.
     """
     if not 0 <= tolerance < np.inf:
@@ -122,15 +123,14 @@ def composed_leakage(
     if isinstance(world.priors, Knowledge):
         return _against_knowledge(world, runs)
     evidence = gather(world, runs)
-    duels = list(evidence.duels(world))
-    for duel in duels:
+    for duel in evidence.duels(world):
         counts = telling(duel)
         if counts is not None:
             worst = _named(world, evidence, duel, counts)
             return Composed(np.inf, np.inf, worst, True, 1, "impossible on one side")
     if evidence.size <= LISTED:
-        return _listed(world, evidence, duels)
-    return _searched(world, evidence, duels, tolerance, boxes)
+        return _listed(world, evidence)
+    return _searched(world, evidence, tolerance, boxes)
 
 
 def growth(
@@ -157,10 +157,11 @@ def growth(
     )
 
 
-def _listed(world: World, evidence: Evidence, duels: Sequence[Duel]) -> Composed:
+def _listed(world: World, evidence: Evidence) -> Composed:
     counts = all_counts(evidence.blocks)
-    upper, best, found = -np.inf, -np.inf, (duels[0], counts[0])
-    for duel in duels:
+    best, found, upper, rounding = _first(world, evidence)
+    for duel in evidence.duels(world):
+        rounding = max(rounding, duel.rounding)
         step = max(1, CELLS // max(len(duel.left.weight), len(duel.right.weight)))
         for start in range(0, len(counts), step):
             losses = duel.loss(counts[start : start + step].astype(np.float64))
@@ -168,30 +169,39 @@ def _listed(world: World, evidence: Evidence, duels: Sequence[Duel]) -> Composed
             upper = max(upper, float(losses[place]) + duel.rounding)
             if losses[place] > best:
                 best, found = float(losses[place]), (duel, counts[start + place])
-    return _result(world, evidence, found, upper, 0.0, len(counts), "listing")
+    return _result(world, evidence, found, upper, 4 * rounding, len(counts), "listing")
 
 
-def _searched(
-    world: World, evidence: Evidence, duels: Sequence[Duel], tolerance: float, boxes: int
-) -> Composed:
+def _first(world: World, evidence: Evidence) -> tuple[float, tuple[Duel, Integers], float, float]:
+    """A multiset to start from: its loss, where it stands, and nothing proved yet."""
+    duel = next(evidence.duels(world))
+    counts = duel.some()
+    return float(duel.loss(counts[None].astype(np.float64))[0]), (duel, counts), -np.inf, 0.0
+
+
+def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) -> Composed:
     """Search the pairs and priors one after another, each for more than the best so far.
 
     A first look at all of them, one box each, tells which to search first and which not at all.
     """
-    first = duels[0].some()
-    best = float(duels[0].loss(first[None].astype(np.float64))[0])
-    found, upper, examined = (duels[0], first), -np.inf, 0
-    looks = [search(duel, floor=-np.inf, tolerance=tolerance, boxes=1) for duel in duels]
-    for look, duel in sorted(zip(looks, duels, strict=True), key=lambda look: -look[0].value):
-        result = look
-        if look.upper > max(best, look.value) + tolerance:
-            result = search(duel, floor=max(best, look.value), tolerance=tolerance, boxes=boxes)
-        examined += result.boxes
+    best, found, upper, rounding = _first(world, evidence)
+    looks = [
+        (search(duel, floor=-np.inf, tolerance=tolerance, boxes=1), duel.pair, duel.prior)
+        for duel in evidence.duels(world)
+    ]
+    examined = len(looks)
+    for look, pair, prior in sorted(looks, key=lambda look: -look[0].value):
+        duel, result, best_here = evidence.duel(world, pair, prior), look, max(best, look.value)
+        if look.upper > best_here + tolerance:
+            result = search(duel, floor=best_here, tolerance=tolerance, boxes=boxes)
+            examined += result.boxes
         upper = max(upper, result.upper + duel.rounding)
+        rounding = max(rounding, duel.rounding)
         for step in (look, result):
             if step.counts is not None and step.value > best:
                 best, found = step.value, (duel, step.counts)
-    return _result(world, evidence, found, upper, tolerance, examined, "branch and bound")
+    margin = tolerance + 4 * rounding
+    return _result(world, evidence, found, upper, margin, examined, "branch and bound")
 
 
 def _result(
@@ -199,7 +209,7 @@ def _result(
     evidence: Evidence,
     found: tuple[Duel, Integers],
     upper: float,
-    tolerance: float,
+    margin: float,
     examined: int,
     method: Literal["listing", "branch and bound"],
 ) -> Composed:
@@ -211,7 +221,7 @@ def _result(
         epsilon,
         min(attained, epsilon),
         _named(world, evidence, duel, counts),
-        epsilon - attained <= tolerance + 4 * duel.rounding,
+        epsilon - attained <= margin,
         examined,
         method,
     )

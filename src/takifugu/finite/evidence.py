@@ -106,8 +106,12 @@ class Evidence:
     def duels(self, world: World) -> Iterator[Duel]:
         """Every ordered pair under every prior that gives both sides a chance."""
         for pair, prior in np.argwhere(possible(world)):
-            left, right = (self._side(world, int(prior), s) for s in world.sides[pair])
-            yield Duel(int(pair), int(prior), left, right, self.blocks)
+            yield self.duel(world, int(pair), int(prior))
+
+    def duel(self, world: World, pair: int, prior: int) -> Duel:
+        """One ordered pair under one prior, by their positions in the world."""
+        left, right = (self._side(world, prior, secret) for secret in world.sides[pair])
+        return Duel(pair, prior, left, right, self.blocks)
 
     def exact_odds(self, world: World, duel: Duel, counts: Integers) -> tuple[Fraction, Fraction]:
         """P(multiset | s) and P(multiset | s′), in fractions, up to one common factor."""
@@ -120,20 +124,20 @@ class Evidence:
 
     def _side(self, world: World, prior: int, secret: int) -> Side:
         """The datasets of a secret, those with identical likelihoods merged."""
-        table, member = self._distinct
+        table, log, member = self._distinct
         weight = np.bincount(
             member, weights=world.weights[prior] * world.masks[secret], minlength=len(table)
         )
         kept = np.flatnonzero(weight)
-        never = table[kept] == 0
-        log = np.log(np.where(never, 1.0, table[kept]))
-        return Side(np.log(weight[kept]) - np.log(weight[kept].sum()), log, never)
+        chance = np.log(weight[kept]) - np.log(weight[kept].sum())
+        return Side(chance, log[kept], table[kept] == 0)
 
     @cached_property
-    def _distinct(self) -> tuple[Floats, Integers]:
-        """The different rows of the likelihood, and which of them each dataset has."""
+    def _distinct(self) -> tuple[Floats, Floats, Integers]:
+        """The different rows of the likelihood, their logs, and which of them each dataset has."""
         table, member = np.unique(self.likelihood, axis=0, return_inverse=True)
-        return table, member.ravel().astype(np.int64)
+        log = np.log(np.where(table > 0, table, 1.0))
+        return table, log, member.ravel().astype(np.int64)
 
 
 def gather(world: World, runs: Runs) -> Evidence:

@@ -46,7 +46,7 @@ def added_by(loss: float, numerator: float, denominator: float) -> float:
 
 
 def log_bounds(ratio: Fraction) -> tuple[float, float]:
-    """Floats just below and just above log(``ratio``); ∓∞ at 0 is exact."""
+    """Floats just below and just above log(``ratio``); both −∞ at 0."""
     if ratio == 0:
         return -math.inf, -math.inf
     shift = ratio.numerator.bit_length() - ratio.denominator.bit_length()

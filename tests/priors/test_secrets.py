@@ -1,0 +1,74 @@
+"""Secrets are true where they say, and pairs go both ways."""
+
+import pytest
+from hypothesis import given, settings
+
+from takifugu.errors import InvalidWorld
+from takifugu.priors import (
+    EntryIs,
+    Holds,
+    OneOf,
+    SecretPair,
+    Tables,
+    Universe,
+    both_ways,
+    entry_pairs,
+)
+from tests.strategies import tables
+
+
+@settings(max_examples=30)
+@given(tables())
+def test_an_entry_secret_is_true_of_the_tables_with_that_value(universe: Tables) -> None:
+    for column, entry in enumerate(universe.entries):
+        values = universe.values[column]
+        for chosen in (values[:1], values[1:], values):
+            mask = EntryIs(entry, chosen).mask(universe)
+            expected = [dataset[column] in chosen for dataset in universe.datasets]  # type: ignore[index]
+            assert mask.tolist() == expected
+
+
+def test_statements_by_predicate_and_by_list_agree() -> None:
+    universe = Universe((1, 2, 3, 4))
+    even = Holds("even", lambda d: d % 2 == 0)
+    assert even.mask(universe).tolist() == [False, True, False, True]
+    assert OneOf("even", (2, 4)).mask(universe).tolist() == even.mask(universe).tolist()
+    assert str(even) == "even" and str(OneOf("odd", (1, 3))) == "odd"
+    assert str(EntryIs("mon", ("home", "away"))) == "mon=home|away"
+
+
+@settings(max_examples=30)
+@given(tables())
+def test_entry_pairs_are_all_ordered_pairs_of_values_of_every_entry(universe: Tables) -> None:
+    pairs = entry_pairs(universe)
+    assert len(pairs) == len(set(pairs)) == sum(n * (n - 1) for n in universe.shape)
+    assert {pair.reversed for pair in pairs} == set(pairs)
+    for pair in pairs:
+        assert not (pair.left.mask(universe) & pair.right.mask(universe)).any()
+
+
+def test_entry_pairs_of_some_entries_and_values() -> None:
+    week = Tables.of({"mon": ("home", "ward", "away"), "tue": ("home", "ward")})
+    assert len(entry_pairs(week, entries=["tue"])) == 2
+    some = entry_pairs(week, entries=["mon"], values={"mon": [("home", "ward")]})
+    assert [str(pair) for pair in some] == ["mon=home / mon=ward", "mon=ward / mon=home"]
+
+
+def test_both_ways_adds_the_reverse_once() -> None:
+    a, b = OneOf("a", (1,)), OneOf("b", (2,))
+    pair = SecretPair(a, b)
+    assert both_ways([pair]) == (pair, SecretPair(b, a)) == both_ways([pair, pair.reversed, pair])
+
+
+def test_secrets_that_cannot_be_asked_are_refused() -> None:
+    bits = Tables.bits(2)
+    with pytest.raises(InvalidWorld, match=r"`secret` x=0 speaks of an entry, but the datasets"):
+        EntryIs("x", (0,)).mask(Universe((1, 2)))
+    with pytest.raises(InvalidWorld, match=r"`entry` 'x' is unknown; it must be one of 0, 1"):
+        EntryIs("x", (0,)).mask(bits)
+    with pytest.raises(InvalidWorld, match=r"`secret` 0=5 names a value that entry 0 never has"):
+        EntryIs(0, (5,)).mask(bits)
+    with pytest.raises(InvalidWorld, match=r"`dataset` 'z' is not in the world"):
+        OneOf("z", ("z",)).mask(bits)
+    with pytest.raises(InvalidWorld, match=r"`entry` 7 is unknown"):
+        entry_pairs(bits, entries=[7])
