@@ -3,6 +3,7 @@
 import hashlib
 import math
 from dataclasses import fields, is_dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ def fingerprint(value: Any) -> str:
     """SHA-256 of the content of a value: numbers, names, tuples, mappings, arrays, dataclasses.
 
     Every part is written with its kind and length, so that no two contents share an encoding.
-    A callable counts by its qualified name: give a predicate a name of its own.
+    A callable counts by its qualified name, so it must have one: a lambda is refused.
     """
     digest = hashlib.sha256()
     _write(digest, value)
@@ -22,8 +23,8 @@ def fingerprint(value: Any) -> str:
 
 def _write(digest: Any, value: Any) -> None:
     match value:
-        case None | bool():
-            _put(digest, "b", repr(value).encode())
+        case None | bool() | np.bool_():
+            _put(digest, "b", repr(None if value is None else bool(value)).encode())
         case int() | np.integer():
             _put(digest, "i", str(int(value)).encode())
         case Fraction():
@@ -36,8 +37,10 @@ def _write(digest: Any, value: Any) -> None:
         case bytes():
             _put(digest, "y", value)
         case np.ndarray():
+            if value.dtype.hasobject:
+                raise TypeError("cannot fingerprint an array of objects")
             array = np.ascontiguousarray(value)
-            _put(digest, "a", f"{array.dtype.str}{array.shape}".encode())
+            _put(digest, "a", f"{array.dtype.str}{value.shape}".encode())
             _put(digest, "d", array.tobytes())
         case tuple() | list():
             _put(digest, "t", str(len(value)).encode())
@@ -52,6 +55,8 @@ def _write(digest: Any, value: Any) -> None:
             for key in sorted(value, key=fingerprint):
                 _write(digest, key)
                 _write(digest, value[key])
+        case ByContent() if value.identity() is not value:
+            _put(digest, "v", value.fingerprint.encode())
         case _ if is_dataclass(value) and not isinstance(value, type):
             _put(digest, "c", type(value).__name__.encode())
             for field in fields(value):
@@ -59,11 +64,20 @@ def _write(digest: Any, value: Any) -> None:
                     continue
                 _put(digest, "n", field.name.encode())
                 _write(digest, getattr(value, field.name))
+        case date():
+            _put(digest, "z", value.isoformat().encode())
         case _ if callable(value):
-            name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
-            _put(digest, "k", name.encode())
+            _put(digest, "k", _name_of(value).encode())
         case _:
             raise TypeError(f"cannot fingerprint a {type(value).__name__}")
+
+
+def _name_of(function: Any) -> str:
+    """A function's full name; one without a name of its own has no identity."""
+    name = getattr(function, "__qualname__", "<nameless>")
+    if "<" in name:
+        raise TypeError(f"cannot fingerprint {name}: give the function a name of its own")
+    return f"{getattr(function, '__module__', '')}.{name}"
 
 
 def _put(digest: Any, kind: str, content: bytes) -> None:
@@ -79,9 +93,13 @@ class ByContent:
         """A stable identity, written beside everything that was computed from this value."""
         known: str | None = self.__dict__.get("_fingerprint")
         if known is None:
-            known = fingerprint(self)
+            known = fingerprint(self.identity())
             object.__setattr__(self, "_fingerprint", known)  # a cache, not a change
         return known
+
+    def identity(self) -> Any:
+        """What the fingerprint is taken of: the fields, unless a class knows better."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.fingerprint == self.fingerprint

@@ -71,7 +71,7 @@ def distribution(
     """Freeze ``values`` after checking that its last axis holds probabilities that sum to 1."""
     try:
         array = frozen(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise problem(
             field, given="is not an array of numbers", needed="hold one number in each place"
         ) from error
@@ -84,6 +84,11 @@ def distribution(
         where = _place(array < 0, axis_name)
         raise problem(
             field, given=f"{where}is {array[array < 0][0]:g}", needed="be a probability, 0 or more"
+        )
+    if (array > 2).any():
+        where = _place(array > 2, axis_name)
+        raise problem(
+            field, given=f"{where}is {array[array > 2][0]:g}", needed="be a probability, at most 1"
         )
     small = (array > 0) & (array < LEAST)
     if small.any():

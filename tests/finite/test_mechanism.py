@@ -43,15 +43,23 @@ def test_a_function_is_asked_about_every_dataset() -> None:
         ([[0.5, 0.4], [0.5, 0.5]], (), r"`likelihood` row 0 sums to 0.9; it must sum to 1 along"),
         ([[0.5, 0.5], [math.nan, 1]], (), r"`likelihood` row 1, place 0 is not a number"),
         ([[0.5, 0.5], [1.1, -0.1]], (), r"`likelihood` row 1, place 1 is -0.1; it must be a prob"),
-        ([[math.inf, 0], [0.5, 0.5]], (), r"`likelihood` row 0 sums to inf"),
+        ([[math.inf, 0], [0.5, 0.5]], (), r"`likelihood` row 0, place 0 is inf"),
         ([[1e-200, 1], [0.5, 0.5]], (), r"`likelihood` row 0, place 0 is 1e-200; it must be 0 or"),
         (np.eye(3), (), r"`likelihood` has shape \(3, 3\); it must have one row for each of the 2"),
         ([0.5, 0.5], (), r"`likelihood` has shape \(2,\); it must have one row for each"),
         (np.full((2, 2, 2), 0.5), (), r"`likelihood` has shape \(2, 2, 2\)"),
         ([[], []], (), r"`likelihood` has shape \(2, 0\); it must hold at least one number"),
         ([["a", "b"], ["c", "d"]], (), r"`likelihood` is not an array of numbers"),
-        (np.eye(2), ("x", "x"), r"`outputs` names 1 outputs; it must name each of the 2 columns"),
-        (np.eye(2), ("x", "y", "z"), r"`outputs` names 3 outputs; it must name each of the 2"),
+        (
+            np.eye(2),
+            ("x", "x"),
+            r"`outputs` names 2 outputs, or one of them twice; it must name each of the 2 columns",
+        ),
+        (
+            np.eye(2),
+            ("x", "y", "z"),
+            r"`outputs` names 3 outputs, or one of them twice; it must name each of the 2",
+        ),
     ],
 )
 def test_what_is_no_mechanism_is_refused_in_one_line(

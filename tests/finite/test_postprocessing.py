@@ -19,7 +19,8 @@ from takifugu.finite.nfc import (
     needed_epsilons,
     non_redundant,
 )
-from takifugu.finite.postprocessing import paper_construction, post_process
+from takifugu.finite.compose import post_process
+from takifugu.finite.postprocessing import paper_construction
 from takifugu.numeric import Floats
 from takifugu.priors import Universe
 from tests.finite.nfc_worlds import apart, laws, problem, random_laws

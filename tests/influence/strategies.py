@@ -20,9 +20,7 @@ def networks(draw: st.DrawFn, *, zeros: bool = True, most: int = 5) -> BayesianN
         above = draw(st.lists(st.integers(0, v - 1), max_size=2, unique=True)) if v else []
         shape = (*(sizes[p] for p in above), sizes[v])
         cells = int(np.prod(shape))
-        weights = draw(
-            st.lists(WEIGHTS if zeros else POSITIVE, min_size=cells, max_size=cells)
-        )
+        weights = draw(st.lists(WEIGHTS if zeros else POSITIVE, min_size=cells, max_size=cells))
         table = np.array(weights).reshape(shape)
         table[..., 0] += ~table.any(axis=-1)
         parents.append(tuple(f"v{p}" for p in above))

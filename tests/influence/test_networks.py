@@ -21,7 +21,9 @@ from tests.priors.files import example
 ROUNDING = 1e-9
 
 
-def rows(curve: InfluenceCurve, model: FactorModel) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
+def rows(
+    curve: InfluenceCurve, model: FactorModel
+) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
     """For each row of a curve of single values: entry, left value, right value, number."""
     found = []
     for k, pair in enumerate(curve.pairs):
@@ -161,5 +163,9 @@ def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
     first, second = curve.pooled()[:2]
     assert first == np.inf
     assert second == pytest.approx(17.8653704560, abs=1e-8)
-    endless = {pair.split("=")[0] for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True) if a == np.inf}
+    endless = {
+        pair.split("=")[0]
+        for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True)
+        if a == np.inf
+    }
     assert endless == {"FIO2", "VENTALV", "PVSAT"}

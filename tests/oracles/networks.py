@@ -30,7 +30,9 @@ def leak(
     return worst
 
 
-def best_leak(law: Explicit, b: int, entry: int, left: Sequence[int], right: Sequence[int]) -> float:
+def best_leak(
+    law: Explicit, b: int, entry: int, left: Sequence[int], right: Sequence[int]
+) -> float:
     """The least leak over every set of at most b entries that holds ``entry``."""
     others = [j for j in range(len(law.universe.entries)) if j != entry]  # type: ignore[attr-defined]
     return min(

@@ -9,7 +9,7 @@ import numpy as np
 from takifugu.errors import InvalidMechanism
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, distribution
-from takifugu.priors.universe import Universe
+from takifugu.priors.universe import Universe, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,11 @@ class Mechanism(ByContent):
             )
         outputs = tuple(self.outputs) or tuple(range(table.shape[1]))
         object.__setattr__(self, "outputs", outputs)
-        if len(outputs) != table.shape[1] or len(set(outputs)) != len(outputs):
+        unlike = distinct(outputs, "outputs", InvalidMechanism)
+        if len(outputs) != table.shape[1] or not unlike:
             raise InvalidMechanism(
                 "outputs",
-                given=f"names {len(set(outputs))} outputs",
+                given=f"names {len(outputs)} outputs, or one of them twice",
                 needed=f"name each of the {table.shape[1]} columns of `likelihood` once",
             )
 
@@ -48,7 +49,7 @@ class Mechanism(ByContent):
     def from_function(
         cls,
         universe: Universe,
-        answer: Callable[[Any], Mapping[Hashable, SupportsFloat] | Hashable],
+        answer: Callable[[Any], Mapping[Any, SupportsFloat] | Hashable],
         *,
         name: str = "mechanism",
     ) -> "Mechanism":
@@ -57,8 +58,19 @@ class Mechanism(ByContent):
         outputs: dict[Hashable, int] = {}
         for dataset in universe.datasets:
             reply = answer(dataset)
-            row = reply if isinstance(reply, Mapping) else {reply: 1.0}
-            rows.append({output: float(chance) for output, chance in row.items()})
+            if reply is None:
+                raise InvalidMechanism(
+                    "answer", given="returned nothing", needed="return outputs with their chances"
+                )
+            try:
+                row = reply if isinstance(reply, Mapping) else {reply: 1.0}
+                rows.append({output: float(chance) for output, chance in row.items()})
+            except (TypeError, ValueError) as error:
+                raise InvalidMechanism(
+                    "answer",
+                    given=f"returned a {type(reply).__name__} that cannot be read",
+                    needed="return a mapping from outputs to chances, or one output",
+                ) from error
             for output in row:
                 outputs.setdefault(output, len(outputs))
         table = np.zeros((len(rows), max(len(outputs), 1)))

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.finite.compose import post_process
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.constraints import (
     TOLERANCE,
@@ -73,21 +74,6 @@ class Construction:
     def steps(self) -> Floats:
         """``[dataset]``: w_i·[log(a+b) − log(2√(ab))]; the proof needs them to add up to ≥ 0."""
         return frozen(self.weights * (self.sums - self.roots))
-
-
-def post_process(
-    mechanism: Mechanism, channel: ArrayLike, *, outputs: Sequence[Hashable] = ()
-) -> Mechanism:
-    """Run ``channel`` [old output, new output], one law per row, on what the mechanism says."""
-    table = distribution(channel, "channel", InvalidMechanism)
-    if table.ndim != 2 or len(table) != len(mechanism.outputs):
-        raise InvalidMechanism(
-            "channel",
-            given=f"has shape {table.shape}",
-            needed=f"have one row for each of the {len(mechanism.outputs)} outputs",
-        )
-    name = f"post-processed {mechanism.name}"
-    return Mechanism(mechanism.universe, mechanism.likelihood @ table, tuple(outputs), name)
 
 
 def paper_construction(

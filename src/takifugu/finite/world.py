@@ -1,8 +1,9 @@
 """A small world written out in full: datasets, what may be believed of them, what is secret."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,9 +34,17 @@ class World(ByContent):
     unsupported: Literal["refuse", "skip"] = "refuse"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", tuple(self.pairs))
-        if not isinstance(self.priors, Knowledge):
-            object.__setattr__(self, "priors", tuple(self.priors))
+        if self.unsupported not in ("refuse", "skip"):
+            raise InvalidWorld(
+                "unsupported", given=f"is {self.unsupported!r}", needed="be refuse or skip"
+            )
+        for name, kind in (("pairs", SecretPair), ("priors", Explicit)):
+            listed = getattr(self, name)
+            if isinstance(listed, Knowledge):
+                continue
+            if not isinstance(listed, Sequence) or not all(isinstance(x, kind) for x in listed):
+                raise InvalidWorld(name, given=f"is not a list of {kind.__name__}", needed="be one")
+            object.__setattr__(self, name, tuple(listed))
         self._check_priors()
         self._check_secrets()
         if isinstance(self.priors, tuple) and self.unsupported == "refuse":
@@ -80,6 +89,11 @@ class World(ByContent):
                     needed="give every secret a chance, or say unsupported='skip' to leave such"
                     " pairs out for that prior",
                 )
+
+    def identity(self) -> Any:
+        """A secret counts by where it is true, so that a predicate need not have a name."""
+        pairs = [(str(pair), self.mask(pair.left), self.mask(pair.right)) for pair in self.pairs]
+        return ("World", self.universe, self.priors, pairs, self.unsupported)
 
     @property
     def listed_priors(self) -> tuple[Explicit, ...]:

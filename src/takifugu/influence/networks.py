@@ -154,9 +154,7 @@ class Elimination:
         for number in numbers[1:]:
             known = self._products.get((total, number))
             if known is None:
-                known = self._keep(
-                    times(self._messages[total], self._messages[number], self.sizes)
-                )
+                known = self._keep(times(self._messages[total], self._messages[number], self.sizes))
                 self._products[total, number] = known
             total = known
         return total

@@ -346,7 +346,6 @@ def chosen_entries(model: FactorModel, secrets: Secrets) -> list[int]:
 def pair_label(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> str:
     """A secret pair in words."""
     left, right = (
-        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side))
-        for side in sides
+        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side)) for side in sides
     )
     return str(SecretPair(left, right))

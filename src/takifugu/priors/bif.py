@@ -325,5 +325,3 @@ def _half_digit(printed: str) -> float:
     mantissa, _, exponent = printed.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
-
-

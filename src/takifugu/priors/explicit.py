@@ -48,6 +48,10 @@ class Explicit(ByContent):
         cls, universe: Tables, marginals: Mapping[Name, ArrayLike], *, name: str = "independent"
     ) -> "Explicit":
         """Every entry drawn on its own, entry ``e`` from ``marginals[e]``."""
+        if not isinstance(universe, Tables):
+            raise InvalidPrior(
+                "universe", given="is not made of tables", needed="have entries and values"
+            )
         p = np.ones(len(universe))
         for column, entry in enumerate(universe.entries):
             if entry not in marginals:
@@ -110,9 +114,14 @@ class Between(ByContent):
     high: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficients", frozen(self.coefficients))
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        try:
+            object.__setattr__(self, "coefficients", frozen(self.coefficients))
+            object.__setattr__(self, "low", float(self.low))
+            object.__setattr__(self, "high", float(self.high))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidPrior(
+                "coefficients", given="or bounds are not numbers", needed="be numbers"
+            ) from error
         if not np.isfinite(self.coefficients).all():
             raise InvalidPrior(
                 "coefficients", given="hold NaN or infinity", needed="hold finite numbers"
@@ -152,6 +161,11 @@ class Knowledge(ByContent):
                         f" {line.coefficients.shape}",
                         needed=f"hold one number for each of the {len(self.universe)} datasets",
                     )
+
+    def identity(self) -> Any:
+        """A secret counts by where it is true, so that a predicate need not have a name."""
+        about = [(str(s), s.mask(self.universe), lines) for s, lines in self.about]
+        return ("Knowledge", self.universe, about)
 
     def lines(self, secret: Secret) -> tuple[Between, ...]:
         """All that is known about ``secret``."""

@@ -55,7 +55,14 @@ class Holds:
 
     def mask(self, universe: Universe) -> Booleans:
         """``[dataset]``: where the statement is true."""
-        return np.array([bool(self.predicate(d)) for d in universe.datasets], dtype=bool)
+        try:
+            return np.array([bool(self.predicate(d)) for d in universe.datasets], dtype=bool)
+        except Exception as error:
+            raise InvalidWorld(
+                "secret",
+                given=f"{self.name!r} failed with {type(error).__name__} on a dataset",
+                needed="say true or false of every dataset",
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,8 @@ def entry_pairs(
     ``entries`` keeps only some entries, ``values`` only some (unordered) value pairs of an entry.
     """
     chosen = universe.entries if entries is None else tuple(entries)
+    for name in values or ():
+        universe.entry(name)  # an unknown name is an error, not a wish that goes unheard
     pairs = []
     for name in chosen:
         domain = universe.values[universe.entry(name)]

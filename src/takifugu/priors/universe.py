@@ -8,11 +8,23 @@ from math import prod
 
 import numpy as np
 
-from takifugu.errors import InvalidWorld
+from takifugu.errors import InvalidWorld, Malformed
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Integers
 
 Name = str | int
+
+
+def distinct(values: Sequence[Hashable], field: str, problem: type[Malformed]) -> bool:
+    """Whether no value comes twice; an error if one cannot be compared that way at all."""
+    try:
+        return len(set(values)) == len(values)
+    except TypeError as error:
+        raise problem(
+            field,
+            given="has a list, a set or another thing that can change",
+            needed="hold names, numbers or tuples of them",
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +41,7 @@ class Universe(ByContent):
         object.__setattr__(self, "datasets", tuple(self.datasets))
         if not self.datasets:
             raise InvalidWorld("datasets", given="is empty", needed="name at least one dataset")
-        if len(set(self.datasets)) != len(self.datasets):
+        if not distinct(self.datasets, "datasets", InvalidWorld):
             raise InvalidWorld(
                 "datasets", given="names a dataset twice", needed="name each dataset once"
             )
@@ -83,7 +95,7 @@ class Tables(Universe):
         if not entries:
             raise InvalidWorld("entries", given="is empty", needed="name at least one entry")
         for entry, domain in zip(entries, domains, strict=True):
-            if not domain or len(set(domain)) != len(domain):
+            if not domain or not distinct(domain, "values", InvalidWorld):
                 raise InvalidWorld(
                     "values",
                     given=f"of entry {entry!r} are empty or repeat themselves",
