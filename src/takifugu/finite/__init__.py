@@ -1,7 +1,27 @@
-"""Small worlds written out in full: the paper's definitions, executable and exact."""
+"""Small worlds written out in full: the paper's definitions, executable and exact.
 
-from takifugu.finite.leakage import Leakage, Worst, leakage
+Larger parts keep a namespace of their own: `collapse`, `nfc`, `postprocessing`, `definitions`,
+`translation_exact`, `compose`, `differential`.
+"""
+
+from takifugu.finite.files import WorldFile, parse_world, read_world, write_world
+from takifugu.finite.leakage import Leakage, Odds, Worst, leakage, odds
 from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.verdict import Verdict, judge
 from takifugu.finite.world import World
 
-__all__ = ["Leakage", "Mechanism", "World", "Worst", "leakage"]
+__all__ = [
+    "Leakage",
+    "Mechanism",
+    "Odds",
+    "Verdict",
+    "World",
+    "WorldFile",
+    "Worst",
+    "judge",
+    "leakage",
+    "odds",
+    "parse_world",
+    "read_world",
+    "write_world",
+]
