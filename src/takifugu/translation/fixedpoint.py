@@ -1,0 +1,176 @@
+r"""A chain without end: a proven upper bound near the least fixed point of the step.
+
+Let T be the step of the recursion with a constant ε, :math:`T(F)(x,y)` = the transport between
+rows x and y with costs :math:`ε[u≠v] + F(u,v)`. T is monotone: higher costs allow more g.
+
+**Claim.** If F ≥ 0 and T(F) ≤ F, then F bounds the loss of chains of every length.
+*Proof.* A chain with n entries to the right loses :math:`T^n(0)`. As 0 ≤ F, monotonicity gives
+:math:`T^n(0) ≤ T^n(F) ≤ T^{n-1}(F) ≤ … ≤ F`. ∎ The same holds with F in place of 0: whoever starts
+from a value at most F stays below F.
+
+For fixed flows x let :math:`T_x ≥ T` be the bound they prove. So **T_x(F) ≤ F is enough**, for any
+flows, and that is checked entry by entry with every operation rounded up. How F was found does
+not matter: here by policy iteration. The trees are solved for the current F; F is swept with the
+trees held fixed, m products a pair; and so on until solving changes nothing. The sweeps settle
+F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for rounding.
+
+From below, n sweeps from 0 with admissible g give what a chain of n steps really loses.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from takifugu.numeric import Floats
+from takifugu.translation.scalar import constant_cost
+from takifugu.translation.steps import LARGE, Couplings, bound, closed, follow, improve, off_diagonal
+from takifugu.translation.steps import witness as shown
+
+Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
+SWEEPS = 300  # of one set of trees, before they are solved again
+ROUNDS = 60  # of solving couplings
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """What one direction of an endless chain adds to the loss.
+
+    Attributes:
+        epsilon: The DP loss spent on each entry.
+        upper: ``[x, y]``: at least the loss of every chain length; infinite if no bound was found.
+        lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not asked for.
+        steps: How many entries that chain has.
+        couplings: The flows that prove ``upper``; None where it is infinite.
+        solved: How often the couplings were solved.
+    """
+
+    epsilon: float
+    upper: Floats
+    lower: Floats
+    steps: int
+    couplings: Couplings | None
+    solved: int
+
+
+def unbounded(size: int) -> Floats:
+    """No bound between different states."""
+    return np.where(np.eye(size) > 0, 0.0, np.inf)
+
+
+def fixed_rows(rows: Floats) -> Rows:
+    """The same rows whatever the cost."""
+    return lambda _cost: (rows, rows)
+
+
+def fixed_point(
+    rows: Rows,
+    size: int,
+    epsilon: float,
+    *,
+    slack: float,
+    tolerance: float = 1e-3,
+    above: Floats | None = None,
+    start: FixedPoint | None = None,
+    with_lower: bool = True,
+) -> FixedPoint:
+    """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
+
+    It is at least ``above``, if given. ``slack`` is added at every step: the rounding of the rows
+    themselves. ``start`` is the answer for another ε, or for nearby rows; it saves time only.
+    """
+    nothing = np.zeros((size, size))
+    least = nothing if above is None else above
+    if size == 1 or (epsilon == 0 and not least.any()):
+        return FixedPoint(epsilon, nothing, nothing, 0, None, 0)  # T(0) = 0
+    step = _Step(rows, epsilon, off_diagonal(size), slack)
+    value = np.maximum(_guess(step, start), least)
+    couplings = start.couplings if start else None
+    room = 0.02 * tolerance * float(value.max())
+    for solved in range(1, ROUNDS + 1):
+        cost = step.cost(value)
+        if not cost.max() < LARGE:
+            break
+        _, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
+        if (step.proven(value, couplings) <= value).all():
+            lower, steps = (nothing, 0)
+            if with_lower:
+                lower, steps = _from_below(step, couplings, tolerance)
+            return FixedPoint(epsilon, value, lower, steps, couplings, solved)
+        value, rate = _sweep(step, couplings, value, room, least, tolerance)
+        room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
+    return FixedPoint(epsilon, unbounded(size), nothing, 0, None, ROUNDS)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The map F -> T(F) for one ε."""
+
+    rows: Rows
+    epsilon: float
+    unit: Floats
+    slack: float
+
+    def cost(self, value: Floats) -> Floats:
+        return closed(self.epsilon * self.unit + value)
+
+    def proven(self, value: Floats, couplings: Couplings) -> Floats:
+        """T_x(value), rounded up."""
+        cost = self.cost(value)
+        return bound(*self.rows(cost), cost, couplings) + self.slack * self.unit
+
+
+def _guess(step: _Step, start: FixedPoint | None) -> Floats:
+    """Where to begin: another answer, scaled, or costs that are all alike."""
+    if start is not None and start.couplings is not None and start.epsilon > 0:
+        scaled: Floats = start.upper * (step.epsilon / start.epsilon)
+        return np.minimum(scaled, 0.2 * LARGE)
+    value = 0.0 * step.unit
+    for _ in range(3):
+        alpha = step.epsilon + float(value.sum() / step.unit.sum())
+        value = constant_cost(step.rows(step.unit * alpha)[0], alpha)
+    return value
+
+
+def _sweep(
+    step: _Step,
+    couplings: Couplings,
+    value: Floats,
+    room: float,
+    least: Floats,
+    tolerance: float,
+) -> tuple[Floats, float]:
+    """Sweep ``value`` with fixed trees until it rests; also the rate at which it does."""
+    last, rate, steady = np.inf, 0.5, 0
+    limit = 2 * float(value.max()) + 4 * step.epsilon
+    for _ in range(SWEEPS):
+        cost = step.epsilon * step.unit + value
+        after = follow(*step.rows(cost), cost, couplings) + room * step.unit
+        after = np.maximum(after, least)
+        gain = after - value
+        moved = float(np.abs(gain).max())
+        value = after
+        if not value.max() < limit or moved <= 0.1 * room:
+            break
+        now = moved / last
+        steady = steady + 1 if abs(now - rate) < 0.02 else 0
+        rate = min(max(now, 0.0), 0.9999)
+        last = moved
+        if steady >= 4 and 0.6 < rate < 0.9999:  # geometric: jump to where it leads
+            value = np.maximum(value + gain * (rate / (1 - rate)), least)
+            last, steady = np.inf, 0
+    return value, rate
+
+
+def _from_below(step: _Step, couplings: Couplings, tolerance: float) -> tuple[Floats, int]:
+    """What chains of more and more entries lose at least, until more entries add nothing."""
+    value = 0.0 * step.unit
+    for steps in range(1, SWEEPS + 1):
+        cost = step.cost(value)
+        after = shown(*step.rows(cost), cost, couplings) * (1 - 1e-12) - 1e-14
+        after = np.maximum(after, value)
+        gain = float((after - value).max())
+        value = after
+        if gain <= 0.02 * tolerance * float(value.max()):
+            break
+    return value, steps
