@@ -25,11 +25,11 @@ import numpy as np
 from takifugu.numeric import Floats
 from takifugu.translation.scalar import constant_cost
 from takifugu.translation.steps import LARGE, Couplings, bound, closed, follow, improve, off_diagonal
-from takifugu.translation.steps import witness as shown
 
 Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
 SWEEPS = 300  # of one set of trees, before they are solved again
 ROUNDS = 60  # of solving couplings
+RESOLVED = 4  # times that the lower bound may ask for better trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,19 +87,22 @@ def fixed_point(
     value = np.maximum(_guess(step, start), least)
     couplings = start.couplings if start else None
     room = 0.02 * tolerance * float(value.max())
+    upper, proof, solved = unbounded(size), None, 0
     for solved in range(1, ROUNDS + 1):
         cost = step.cost(value)
         if not cost.max() < LARGE:
             break
-        _, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
+        best, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
         if (step.proven(value, couplings) <= value).all():
-            lower, steps = (nothing, 0)
-            if with_lower:
-                lower, steps = _from_below(step, couplings, tolerance)
-            return FixedPoint(epsilon, value, lower, steps, couplings, solved)
+            upper, proof = value, couplings
+            if float((value - np.maximum(best, least)).max()) <= 2 * room:
+                break  # another step would lower it by no more than was put on top
         value, rate = _sweep(step, couplings, value, room, least, tolerance)
         room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
-    return FixedPoint(epsilon, unbounded(size), nothing, 0, None, ROUNDS)
+    lower, steps = nothing, 0
+    if with_lower and couplings is not None:
+        lower, steps = _from_below(step, couplings, float(upper.max()), tolerance)
+    return FixedPoint(epsilon, upper, lower, steps, proof, solved)
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def _sweep(
     limit = 2 * float(value.max()) + 4 * step.epsilon
     for _ in range(SWEEPS):
         cost = step.epsilon * step.unit + value
-        after = follow(*step.rows(cost), cost, couplings) + room * step.unit
+        after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit
         after = np.maximum(after, least)
         gain = after - value
         moved = float(np.abs(gain).max())
@@ -162,15 +165,28 @@ def _sweep(
     return value, rate
 
 
-def _from_below(step: _Step, couplings: Couplings, tolerance: float) -> tuple[Floats, int]:
-    """What chains of more and more entries lose at least, until more entries add nothing."""
+def _from_below(
+    step: _Step, couplings: Couplings, above: float, tolerance: float
+) -> tuple[Floats, int]:
+    """What chains of more and more entries lose at least, until more entries add nothing.
+
+    The trees of the upper bound serve as long as they help; then they are solved again.
+    """
     value = 0.0 * step.unit
-    for steps in range(1, SWEEPS + 1):
+    most = SWEEPS if len(value) <= 20 else SWEEPS // 5
+    solved = 0
+    for steps in range(1, most + 1):
         cost = step.cost(value)
-        after = shown(*step.rows(cost), cost, couplings) * (1 - 1e-12) - 1e-14
-        after = np.maximum(after, value)
+        if not cost.max() < LARGE:
+            break
+        after = np.maximum(follow(*step.rows(cost), cost, couplings, lower=True), value)
         gain = float((after - value).max())
         value = after
-        if gain <= 0.02 * tolerance * float(value.max()):
+        if value.max() * (1 + 0.2 * tolerance) >= above:
             break
+        if gain <= 0.02 * tolerance * float(value.max()):
+            if solved == RESOLVED:
+                break
+            cost, solved = step.cost(value), solved + 1
+            _, couplings = improve(*step.rows(cost), cost, guess=value, known=couplings)
     return value, steps

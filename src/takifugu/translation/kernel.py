@@ -28,7 +28,6 @@ def _improve(
     tails: Booleans,
     orders: Places,
     masses: Floats,
-    potentials: Floats,
     values: Floats,
 ) -> None:
     """Solve the pairs (x, y), begin ≤ x < end, x ≠ y, from their last trees unless ``fresh``."""
@@ -58,7 +57,6 @@ def _improve(
                 parents[x, y, v] = parent[v]
                 tails[x, y, v] = tail[v]
                 orders[x, y, v] = whole[2, v]
-                potentials[x, y, v] = g[v]
 
 
 improve = compiled(_improve)
@@ -68,6 +66,7 @@ def _follow(
     numerator: Floats,
     denominator: Floats,
     gain: Floats,
+    closing: bool,
     begin: int,
     end: int,
     parents: Places,
@@ -75,7 +74,11 @@ def _follow(
     orders: Places,
     values: Floats,
 ) -> None:
-    """log t of each pair under new gains if its tree stayed the best: an estimate, no bound."""
+    """log Σ p g / Σ q g of each pair, with the g that its old tree has under new gains.
+
+    That is log t if the tree is still the best, and no bound if it is not. ``closing`` first
+    lowers g to min_v W(u, v) g(v), which obeys every constraint: then it is a lower bound.
+    """
     n, m = numerator.shape
     g = np.empty(m)
     for x in range(begin, end):
@@ -94,6 +97,12 @@ def _follow(
                     g[v] = g[up] / gain[up, v]
                 above += numerator[x, v] * g[v]
                 below += denominator[y, v] * g[v]
+            if closing:
+                above = below = 0.0
+                for u in range(m):
+                    allowed = least(gain[u], g)
+                    above += numerator[x, u] * allowed
+                    below += denominator[y, u] * allowed
             values[x, y] = max(math.log(above / below), 0.0)
 
 
@@ -141,30 +150,3 @@ def _evaluate(
 
 
 evaluate = compiled(_evaluate)
-
-
-def _witness(
-    numerator: Floats,
-    denominator: Floats,
-    gain: Floats,
-    begin: int,
-    end: int,
-    potentials: Floats,
-    values: Floats,
-) -> None:
-    """What the potentials prove: with g(u) = min_v W(u, v) h(v), values[x, y] ≤ log Σ p g / Σ q g."""
-    n, m = numerator.shape
-    for x in range(begin, end):
-        for y in range(n):
-            if x == y:
-                values[x, y] = 0.0
-                continue
-            above = below = 0.0
-            for u in range(m):
-                g = least(gain[u], potentials[x, y])
-                above += numerator[x, u] * g
-                below += denominator[y, u] * g
-            values[x, y] = max(math.log(above / below), 0.0)
-
-
-witness = compiled(_witness)

@@ -35,14 +35,12 @@ class Couplings:
         leaves: ``[x, y, v]``: whether that arc goes from v to its parent, or the other way.
         order: ``[x, y, k]``: the states from the root down.
         mass: ``[x, y, v]``: how much moves along it.
-        potential: ``[x, y, v]``: the function g that shows the coupling to be the best one.
     """
 
     parent: NDArray[np.int16]
     leaves: Booleans
     order: NDArray[np.int16]
     mass: Floats
-    potential: Floats
 
 
 def off_diagonal(size: int, value: float = 1.0) -> Floats:
@@ -99,18 +97,18 @@ def improve(
     else:
         parent, leaves = known.parent.copy(), known.leaves.copy()
     order = np.zeros(shape, dtype=np.int16)
-    mass, potential, value = np.zeros(shape), np.ones(shape), np.zeros((n, n))
+    mass, value = np.zeros(shape), np.zeros((n, n))
     turned = np.ascontiguousarray(gain.T)
     start = np.ascontiguousarray(guess, dtype=np.float64)
 
     def work(begin: int, end: int) -> None:
         kernel.improve(
             *(numerator, denominator, gain, turned, start, known is None, begin, end),
-            *(parent, leaves, order, mass, potential, value),
+            *(parent, leaves, order, mass, value),
         )
 
     _share(work, 1 if only_first else n, m)
-    return value, Couplings(parent, leaves, order, mass, potential)
+    return value, Couplings(parent, leaves, order, mass)
 
 
 def bound(numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings) -> Floats:
@@ -130,8 +128,14 @@ def bound(numerator: Floats, denominator: Floats, cost: Floats, couplings: Coupl
     return value
 
 
-def follow(numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings) -> Floats:
-    """``[x, y]``: log t under ``cost`` if the trees of the couplings stayed the best ones."""
+def follow(
+    numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings, *, lower: bool
+) -> Floats:
+    """``[x, y]``: log t under ``cost`` if the trees of the couplings stayed the best ones.
+
+    With ``lower`` the potentials of the trees are first made admissible (``cost`` must be closed);
+    what they show is then a loss that happens, rounded down.
+    """
     from takifugu.translation import kernel
 
     n, m = numerator.shape
@@ -139,26 +143,12 @@ def follow(numerator: Floats, denominator: Floats, cost: Floats, couplings: Coup
 
     def work(begin: int, end: int) -> None:
         kernel.follow(
-            *(numerator, denominator, gain, begin, end),
+            *(numerator, denominator, gain, lower, begin, end),
             *(couplings.parent, couplings.leaves, couplings.order, value),
         )
 
     _share(work, n, m)
-    return value
-
-
-def witness(numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings) -> Floats:
-    """``[x, y]``: the loss that the potentials show to happen under a closed ``cost``."""
-    from takifugu.translation import kernel
-
-    n, m = numerator.shape
-    value, gain = np.zeros((n, n)), np.exp(cost)
-
-    def work(begin: int, end: int) -> None:
-        kernel.witness(numerator, denominator, gain, begin, end, couplings.potential, value)
-
-    _share(work, n, m)
-    return value
+    return np.maximum(value - 8 * (m + 8) * UNIT * (1 + value), 0.0) if lower else value
 
 
 def _share(work: Callable[[int, int], None], rows: int, states: int) -> None:
