@@ -72,20 +72,23 @@ def fixed_point(
     tolerance: float = 1e-3,
     above: Floats | None = None,
     start: FixedPoint | None = None,
+    known: Couplings | None = None,
     with_lower: bool = True,
 ) -> FixedPoint:
     """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
 
     It is at least ``above``, if given. ``slack`` is added at every step: the rounding of the rows
-    themselves. ``start`` is the answer for another ε, or for nearby rows; it saves time only.
+    themselves. ``start`` is the answer for another ε, or for nearby rows, and ``known`` couplings
+    are where the search begins: they save time and change nothing else.
     """
     nothing = np.zeros((size, size))
     least = nothing if above is None else above
     if size == 1 or (epsilon == 0 and not least.any()):
         return FixedPoint(epsilon, nothing, nothing, 0, None, 0)  # T(0) = 0
     step = _Step(rows, epsilon, off_diagonal(size), slack)
-    value = np.maximum(_guess(step, start), least)
-    couplings = start.couplings if start else None
+    value = _guess(step, start) if known is None else least
+    value = np.maximum(value, least)
+    couplings = start.couplings if start else known
     room = 0.02 * tolerance * float(value.max())
     upper, proof, solved = unbounded(size), None, 0
     for solved in range(1, ROUNDS + 1):
