@@ -26,6 +26,7 @@ from takifugu.translation.laws import (
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
 TRIALS = 40  # evaluations before a search for the largest ε gives what it has
+HOPELESS = 1e-6  # a share of the target below which no ε is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ def differential(
                 break
         else:
             above = trial
-        if above <= proven * (1 + tolerance):
+        if above <= proven * (1 + tolerance) or above < target * HOPELESS:
             break
         if np.isfinite(loss):
             near = now

@@ -24,11 +24,21 @@ import numpy as np
 
 from takifugu.numeric import Floats
 from takifugu.translation.scalar import constant_cost
-from takifugu.translation.steps import LARGE, Couplings, bound, closed, follow, improve, off_diagonal
+from takifugu.translation.steps import (
+    LARGE,
+    Couplings,
+    bound,
+    closed,
+    follow,
+    improve,
+    off_diagonal,
+)
 
 Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
 SWEEPS = 300  # of one set of trees, before they are solved again
 ROUNDS = 60  # of solving couplings
+ENDLESS = 0.9999  # at this rate sweeps no longer approach anything
+STUCK = 6  # rounds at that rate before the search for a bound is given up
 RESOLVED = 4  # times that the lower bound may ask for better trees
 
 
@@ -90,7 +100,7 @@ def fixed_point(
     value = np.maximum(value, least)
     couplings = start.couplings if start else known
     room = 0.02 * tolerance * float(value.max())
-    upper, proof, solved = unbounded(size), None, 0
+    upper, proof, solved, stuck = unbounded(size), None, 0, 0
     for solved in range(1, ROUNDS + 1):
         cost = step.cost(value)
         if not cost.max() < LARGE:
@@ -101,6 +111,9 @@ def fixed_point(
             if float((value - np.maximum(best, least)).max()) <= 2 * room:
                 break  # another step would lower it by no more than was put on top
         value, rate = _sweep(step, couplings, value, room, least, tolerance)
+        stuck = stuck + 1 if rate >= ENDLESS else 0
+        if stuck == STUCK:
+            break
         room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
     lower, steps = nothing, 0
     if with_lower and couplings is not None:
@@ -148,9 +161,11 @@ def _sweep(
 ) -> tuple[Floats, float]:
     """Sweep ``value`` with fixed trees until it rests; also the rate at which it does."""
     last, rate, steady = np.inf, 0.5, 0
-    limit = 2 * float(value.max()) + 4 * step.epsilon
+    limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
     for _ in range(SWEEPS):
         cost = step.epsilon * step.unit + value
+        if not cost.max() < LARGE:
+            break
         after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit
         after = np.maximum(after, least)
         gain = after - value
@@ -160,10 +175,11 @@ def _sweep(
             break
         now = moved / last
         steady = steady + 1 if abs(now - rate) < 0.02 else 0
-        rate = min(max(now, 0.0), 0.9999)
+        rate = min(max(now, 0.0), ENDLESS)
         last = moved
-        if steady >= 4 and 0.6 < rate < 0.9999:  # geometric: jump to where it leads
-            value = np.maximum(value + gain * (rate / (1 - rate)), least)
+        if steady >= 4 and 0.6 < rate < ENDLESS:  # geometric: jump to where it leads
+            jump = np.maximum(value + gain * (rate / (1 - rate)), least)
+            value = np.minimum(jump, limit)
             last, steady = np.inf, 0
     return value, rate
 

@@ -51,7 +51,7 @@ def _improve(
                     tail[v] = tails[x, y, v]
                 regrow(gain, parent, tail, g, whole, real)
             t = climb(p, q, gain, turned, parent, tail, g, 50 * m, whole, real)
-            pour(p, q, t, parent, tail, g, masses[x, y], real)
+            pour(p, q, t, gain, parent, tail, g, masses[x, y], whole, real)
             values[x, y] = math.log(t)
             for v in range(m):
                 parents[x, y, v] = parent[v]

@@ -25,7 +25,6 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 BALANCED = 1e-12  # a flow this small beside the values it balances counts as zero
 EXCEEDS = 1e-14  # a constraint broken by less than this factor counts as kept
 REORDER: set[str] = {"nnan", "nsz", "reassoc"}  # lets a minimum be taken four at a time
-EMPTIED = 1 + 1e-12  # a state that q excludes sends on a hair more than it has
 
 
 def compiled(loop: Loop, *, fast: bool = False) -> Loop:
@@ -301,41 +300,56 @@ def _pour(
     p: Floats,
     q: Floats,
     t: float,
+    gain: Floats,
     parent: Integers,
     tail: Booleans,
     g: Floats,
     mass: Floats,
+    whole: Integers,
     real: Floats,
 ) -> None:
     """The mass on each arc of a balanced tree, from the subtree sums that `climb` left.
 
-    Nothing may arrive where q is 0, and all that is there must leave: rounding is put right.
+    Rounding is moved to where it does not matter. A sink takes no more than fits, least of all
+    where q is 0. What a source then has left goes to the sink with the most room, and a source
+    with hardly any q of its own sends a hair more than it has to, so that the proof finds nothing
+    left there.
     """
     m = p.shape[0]
-    left = real[2]
+    best = whole[0]
+    arriving, left = real[0], real[2]
     for v in range(m):
-        left[v] = p[v] - t * q[v]
+        best[v] = -1
+        hair = 8 * (m + 8) * UNIT * p[v]
+        left[v] = p[v] - t * q[v] + (hair if hair > 1e-9 * t * q[v] else 0.0)
         mass[v] = 0.0
     for v in range(m):
         above = parent[v]
         if above < 0:
             continue
         excess = real[0, v] - t * real[1, v]
-        source, sink = (v, above) if tail[v] else (above, v)
-        value = excess if tail[v] else -excess
-        if value > 0 and q[sink] > 0:
-            mass[v] = value / g[source]
-            left[source] -= mass[v]
-    for v in range(m):  # what rounding kept back leaves by the arc to the parent, or by any other
-        above = parent[v]
-        if above < 0:
+        source = v if tail[v] else above
+        mass[v] = max(excess if tail[v] else -excess, 0.0) / g[source]
+    for v in range(m):
+        arriving[v] = 0.0
+    for v in range(m):
+        if parent[v] >= 0:
+            source, sink = (v, parent[v]) if tail[v] else (parent[v], v)
+            arriving[sink] += mass[v] * gain[source, sink]
+    for v in range(m):
+        if parent[v] < 0:
             continue
-        source, sink = (v, above) if tail[v] else (above, v)
-        if left[source] > 0 and p[source] > t * q[source] and q[sink] > 0:
-            mass[v] += left[source]
-            left[source] = 0.0
-        if q[source] == 0:
-            mass[v] *= EMPTIED
+        source, sink = (v, parent[v]) if tail[v] else (parent[v], v)
+        room = max(t * q[sink] - p[sink], 0.0)
+        if arriving[sink] > room:
+            mass[v] *= room / arriving[sink]
+        left[source] -= mass[v]
+        rival = best[source]
+        if rival < 0 or q[sink] > q[parent[rival] if tail[rival] else rival]:
+            best[source] = v
+    for u in range(m):
+        if left[u] > 0 and p[u] > t * q[u] and best[u] >= 0:
+            mass[best[u]] += left[u]
 
 
 pour = compiled(_pour)
