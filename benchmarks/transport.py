@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ def run() -> None:
     kinds = {"20 successors": _chain(2, 78, 20), "dense": _chain(4, 78, 78)}
     kinds["sticky"] = 0.9 * np.eye(78) + 0.1 * kinds["dense"]
     for name, chain in kinds.items():
-        answer, seconds = _timed(lambda chain=chain: unbounded_losses(chain, 0.05))
+        answer, seconds = _timed(partial(unbounded_losses, chain, 0.05))
         print(
             f"78 states, {name}: ε = 0.05 loses {answer.loss:.4f} (at least "
             f"{answer.lower.max():.4f}), {seconds:.1f} s"
@@ -45,7 +46,8 @@ def _chain(seed: int, states: int, successors: int) -> Floats:
     rows = np.full((states, states), 1e-5)
     for row in rows:
         row[rng.choice(states, successors, replace=False)] = rng.exponential(size=successors)
-    return rows / rows.sum(axis=1, keepdims=True)
+    rows /= rows.sum(axis=1, keepdims=True)
+    return rows
 
 
 def _walk(rows: Floats, epsilon: float) -> Floats:

@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def loss_by_potentials(p: Floats, q: Floats, cost: Floats) -> float:
-    """log max E_p[g] / E_q[g] over g(u) <= e^cost(u, v) g(v): the dual program."""
+    """The largest log E_p[g] / E_q[g] over g(u) <= e^cost(u, v) g(v): the dual program."""
     m = len(p)
     constraints = []
     for u, v in product(range(m), repeat=2):

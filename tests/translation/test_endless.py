@@ -27,7 +27,8 @@ def chain(seed: int, states: int, *, sticky: float = 0.0, sparse: bool = False) 
     if sparse:
         rows = np.where(rng.random(rows.shape) < 0.6, 1e-5, rows)
     rows = (1 - sticky) * rows / rows.sum(axis=1, keepdims=True) + sticky * np.eye(states)
-    return rows / rows.sum(axis=1, keepdims=True)
+    normalised: Floats = rows / rows.sum(axis=1, keepdims=True)
+    return normalised
 
 
 chains = st.builds(

@@ -101,16 +101,17 @@ def fixed_point(
     couplings = start.couplings if start else known
     room = 0.02 * tolerance * float(value.max())
     upper, proof, solved, stuck = unbounded(size), None, 0, 0
-    for solved in range(1, ROUNDS + 1):
+    while solved < ROUNDS:
         cost = step.cost(value)
         if not cost.max() < LARGE:
             break
+        solved += 1
         best, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
         if (step.proven(value, couplings) <= value).all():
             upper, proof = value, couplings
             if float((value - np.maximum(best, least)).max()) <= 2 * room:
                 break  # another step would lower it by no more than was put on top
-        value, rate = _sweep(step, couplings, value, room, least, tolerance)
+        value, rate = _sweep(step, couplings, value, room, least)
         stuck = stuck + 1 if rate >= ENDLESS else 0
         if stuck == STUCK:
             break
@@ -157,7 +158,6 @@ def _sweep(
     value: Floats,
     room: float,
     least: Floats,
-    tolerance: float,
 ) -> tuple[Floats, float]:
     """Sweep ``value`` with fixed trees until it rests; also the rate at which it does."""
     last, rate, steady = np.inf, 0.5, 0
@@ -193,12 +193,13 @@ def _from_below(
     """
     value = 0.0 * step.unit
     most = SWEEPS if len(value) <= 20 else SWEEPS // 5
-    solved = 0
-    for steps in range(1, most + 1):
+    solved = steps = 0
+    while steps < most:
         cost = step.cost(value)
         if not cost.max() < LARGE:
             break
         after = np.maximum(follow(*step.rows(cost), cost, couplings, lower=True), value)
+        steps += 1
         gain = float((after - value).max())
         value = after
         if value.max() * (1 + 0.2 * tolerance) >= above:

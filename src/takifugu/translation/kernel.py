@@ -6,7 +6,6 @@ Imported by need only: it loads numba.
 import math
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from takifugu.numeric import UNIT, Booleans, Floats
@@ -44,7 +43,7 @@ def _improve(
                 continue
             q = denominator[y]
             if fresh:
-                plant(p, q, math.exp(guess[x, y]), gain, turned, parent, tail, g, real)
+                plant(p, q, math.exp(guess[x, y]), gain, turned, parent, tail, g, whole, real)
             else:
                 for v in range(m):
                     parent[v] = parents[x, y, v]
@@ -74,7 +73,7 @@ def _follow(
     orders: Places,
     values: Floats,
 ) -> None:
-    """log Σ p g / Σ q g of each pair, with the g that its old tree has under new gains.
+    """Each pair's log Σ p g / Σ q g, with the g that its old tree has under new gains.
 
     That is log t if the tree is still the best, and no bound if it is not. ``closing`` first
     lowers g to min_v W(u, v) g(v), which obeys every constraint: then it is a lower bound.

@@ -49,7 +49,8 @@ def stationary_law(rows: Floats) -> Floats:
     law[0] = 1.0
     for n in range(1, size):
         law[n] = law[:n] @ work[:n, n]
-    return law / law.sum()
+    law /= law.sum()
+    return law
 
 
 def backward_rows(rows: Floats, before: Floats, after: Floats) -> tuple[Floats, Booleans]:

@@ -181,11 +181,11 @@ def _behind(
             )
         law = stationary_law(matrices[0])
         back, possible = backward_rows(matrices[0], law, law)
-        stretches = [
+        at_rest = [
             _Stretch(back, eps, law_slack(size), count)
             for _, eps, count in _runs(matrices, spent[:-1])
         ]
-        return stretches, (possible,), np.zeros(steps + 1, dtype=np.int64)
+        return at_rest, (possible,), np.zeros(steps + 1, dtype=np.int64)
     law = distribution(start, "start", InvalidPrior)
     if law.shape != (size,):
         raise InvalidPrior(

@@ -7,7 +7,8 @@ convex in p and in q, so the supremum sits at vertices, of which there are expon
 
 **Bound.** Let p̂ and q̂ be points of the boxes and :math:`θ(u) = 1 − e^{−\max_v c(u,v)}`. Then
 
-.. math:: \sup_{p,q} T(p,q,c) \le T\big(\hat p + θ(h_x − \hat p),\ \hat q − θ(\hat q − l_y),\ c\big).
+.. math:: \sup_{p,q} T(p,q,c) \le
+   T\big(\hat p + θ(h_x − \hat p),\ \hat q − θ(\hat q − l_y),\ c\big).
 
 *Proof.* p comes from p̂ by moving masses τ(v, u) from v to u, at most h(u) − p̂(u) to u. Each move
 changes E[g] by τ (g(u) − g(v)) ≤ τ g(u) (1 − e^{−c(u,v)}) ≤ τ g(u) θ(u). And q comes from q̂ by

@@ -99,11 +99,11 @@ def improve(
     order = np.zeros(shape, dtype=np.int16)
     mass, value = np.zeros(shape), np.zeros((n, n))
     turned = np.ascontiguousarray(gain.T)
-    start = np.ascontiguousarray(guess, dtype=np.float64)
+    above, below, start = _plain(numerator), _plain(denominator), _plain(guess)
 
     def work(begin: int, end: int) -> None:
         kernel.improve(
-            *(numerator, denominator, gain, turned, start, known is None, begin, end),
+            *(above, below, gain, turned, start, known is None, begin, end),
             *(parent, leaves, order, mass, value),
         )
 
@@ -117,10 +117,11 @@ def bound(numerator: Floats, denominator: Floats, cost: Floats, couplings: Coupl
 
     n, m = numerator.shape
     value, gain = np.zeros((n, n)), gains(cost)
+    above, below = _plain(numerator), _plain(denominator)
 
     def work(begin: int, end: int) -> None:
         kernel.evaluate(
-            *(numerator, denominator, gain, begin, end),
+            *(above, below, gain, begin, end),
             *(couplings.parent, couplings.leaves, couplings.mass, value),
         )
 
@@ -140,15 +141,21 @@ def follow(
 
     n, m = numerator.shape
     value, gain = np.zeros((n, n)), np.exp(cost)
+    above, below = _plain(numerator), _plain(denominator)
 
     def work(begin: int, end: int) -> None:
         kernel.follow(
-            *(numerator, denominator, gain, lower, begin, end),
+            *(above, below, gain, lower, begin, end),
             *(couplings.parent, couplings.leaves, couplings.order, value),
         )
 
     _share(work, n, m)
     return np.maximum(value - 8 * (m + 8) * UNIT * (1 + value), 0.0) if lower else value
+
+
+def _plain(array: Floats) -> Floats:
+    """One kind of array for the compiled loops: they are compiled anew for every other kind."""
+    return np.require(array, dtype=np.float64, requirements=["C", "W"])
 
 
 def _share(work: Callable[[int, int], None], rows: int, states: int) -> None:

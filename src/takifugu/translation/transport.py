@@ -67,7 +67,7 @@ def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> Transport:
 
 
 def transport_lp(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> float:
-    """log t by a general linear-programming solver (HiGHS): the reference, to about 1e-9.
+    """The reference: log t by a general linear-programming solver (HiGHS), to about 1e-9.
 
     It rounds neither way and is slow: one variable for each of the m² moves.
     """

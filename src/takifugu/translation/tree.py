@@ -12,7 +12,6 @@ A tree is held as ``parent`` (−1 at a root) and ``tail``: whether the arc betw
 parent leaves the node. This module is imported by need only: it loads numba.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -45,7 +44,8 @@ def _least(row: Floats, weight: Floats) -> float:
     best = np.inf
     for b in range(row.shape[0]):
         product = row[b] * weight[b]
-        best = product if product < best else best
+        if product < best:
+            best = product
     return best
 
 
@@ -231,6 +231,7 @@ def _plant(
     parent: Integers,
     tail: Booleans,
     g: Floats,
+    whole: Integers,
     real: Floats,
 ) -> None:
     """A first tree: states by falling |p − t q|, each a leaf at its best potential so far."""
@@ -239,7 +240,13 @@ def _plant(
     for v in range(m):
         real[2, v] = -abs(p[v] - t * q[v])
         weight[v] = inverse[v] = np.inf
-    by_size = np.argsort(real[2])
+    by_size = whole[0]
+    for v in range(m):  # insertion sort: short, and quick to compile
+        k = v
+        while k > 0 and real[2, by_size[k - 1]] > real[2, v]:
+            by_size[k] = by_size[k - 1]
+            k -= 1
+        by_size[k] = v
     root = by_size[0]
     parent[root] = -1
     g[root] = weight[root] = inverse[root] = 1.0
