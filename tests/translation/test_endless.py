@@ -64,6 +64,17 @@ def test_the_proof_of_the_bound_can_be_checked_by_a_general_solver(seed: int) ->
                     assert transport_lp(kernel[x], kernel[y], cost) <= side.upper[x, y] + 1e-9
 
 
+def test_the_proof_holds_at_twenty_five_states() -> None:
+    rows, epsilon = chain(12, 25, sparse=True), 0.1
+    side = unbounded_losses(rows, epsilon).forward
+    cost = closed(epsilon * off_diagonal(25) + side.upper)
+    rng = np.random.default_rng(0)
+    for x, y in rng.permuted(np.tile(np.arange(25), (30, 1)), axis=1)[:, :2]:
+        exact = transport_lp(rows[x], rows[y], cost)
+        assert exact <= side.upper[x, y] + 1e-9
+        assert side.upper[x, y] <= exact + 1e-3 * side.upper.max()
+
+
 @pytest.mark.parametrize("sticky", [0.0, 0.8])
 def test_the_gap_is_small(sticky: float) -> None:
     endless = unbounded_losses(chain(3, 8, sticky=sticky), 0.05)

@@ -110,6 +110,23 @@ def test_a_million_entries_are_not_walked_one_by_one() -> None:
     assert long.by_entry[200_000] == pytest.approx(endless, rel=1e-3)
 
 
+def test_what_was_queried_once_fades_away_from_there() -> None:
+    epsilon = np.zeros(300_000)
+    epsilon[150_000] = 1.0
+    fast = chain_losses(binary(0.9, 0.8), epsilon)
+    near = chain_losses(binary(0.9, 0.8), epsilon[149_980:150_021])
+    assert fast.by_entry[149_980:150_021] == pytest.approx(near.by_entry, abs=1e-6)
+    assert fast.by_entry[0] < 1e-6 and fast.by_entry[-1] < 1e-6
+    slow = chain_losses(binary(0.999, 0.999), epsilon)
+    assert len(slow.forward) < 2000
+    assert (np.diff(slow.by_entry[150_000:]) <= 1e-9).all()
+    for away in (1, 50, 2000):  # the pair (0, 1) at a distance sees the row of a power
+        power = np.linalg.matrix_power(binary(0.999, 0.999), away)
+        exact = np.log((1 + np.expm1(1.0) * power[0, 0]) / (1 + np.expm1(1.0) * power[0, 1]))
+        assert slow.by_entry[150_000 + away] >= exact - 1e-12
+        assert away == 2000 or slow.by_entry[150_000 + away] == pytest.approx(exact, abs=1e-6)
+
+
 def test_a_slow_chain_is_bounded_for_the_rest_of_its_stretch() -> None:
     slow = chain_losses(binary(0.995, 0.995), np.full(20_000, 0.004))
     assert len(slow.forward) < 200

@@ -14,7 +14,7 @@ from takifugu.translation import transport, transport_lp
 from takifugu.translation.steps import bound, closed, follow, improve, off_diagonal
 from tests.oracles import transport as oracle
 
-AGREE = 1e-6  # the solver tells costs apart by 3e-8 of the largest
+AGREE = 1e-6  # the solver tells costs apart by 1e-9 of the largest
 
 
 def problem(seed: int, states: int, *, zeros: float = 0.0, scale: float = 0.5) -> list[Floats]:

@@ -35,6 +35,7 @@ from takifugu.translation.laws import (
 from takifugu.translation.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
 
 STILL = 1e-7  # a change by this share is none
+NOTHING = 1e-10  # and so is a change by this much
 PATIENCE = 40  # steps of a stretch that are taken one by one before a bound on the rest is sought
 STILL_LAW = 1e-9  # total drift of a law over the rest of a stretch that is taken as rounding
 PIECES = 64  # in which a stretch that never settles is bounded by a straight line
@@ -231,9 +232,15 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
             if not left:
                 break
             rise = max(float((value - last).max()), 0.0)
-            still = STILL * float(value.max())
-            if float((last - value).max()) > still:
-                continue  # it still falls: bounding the rest by this table would waste it
+            still = STILL * float(value.max()) + NOTHING
+            if float((last - value).max()) > still:  # it falls: T(F) ≤ F + rise, so hold it a while
+                walked = stretch.count - left
+                held = min(left, walked // 8 if walked >= 10 * PATIENCE else 0)
+                if held:
+                    tables.append(frozen(up(value + held * rise * off_diagonal(size))))
+                    at[place + 1 : place + held + 1] = len(tables) - 1
+                    place, left = place + held, left - held
+                continue
             if left * rise <= still:
                 tables.append(frozen(up(value + left * rise * off_diagonal(size))))
             elif stretch.count - left >= PATIENCE and left > PATIENCE:

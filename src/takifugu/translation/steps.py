@@ -22,7 +22,7 @@ from takifugu.errors import TooLarge
 from takifugu.numeric import UNIT, Booleans, Floats
 
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself
-NUDGE = 3e-8  # costs are told apart by this share, so that no two trees tie
+NUDGE = 1e-9  # costs are told apart by this share, so that no two trees tie
 MOST_STATES = 256  # beyond it the couplings of all pairs would take gigabytes
 
 
@@ -75,7 +75,7 @@ def improve(
 ) -> tuple[Floats, Couplings]:
     """The best coupling of row x of ``numerator`` with row y of ``denominator``, all x ≠ y.
 
-    ``cost`` is closed and at most `LARGE`. Returns log t for each pair, to about 1e-7 and rounded
+    ``cost`` is closed and at most `LARGE`. Returns log t for each pair, to about 1e-8 and rounded
     neither way (use `bound`), and the couplings. ``known`` couplings are where the search starts;
     without them it starts from ``guess`` [x, y], roughly log t.
     """

@@ -38,7 +38,7 @@ class Transport:
 
 
 def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> Transport:
-    """Bound log t from both sides, to about 1e-7 of each other, by a dual simplex on trees."""
+    """Bound log t from both sides, to about 1e-8 of each other, by a dual simplex on trees."""
     above, below, costs = _checked(p, q, cost)
     rows = np.stack([above, below])
     if len(costs) == 1:
