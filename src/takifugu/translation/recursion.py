@@ -1,0 +1,289 @@
+r"""The exact translation for a Markov chain of finite length, entry by entry.
+
+Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
+that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and
+future are independent given X_i, so the pair (x, y) at entry i loses at most
+
+.. math:: ε_i + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ ε_{i+1}[u≠v] + F_{i+1}),\quad F_{T}=0,
+
+where T is the transport between rows x and y (`takifugu.translation.steps`), and B runs the other
+way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 was not queried.
+
+Long stretches in which nothing changes are not walked one by one. T is monotone, and adding a
+constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
+negligible the stretch is done. Otherwise an F′ ≥ F with T(F′) ≤ F′ bounds all that is left of it
+(`takifugu.translation.fixedpoint`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidPrior, Malformed
+from takifugu.numeric import UNIT, Booleans, Floats, Integers, distribution, frozen, up
+from takifugu.translation.fixedpoint import fixed_point, fixed_rows
+from takifugu.translation.laws import (
+    backward_rows,
+    law_slack,
+    row_slack,
+    stationary_law,
+    transition_rows,
+)
+from takifugu.translation.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
+
+STILL = 1e-7  # a change by this share is none
+PATIENCE = 40  # steps of a stretch that are taken one by one before a bound on the rest is sought
+STILL_LAW = 1e-9  # total drift of a law over the rest of a stretch that is taken as rounding
+PIECES = 64  # in which a stretch that never settles is bounded by a straight line
+
+
+@dataclass(frozen=True, eq=False)
+class ChainLosses:
+    """Upper bounds on the Pufferfish loss of every pair (X_i = x, X_i = y) of a finite chain.
+
+    Attributes:
+        epsilon: ``[i]``: the total DP loss spent on entry i.
+        forward: The different tables ``[x, y]`` of what the entries after one tell.
+        forward_at: ``[i]``: which of them holds at entry i.
+        backward: The same for the entries before.
+        backward_at: ``[i]``: which of them holds at entry i.
+        possible: The different sets ``[x]`` of states that can happen.
+        possible_at: ``[i]``: which of them holds at entry i.
+        by_entry: ``[i]``: the largest loss at entry i, over pairs of possible states.
+    """
+
+    epsilon: Floats
+    forward: tuple[Floats, ...]
+    forward_at: Integers
+    backward: tuple[Floats, ...]
+    backward_at: Integers
+    possible: tuple[Booleans, ...]
+    possible_at: Integers
+    by_entry: Floats
+
+    def at(self, entry: int) -> Floats:
+        """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot be asked."""
+        return _combined(
+            float(self.epsilon[entry]),
+            self.forward[self.forward_at[entry]],
+            self.backward[self.backward_at[entry]],
+            self.possible[self.possible_at[entry]],
+        )
+
+    @property
+    def loss(self) -> float:
+        """The largest loss of all."""
+        return float(self.by_entry.max())
+
+    @property
+    def worst(self) -> tuple[int, int, int]:
+        """The entry i and the states x, y with the largest loss."""
+        entry = int(np.argmax(self.by_entry))
+        table = self.at(entry)
+        x, y = np.unravel_index(int(np.argmax(table)), table.shape)
+        return entry, int(x), int(y)
+
+
+def chain_losses(
+    transitions: ArrayLike | Sequence[ArrayLike],
+    epsilon: ArrayLike,
+    *,
+    start: ArrayLike | None = None,
+) -> ChainLosses:
+    """Bound the loss at every entry of a chain whose entry i was queried with ``epsilon[i]``.
+
+    ``transitions`` is one matrix, or one for each step from an entry to the next. Without
+    ``start``, the law of the first entry, one matrix is taken to be at rest.
+    """
+    spent = frozen(epsilon)
+    if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
+        raise Malformed("epsilon", given="is not a list of finite losses", needed="be 0 or more")
+    steps = len(spent) - 1
+    matrices = _matrices(transitions, steps)
+    size = len(matrices[0])
+    ahead = [
+        _Stretch(matrix, float(cost), row_slack(size), count)
+        for matrix, cost, count in _runs(matrices[::-1], spent[:0:-1])
+    ]
+    forward, forward_at = _walk(ahead, size)
+    behind, possible, possible_at = _behind(matrices, spent, start)
+    backward, backward_at = _walk(behind, size)
+    forward_at = forward_at[::-1].copy()
+    levels, level_at = np.unique(spent, return_inverse=True)
+    shape = (len(forward), len(backward), len(possible), len(levels))
+    codes = np.ravel_multi_index((forward_at, backward_at, possible_at, level_at), shape)
+    kinds, kind_at = np.unique(codes, return_inverse=True)
+    worst = [
+        _combined(float(levels[e]), forward[f], backward[b], possible[s]).max(initial=0.0)
+        for f, b, s, e in zip(*np.unravel_index(kinds, shape), strict=True)
+    ]
+    by_entry = frozen(np.array(worst)[kind_at])
+    return ChainLosses(
+        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry
+    )
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """``count`` equal steps: rows, the ε of the entry stepped to, and the rounding of the rows."""
+
+    rows: Floats
+    epsilon: float
+    slack: float
+    count: int
+
+
+def _matrices(transitions: ArrayLike | Sequence[ArrayLike], steps: int) -> list[Floats]:
+    """One matrix for each step; equal ones are the same object."""
+    given = transitions if isinstance(transitions, list | tuple) else np.asarray(transitions)
+    single = np.ndim(given[0]) <= 1 if len(given) else True
+    if single:
+        return [transition_rows(np.asarray(given))] * max(steps, 1)
+    if len(given) != steps:
+        raise InvalidPrior(
+            "transitions",
+            given=f"has {len(given)} matrices for {steps + 1} entries",
+            needed="have one matrix fewer than entries, or be a single matrix",
+        )
+    known: dict[bytes, Floats] = {}
+    matrices = []
+    for matrix in given:
+        rows = transition_rows(np.asarray(matrix), "transitions")
+        matrices.append(known.setdefault(rows.tobytes(), rows))
+    if len({rows.shape for rows in matrices}) > 1:
+        raise InvalidPrior("transitions", given="differ in size", needed="share their states")
+    return matrices
+
+
+def _runs(matrices: Sequence[Floats], spent: Floats) -> Iterator[tuple[Floats, float, int]]:
+    """Stretches of the same matrix and the same ε."""
+    changed = spent[1:] != spent[:-1]
+    if len({id(matrix) for matrix in matrices}) > 1:
+        changed |= np.array([a is not b for a, b in pairwise(matrices)], dtype=np.bool_)
+    cuts = (np.flatnonzero(changed) + 1).tolist()
+    for begin, end in pairwise([0, *cuts, len(spent)]):
+        if end > begin:
+            yield matrices[begin], float(spent[begin]), end - begin
+
+
+def _behind(
+    matrices: list[Floats], spent: Floats, start: ArrayLike | None
+) -> tuple[list[_Stretch], tuple[Booleans, ...], Integers]:
+    """The backward stretches, and which states can happen at each entry."""
+    size, steps = len(matrices[0]), len(spent) - 1
+    if start is None:
+        if any(matrix is not matrices[0] for matrix in matrices):
+            raise InvalidPrior(
+                "start", given="is missing", needed="be the law of the first entry: rows change"
+            )
+        law = stationary_law(matrices[0])
+        back, possible = backward_rows(matrices[0], law, law)
+        stretches = [
+            _Stretch(back, eps, law_slack(size), count)
+            for _, eps, count in _runs(matrices, spent[:-1])
+        ]
+        return stretches, (possible,), np.zeros(steps + 1, dtype=np.int64)
+    law = distribution(start, "start", InvalidPrior)
+    if law.shape != (size,):
+        raise InvalidPrior(
+            "start", given=f"has shape {law.shape}", needed=f"have one entry for {size} states"
+        )
+    stretches: list[_Stretch] = []
+    sets, at = [law > 0], np.zeros(steps + 1, dtype=np.int64)
+    walked, place, slack = 0, 0, 2 * row_slack(size)
+    for matrix, eps, count in _runs(matrices, spent[:-1]):
+        left = count
+        while left:
+            after = law @ matrix
+            back, possible = backward_rows(matrix, law, after)
+            walked += 1
+            same = bool(((law > 0) == possible).all())
+            ratio = after[possible] / law[possible] if same else np.array([np.inf])
+            drift = float(np.abs(ratio - 1).max()) + 4 * UNIT
+            # a positive map keeps ratios: a law n steps on is within (1 ± drift)^n of this one
+            taken = left if left * drift < STILL_LAW else 1
+            slack += row_slack(size) + (4 * taken * drift if taken > 1 else 0.0)
+            stretches.append(_Stretch(back, eps, slack, taken))
+            if not np.array_equal(possible, sets[-1]):
+                sets.append(possible)
+            at[place + 1 : place + taken + 1] = len(sets) - 1
+            place, left, law = place + taken, left - taken, after
+    return stretches, tuple(sets), at
+
+
+def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...], Integers]:
+    """Step through the stretches from 0: the different tables, and which one follows each step."""
+    tables = [frozen(np.zeros((size, size)))]
+    at = np.zeros(1 + sum(stretch.count for stretch in stretches), dtype=np.int64)
+    couplings: Couplings | None = None
+    place = 0
+    for stretch in stretches:
+        left = stretch.count
+        while left:
+            last = tables[-1]
+            value, couplings = _step(stretch, last, couplings)
+            tables.append(frozen(value))
+            place, left = place + 1, left - 1
+            at[place] = len(tables) - 1
+            if not left:
+                break
+            rise = max(float((value - last).max()), 0.0)
+            still = STILL * float(value.max())
+            if float((last - value).max()) > still:
+                continue  # it still falls: bounding the rest by this table would waste it
+            if left * rise <= still:
+                tables.append(frozen(up(value + left * rise * off_diagonal(size))))
+            elif stretch.count - left >= PATIENCE and left > PATIENCE:
+                tables.extend(_rest(stretch, value, couplings, rise, left))
+            else:
+                continue
+            added = len(tables) - 1 - at[place]
+            at[place + 1 : place + left + 1] = at[place] + 1 + np.arange(left) * added // left
+            place, left = place + left, 0
+    return tuple(tables), at
+
+
+def _step(
+    stretch: _Stretch, last: Floats, couplings: Couplings | None
+) -> tuple[Floats, Couplings | None]:
+    """One certified step, and the couplings that prove it."""
+    unit = off_diagonal(len(last))
+    cost = closed(stretch.epsilon * unit + last)
+    if not cost.max() < LARGE:  # some coupling always costs no more than the dearest move
+        return cost.max() * unit, couplings
+    if not cost.any():
+        return 0.0 * unit, couplings
+    rows = stretch.rows
+    _, found = improve(rows, rows, cost, guess=last, known=couplings)
+    return bound(rows, rows, cost, found) + stretch.slack * unit, found
+
+
+def _rest(
+    stretch: _Stretch, value: Floats, couplings: Couplings | None, rise: float, left: int
+) -> list[Floats]:
+    """Tables that bound the rest of a stretch which is at ``value`` and still rises."""
+    unit = off_diagonal(len(value))
+    if couplings is not None:
+        settled = fixed_point(
+            *(fixed_rows(stretch.rows), len(value), stretch.epsilon),
+            slack=stretch.slack,
+            above=value,
+            known=couplings,
+            with_lower=False,
+        ).upper
+        if settled.max() <= value.max() + left * rise:
+            return [frozen(settled)]
+    ends = np.ceil(left * np.arange(1, PIECES + 1) / PIECES)
+    return [frozen(up(value + end * rise * unit)) for end in ends]
+
+
+def _combined(epsilon: float, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
+    """``[x, y]``: ε + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
+    total = up(epsilon + forward + backward)
+    total[~possible, :] = -np.inf
+    total[:, ~possible] = -np.inf
+    np.fill_diagonal(total, np.where(possible, 0.0, -np.inf))
+    return total

@@ -1,0 +1,155 @@
+"""Chains of finite length: against the program over the written-out chain, and known values."""
+
+import numpy as np
+import pytest
+
+from takifugu.errors import InvalidPrior, Malformed
+from takifugu.numeric import Floats
+from takifugu.translation import chain_losses, scalar_losses, scalar_step, unbounded_losses
+from takifugu.translation.laws import backward_rows, stationary_law
+from tests.oracles import transport as oracle
+
+
+def binary(p: float, q: float) -> Floats:
+    return np.array([[p, 1 - p], [1 - q, q]])
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "epsilon", "expected"),
+    [
+        (0.9, 0.9, 0.2, 0.97324),
+        (0.9, 0.9, 1.0, 4.12131),
+        (0.6, 0.8, 0.5, 1.15846),
+        (0.1, 0.3, 1.0, 3.14587),
+    ],
+)
+def test_mid_node_of_seven(p: float, q: float, epsilon: float, expected: float) -> None:
+    losses = chain_losses(binary(p, q), np.full(7, epsilon))
+    assert losses.at(3).max() == pytest.approx(expected, abs=6e-6)
+
+
+@pytest.mark.parametrize("length", [2, 5, 8])
+def test_two_states_are_exact(length: int) -> None:
+    rng = np.random.default_rng(length)
+    matrices = [rng.dirichlet([1, 1], 2) for _ in range(length - 1)]
+    start, epsilon = rng.dirichlet([1, 1]), rng.uniform(0, 1, length) * (rng.random(length) < 0.8)
+    losses = chain_losses(matrices, epsilon, start=start)
+    for entry in range(length):
+        for x, y in ((0, 1), (1, 0)):
+            exact = oracle.written_out_chain_loss(matrices, start, epsilon, entry, x, y)
+            assert exact - 1e-8 <= losses.at(entry)[x, y] <= exact + 1e-6
+
+
+def test_three_states_are_bounded_closely() -> None:
+    rng = np.random.default_rng(7)
+    excess = []
+    for _ in range(12):
+        length = int(rng.integers(3, 6))
+        matrices = [rng.dirichlet(np.ones(3), 3) for _ in range(length - 1)]
+        start, epsilon = rng.dirichlet(np.ones(3)), np.full(length, rng.choice([0.2, 0.5, 1.0]))
+        losses = chain_losses(matrices, epsilon, start=start)
+        entry = length // 2
+        exact = oracle.written_out_chain_loss(matrices, start, epsilon, entry, 0, 1)
+        bounded = losses.at(entry)[0, 1]
+        assert exact <= bounded + 1e-8
+        excess.append(bounded / exact - 1)
+    assert np.mean(excess) < 0.03
+    assert max(excess) < 0.10
+
+
+def test_zeros_in_rows_and_an_impossible_state() -> None:
+    matrix = np.array([[0.5, 0.5, 0.0], [0.0, 0.4, 0.6], [0.7, 0.0, 0.3]])
+    start, epsilon = np.array([1.0, 0.0, 0.0]), np.full(4, 0.5)
+    losses = chain_losses(matrix, epsilon, start=start)
+    assert losses.by_entry[0] == 0.0  # the first state is known to everybody
+    assert np.isneginf(losses.at(1)[0, 2]) and np.isneginf(losses.at(1)[2, 1])
+    for entry, x, y in ((1, 0, 1), (3, 0, 1), (3, 1, 2), (3, 2, 0)):
+        exact = oracle.written_out_chain_loss([matrix] * 3, start, epsilon, entry, x, y)
+        # with zeros the recursion itself is up to 21 % above: each pair meets its own worst h
+        assert exact - 1e-8 <= losses.at(entry)[x, y] <= exact * 1.22
+
+
+def test_an_entry_that_was_not_queried_still_leaks_through_the_others() -> None:
+    matrix = binary(0.8, 0.7)
+    nothing = chain_losses(matrix, np.zeros(5))
+    assert nothing.loss < 1e-12
+    around = chain_losses(matrix, [0.5, 0.5, 0.0, 0.5, 0.5])
+    law = stationary_law(matrix)
+    exact = max(
+        oracle.written_out_chain_loss(
+            [matrix] * 4, law, np.array([0.5, 0.5, 0, 0.5, 0.5]), 2, *pair
+        )
+        for pair in ((0, 1), (1, 0))
+    )
+    assert around.by_entry[2] == pytest.approx(exact, abs=1e-6)
+    assert around.by_entry[2] > 0.2
+
+
+def test_more_epsilon_anywhere_never_loses_less() -> None:
+    rng = np.random.default_rng(11)
+    matrix, epsilon = rng.dirichlet(np.ones(4), 4), rng.uniform(0, 0.6, 9)
+    before = chain_losses(matrix, epsilon)
+    for entry in range(9):
+        after = chain_losses(matrix, epsilon + 0.2 * (np.arange(9) == entry))
+        assert (after.by_entry >= before.by_entry - 1e-7).all()
+
+
+def test_a_million_entries_are_not_walked_one_by_one() -> None:
+    rng = np.random.default_rng(2)
+    matrix = rng.dirichlet(np.ones(3), 3)
+    epsilon = np.full(1_000_000, 0.1)
+    epsilon[400_000:400_010] = 0.5
+    long = chain_losses(matrix, epsilon, start=[0.2, 0.3, 0.5])
+    assert len(long.forward) < 500 and len(long.backward) < 500
+    quiet = chain_losses(matrix, np.full(200, 0.1), start=[0.2, 0.3, 0.5])
+    assert long.by_entry[:50] == pytest.approx(quiet.by_entry[:50], rel=1e-5)
+    assert 400_000 <= long.worst[0] < 400_010
+    busy = chain_losses(matrix, epsilon[399_900:400_110])
+    assert long.loss == pytest.approx(busy.loss, rel=1e-5)
+    endless = unbounded_losses(matrix, 0.1).loss
+    assert long.by_entry[200_000] == pytest.approx(endless, rel=1e-3)
+
+
+def test_a_slow_chain_is_bounded_for_the_rest_of_its_stretch() -> None:
+    slow = chain_losses(binary(0.995, 0.995), np.full(20_000, 0.004))
+    assert len(slow.forward) < 200
+    endless = unbounded_losses(binary(0.995, 0.995), 0.004)
+    assert endless.lower.max() <= slow.loss <= endless.loss * 1.002
+
+
+def test_a_chain_that_never_forgets_loses_every_entry() -> None:
+    losses = chain_losses(np.eye(2), np.full(1000, 0.1), start=[0.5, 0.5])
+    assert 100.0 <= losses.loss <= 104.0
+    huge = chain_losses(np.eye(2), np.full(60, 20.0), start=[0.5, 0.5])
+    assert huge.loss >= 1200.0  # beyond what e^cost can hold: bounded by the cost itself
+    assert huge.loss <= 1200.0 * 1.01
+
+
+def test_the_scalar_recursion_of_cao_et_al() -> None:
+    lazy = np.array([[0.8, 0.2], [0.0, 1.0]])
+    printed = [0.100, 0.181, 0.247, 0.302, 0.349, 0.388, 0.422, 0.450, 0.475, 0.496]
+    assert scalar_losses(lazy, np.full(10, 0.1)) == pytest.approx(printed, abs=6e-4)
+    assert scalar_losses(lazy, np.full(400, 0.1))[-1] == pytest.approx(0.64591, abs=6e-6)
+    three = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.3, 0.2]])
+    steps = [scalar_step(three, alpha) for alpha in (0.1, 0.5, 1, 2, 3)]
+    assert steps == pytest.approx([0.05022, 0.25240, 0.49433, 0.93975, 1.28778], abs=6e-6)
+    matrix = binary(0.1, 0.3)
+    law = stationary_law(matrix)
+    ahead = scalar_losses(matrix, np.ones(4))[-1]
+    behind = scalar_losses(backward_rows(matrix, law, law)[0], np.ones(4))[-1]
+    assert ahead + behind - 1 == pytest.approx(3.42195, abs=6e-6)
+
+
+def test_what_has_no_meaning_is_refused_in_one_line() -> None:
+    with pytest.raises(InvalidPrior, match="every state"):
+        chain_losses(np.eye(2), [0.1, 0.1])
+    with pytest.raises(InvalidPrior, match="one matrix fewer"):
+        chain_losses([binary(0.5, 0.5)] * 3, [0.1, 0.1], start=[0.5, 0.5])
+    with pytest.raises(InvalidPrior, match="law of the first entry"):
+        chain_losses([binary(0.5, 0.5), binary(0.6, 0.5)], [0.1] * 3)
+    with pytest.raises(InvalidPrior, match="square"):
+        chain_losses([[0.5, 0.5]], [0.1, 0.1])
+    with pytest.raises(Malformed, match="0 or more"):
+        chain_losses(binary(0.5, 0.5), [0.1, -0.1])
+    with pytest.raises(InvalidPrior, match="one entry for 2 states"):
+        chain_losses(binary(0.5, 0.5), [0.1, 0.1], start=[0.2, 0.3, 0.5])
