@@ -5,7 +5,7 @@ over x in A, hence at most the largest, and E[g|s′] at least the least over B.
 is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -109,6 +109,24 @@ class ChainTransport:
         entry, x, y = worst
         binding = None if x < 0 else self._binding(x, y, entry)
         return Bound(float(by_entry.max()), binding, frozen(by_entry))
+
+    def rising(self, grid: Floats) -> Iterator[float]:
+        """The losses of a rising grid of ε, each found from the one before."""
+        near: EndlessLosses | None = None
+        for epsilon in grid.tolist():
+            if self.walked:
+                yield self.uniform(epsilon).value
+            elif near is not None and not np.isfinite(near.loss):
+                yield np.inf
+            else:
+                near = unbounded_losses(
+                    self._chain.transition,
+                    epsilon,
+                    tolerance=self._tolerance,
+                    near=near,
+                    with_lower=False,
+                )
+                yield self._endless_bound(near).value
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
