@@ -57,11 +57,13 @@ class Bound:
         value: At least the loss.
         binding: Where it is largest; None if nothing can be asked.
         by_entry: ``[entry]``: the largest loss of each entry; None if it is not known apart.
+        by_values: ``[x, y]``: the loss of each pair of values where it binds, of a chain.
     """
 
     value: float
     binding: Binding | None = None
     by_entry: Floats | None = None
+    by_values: Floats | None = field(default=None, repr=False)
 
     def named(self, prior: str) -> "Bound":
         """The same, for one prior of several."""
@@ -106,7 +108,7 @@ def worst(bounds: Mapping[str, Bound]) -> Bound:
     if all(part is not None for part in lists):
         together = np.concatenate([part for part in lists if part is not None])
     top = bounds[name] if len(bounds) == 1 else bounds[name].named(name)
-    return Bound(top.value, top.binding, together)
+    return Bound(top.value, top.binding, together, top.by_values)
 
 
 def of_pair(pair: SecretPair) -> Binding:

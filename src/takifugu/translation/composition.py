@@ -86,6 +86,7 @@ class Composed:
         dp: ε per entry that was translated, after adding up (and converting ρ).
         dp_delta: The largest δ of any entry.
         answer: All that the translation says about ``dp``.
+        lower: Some mechanism with the pure and approximate losses leaks this much; ρ adds nothing.
         theorem_7: What Theorem 7 of the paper gives, for pure losses; None otherwise.
     """
 
@@ -95,6 +96,7 @@ class Composed:
     dp: float | Floats
     dp_delta: float
     answer: Answer
+    lower: float
     theorem_7: float | None
 
 
@@ -124,13 +126,18 @@ def compose(
     found: ApproximateLoss = mixed(
         translation, spent, chance, rho, delta=0.5 if delta is None else delta, method=method
     )
+    answer = translation.explain(found.dp, method)
+    lower = answer.lower
+    if not np.array_equal(found.dp, spent):  # ρ was converted, or a small ε raised
+        lower = translation.witness(float(spent) if spent.ndim == 0 else spent).leak
     return Composed(
         found.epsilon,
         found.delta,
         found.method,
         found.dp,
         found.dp_delta,
-        translation.explain(found.dp, method),
+        answer,
+        min(lower, found.epsilon),
         _theorem_7(translation, releases),
     )
 

@@ -130,7 +130,7 @@ class Alternatives:
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part when every entry is charged ``epsilon``."""
         found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
-        return Bound(found.value, found.binding)
+        return Bound(found.value, found.binding, by_values=found.by_values)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part when entry i is charged ``epsilon[i]``."""
@@ -138,7 +138,7 @@ class Alternatives:
         found = worst(bounds)
         lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
         by_entry = np.max(lists, axis=0) if len(lists) == len(bounds) else None
-        return Bound(found.value, found.binding, by_entry)
+        return Bound(found.value, found.binding, by_entry, found.by_values)
 
     def largest(self, target: float) -> float:
         """The largest constant ε that every part allows."""

@@ -108,7 +108,8 @@ class ChainTransport:
             by_entry = np.append(by_entry[:-beyond], max(by_entry[-beyond:].max(), last))
         entry, x, y = worst
         binding = None if x < 0 else self._binding(x, y, entry)
-        return Bound(float(by_entry.max()), binding, frozen(by_entry))
+        values = frozen(np.where(self._pairs, losses.at(entry), -np.inf))
+        return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
 
     def rising(self, grid: Floats) -> Iterator[float]:
         """The losses of a rising grid of ε, each found from the one before."""
@@ -151,7 +152,7 @@ class ChainTransport:
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
         around, first = self._neighbourhood(epsilon, centre)
         law = self._law(centre)
-        sides = self._likely(epsilon, centre, law, bound)
+        sides = self._likely(law, bound)
         if not sides:
             return Witness(0.0, None)
         left, right = (
@@ -182,7 +183,7 @@ class ChainTransport:
     def _endless_bound(self, losses: EndlessLosses) -> Bound:
         table = np.where(self._pairs, losses.upper, -np.inf)
         x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
-        return Bound(float(table[x, y]), self._binding(x, y, None))
+        return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
 
     def _by_entry(self, losses: ChainLosses) -> tuple[Floats, tuple[int, int, int]]:
         """``[entry]``: the largest loss over the questions asked there, and the worst of all."""
@@ -278,24 +279,14 @@ class ChainTransport:
         return around, first
 
     def _likely(
-        self, epsilon: float | Floats, centre: int, law: Floats, bound: Bound
+        self, law: Floats, bound: Bound
     ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The questions with the largest losses at ``centre``, of those that can be asked."""
-        sides = [
-            s for s in self._sides if all(law[list(part)].sum() > 0 for part in s)
-        ]
-        if len(sides) <= QUESTIONS or bound.binding is None:
-            return sides
-        rows = self._chain.kernel(max(0, centre - 1) if self._chain.length else 0)
-        # how far apart the two sides are one step away; the binding question always stays
-        apart = [float(np.abs(rows[list(a)].mean(axis=0) - rows[list(b)].mean(axis=0)).sum()) for a, b in sides]
-        order = np.argsort(-np.array(apart), kind="stable")[: QUESTIONS - 1]
-        chosen = [sides[k] for k in order]
-        names = (bound.binding.left, bound.binding.right)
-        binding = [
-            s for s in sides if tuple(_joined(self._chain.states, part) for part in s) == names
-        ]
-        return list(dict.fromkeys(binding + chosen))
+        """The questions with the largest bounds, of those that can be asked."""
+        sides = [s for s in self._sides if all(law[list(part)].sum() > 0 for part in s)]
+        if bound.by_values is None:
+            return sides[:QUESTIONS]
+        values = bound.by_values
+        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
 
 
 class IntervalTransport:

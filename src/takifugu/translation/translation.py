@@ -184,6 +184,11 @@ class Translation(ByContent):
             one, chosen.value, name, values, chosen.binding, self._witness(one, found), by_entry
         )
 
+    def witness(self, dp: float | Floats) -> Witness:
+        """A mechanism with this DP loss, and what it leaks."""
+        name: Method = "curve" if self.tight is None else "transport"
+        return self._witness(dp, {name: self.bound(dp, name)})
+
     def _all(self, dp: float | Floats, only: Method | None = None) -> dict[Method, Bound]:
         """The bound of every method that applies, the tightest kind first."""
         top = float(np.max(dp, initial=0.0))
@@ -194,7 +199,8 @@ class Translation(ByContent):
             shift = self._shift
             if shift and top > 0:
                 by_entry = None if found.by_entry is None else up(found.by_entry + shift)
-                found = Bound(float(up(found.value + shift)), found.binding, by_entry)
+                value = float(up(found.value + shift))
+                found = Bound(value, found.binding, by_entry, found.by_values)
             bounds["transport"] = found
         if only in (None, "curve"):
             by_pair = self.curve.pufferfish_by_pair(top)
