@@ -15,8 +15,8 @@ Concentrated losses add up first and are converted once. For ρ-zCDP and any α 
 (Canonne, Kamath & Steinke, 2020, Proposition 12). *Proof.* With Z the privacy loss,
 δ(ε) = E[(1 − e^{ε−Z})₊] and (1 − e^{−u}) ≤ c e^{(α−1)u} for u ≥ 0, where c is the largest value of
 (1 − e^{−u}) e^{−(α−1)u}, at e^{−u} = 1 − 1/α: c = (1 − 1/α)^{α−1}/α. Hence
-δ(ε) ≤ c e^{−(α−1)ε} E[e^{(α−1)Z}] ≤ c e^{(α−1)(αρ−ε)}; solve for ε. ∎ Any α is sound; a search finds
-a good one.
+δ(ε) ≤ c e^{−(α−1)ε} E[e^{(α−1)Z}] ≤ c e^{(α−1)(αρ−ε)}; solve for ε. ∎ Any α is sound; a
+search finds a good one.
 """
 
 from dataclasses import dataclass
@@ -132,9 +132,7 @@ def mixed(
     if not rhos.any():
         return approximate(translation, spent, chance, method=method)
     if not 0 < delta < 1:  # also false for NaN
-        raise UnsoundRequest(
-            f"delta is {delta}; concentrated losses need one above 0 and below 1"
-        )
+        raise UnsoundRequest(f"delta is {delta}; concentrated losses need one above 0 and below 1")
     kinds, place = np.unique(rhos, return_inverse=True)
     share = delta
     for _ in range(ROUNDS):
@@ -154,9 +152,7 @@ def mixed(
 
 
 def _converted(rho: float, wish: float, orders: Floats) -> Floats:
-    values: Floats = (
-        orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
-    )
+    values: Floats = orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
     return values
 
 

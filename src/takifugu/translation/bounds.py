@@ -114,6 +114,6 @@ def worst(bounds: Mapping[str, Bound]) -> Bound:
 def of_pair(pair: SecretPair) -> Binding:
     """The binding that a pair of statements names."""
     if isinstance(pair.left, EntryIs) and isinstance(pair.right, EntryIs):
-        sides = ("|".join(map(str, side.values)) for side in (pair.left, pair.right))
-        return Binding(*sides, entry=pair.left.entry)
+        left, right = ("|".join(map(str, side.values)) for side in (pair.left, pair.right))
+        return Binding(left, right, entry=pair.left.entry)
     return Binding(str(pair.left), str(pair.right))
