@@ -73,7 +73,7 @@ def approximate(
     top = float(chance.max(initial=0.0))
     if top == 0:
         return ApproximateLoss(bound.value, 0.0, name, bound, one, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(chance > 0, chance / np.expm1(raised), 0.0)
     kappa = float(np.max(ratio)) * (1 + 8 * UNIT)
     grown = float(np.expm1(min(bound.value, 700.0))) if bound.value <= 700 else np.inf
@@ -137,9 +137,9 @@ def mixed(
     share = delta
     for _ in range(ROUNDS):
         converted = np.array([zcdp_epsilon(float(r), share) for r in kinds])[place]
-        total = up(spent + converted.reshape(rhos.shape))
+        total = (spent + converted.reshape(rhos.shape)) * (1 + 2 * UNIT)  # 0 stays 0
         extra = np.where(rhos > 0, share, 0.0)
-        found = approximate(translation, total, up(chance + extra), method=method)
+        found = approximate(translation, total, (chance + extra) * (1 + 2 * UNIT), method=method)
         if found.delta <= delta:
             return found
         share *= min(0.9, 0.9 * delta / found.delta)

@@ -46,6 +46,9 @@ class Binding:
     def of_pair(cls, label: str) -> "Binding":
         """The binding that a row of an influence curve names."""
         left, _, right = label.partition(" / ")
+        (entry, mark, one), (again, _, other) = left.partition("="), right.partition("=")
+        if mark and entry == again:
+            return cls(one, other, entry=int(entry) if entry.isdigit() else entry)
         return cls(left, right or left)
 
 
