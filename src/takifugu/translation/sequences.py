@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu.numeric import Booleans, Floats, Integers, frozen, up
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.translation.blocks import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.endless import EndlessLosses, differential, unbounded_losses
@@ -74,9 +75,17 @@ class ChainTransport:
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
-        if self.walked:
-            return self.profile(np.full(self._chain.length or 1, epsilon))
-        return self._endless_bound(self._endless(epsilon))
+        if not self.walked:
+            return self._endless_bound(self._endless(epsilon))
+        length = self._chain.length or 1
+        found = self.profile(np.full(length, epsilon))
+        if self._at_rest and self._blocks > 1 and length > LONGEST:
+            # too long to be walked in blocks: as if without end, in blocks, may be tighter
+            endless = self._endless_bound(self._endless(epsilon))
+            if endless.value < found.value and found.by_entry is not None:
+                capped = frozen(np.minimum(found.by_entry, endless.value))
+                found = Bound(endless.value, found.binding, capped, found.by_values)
+        return found
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss when entry i is charged ``epsilon[i]``; later entries of no end are not."""
@@ -92,14 +101,16 @@ class ChainTransport:
         losses = chain_losses(
             chain.transition, spent, start=None if self._at_rest else chain.start_law
         )
-        by_entry, worst = self._by_entry(losses)
+        tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
+        by_entry, worst = self._by_entry(losses, tables)
         if beyond:
             # further on nothing is charged, and a step costs at most its dearest move
             last = losses.backward[losses.backward_at[-1]].max()
             by_entry = np.append(by_entry[:-beyond], max(by_entry[-beyond:].max(), last))
         entry, x, y = worst
         binding = None if x < 0 else self._binding(x, y, entry)
-        values = frozen(np.where(self._pairs, losses.at(entry), -np.inf))
+        table = losses.at(entry) if tables is None else tables[entry]
+        values = frozen(np.where(self._pairs, table, -np.inf))
         return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
 
     def rising(self, grid: Floats) -> Iterator[float]:
@@ -122,7 +133,7 @@ class ChainTransport:
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
-        if self.walked or self._sides_chosen or target == 0:
+        if self.walked or self._sides_chosen or self._blocks > 1 or target == 0:
             return largest_within(
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
             )
@@ -173,19 +184,58 @@ class ChainTransport:
 
     def _endless_bound(self, losses: EndlessLosses) -> Bound:
         table = np.where(self._pairs, losses.upper, -np.inf)
+        if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
+            rows, _, back = self._rest
+            ahead = settle(rows, losses.epsilon, losses.forward.upper, slack=row_slack(self._size))
+            behind = settle(
+                back, losses.epsilon, losses.backward.upper, slack=law_slack(self._size)
+            )
+            table = np.minimum(table, up(losses.epsilon + up(ahead + behind)))
         x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
         return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
 
-    def _by_entry(self, losses: ChainLosses) -> tuple[Floats, tuple[int, int, int]]:
+    @property
+    def _blocks(self) -> int:
+        """How many entries are coupled at once; two states are exact without."""
+        return 1 if self._size <= 2 else block_length(self._size)
+
+    def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
+        """``[entry][x, y]``: the losses when several entries are coupled at once."""
+        chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
+        if self._at_rest:
+            rows = [self._rest[0]] * steps
+            back = [self._rest[2]] * steps
+            slack = law_slack(self._size)
+        else:
+            laws = self._walk_laws(steps)
+            rows = [chain.kernel(time) for time in range(steps)]
+            back = [
+                backward_rows(rows[time], laws[time], laws[time + 1])[0]
+                for time in reversed(range(steps))
+            ]
+            slack = (steps + 4) * row_slack(self._size)
+        ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
+        behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
+        return [
+            np.minimum(losses.at(i), up(float(spent[i]) + up(ahead[i] + behind[i])))
+            for i in range(steps + 1)
+        ]
+
+    def _by_entry(
+        self, losses: ChainLosses, tables: list[Floats] | None
+    ) -> tuple[Floats, tuple[int, int, int]]:
         """``[entry]``: the largest loss over the questions asked there, and the worst of all."""
         levels, level_at = np.unique(losses.epsilon, return_inverse=True)
         at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
         shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
         codes = np.ravel_multi_index(at, shape)
+        if tables is not None:  # entries are told apart one by one
+            codes = np.arange(len(codes))
         _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
         values, places = [], []
-        for first in firsts:
-            table = np.where(self._pairs, losses.at(int(first)), -np.inf)
+        for first in firsts.tolist():
+            whole = losses.at(first) if tables is None else tables[first]
+            table = np.where(self._pairs, whole, -np.inf)
             place = int(np.argmax(table))
             values.append(max(float(table.flat[place]), 0.0))
             places.append(place if np.isfinite(table.flat[place]) else -1)
