@@ -14,16 +14,18 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
-from tests.influence.strategies import fields, networks
+from tests.influence.strategies import fields, network, networks
 from tests.oracles import networks as oracle
 from tests.priors.files import example
 
 ROUNDING = 1e-9
 
 
-def rows(curve: InfluenceCurve, model: FactorModel) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
+def rows(
+    curve: InfluenceCurve, model: FactorModel
+) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
     """For each row of a curve of single values: entry, left value, right value, number."""
-    found = []
+    found: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
     for k, pair in enumerate(curve.pairs):
         left, right = (side.split("=") for side in pair.split(" / "))
         entry = [str(e) for e in model.entries].index(left[0])
@@ -121,8 +123,8 @@ def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:
 
 
 def test_a_chain_of_two_leaks_its_log_ratio() -> None:
-    model = BayesianNetwork(
-        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]])
+    model = network(
+        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]
     )
     curve = network_curve(model)
     assert curve.leak[0, 0] == pytest.approx(np.log(4.5)) and curve.leak[0, 1] == 0.0
@@ -130,12 +132,12 @@ def test_a_chain_of_two_leaks_its_log_ratio() -> None:
 
 
 def test_bad_questions_get_one_clear_line() -> None:
-    model = BayesianNetwork(("a",), ((0, 1),), ((),), ([0.5, 0.5],))
+    model = network(("a",), ((0, 1),), ((),), [0.5, 0.5])
     with pytest.raises(UnsoundRequest, match="largest is 0"):
         network_curve(model, largest=0)
     with pytest.raises(InvalidPrior, match="'zz'"):
         network_curve(model, Secrets(entries=("zz",)))
-    sure = BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],))
+    sure = network(("a",), ((0, 1),), ((),), [1.0, 0.0])
     with pytest.raises(InvalidPrior, match="can happen"):
         network_curve(sure)
 
@@ -161,5 +163,9 @@ def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
     first, second = curve.pooled()[:2]
     assert first == np.inf
     assert second == pytest.approx(17.8653704560, abs=1e-8)
-    endless = {pair.split("=")[0] for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True) if a == np.inf}
+    endless = {
+        pair.split("=")[0]
+        for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True)
+        if a == np.inf
+    }
     assert endless == {"FIO2", "VENTALV", "PVSAT"}

@@ -12,7 +12,7 @@ from takifugu.priors import Explicit, Tables
 def leak(
     law: Explicit, exposed: Sequence[int], entry: int, left: Sequence[int], right: Sequence[int]
 ) -> float:
-    """max log P(x_L | entry in left) / P(x_L | entry in right) over x_L possible under left."""
+    """Largest log P(x_L | entry in left) / P(x_L | entry in right) over x_L possible under left."""
     universe = law.universe
     assert isinstance(universe, Tables)
     sums: dict[tuple[int, ...], list[float]] = {}
@@ -30,7 +30,9 @@ def leak(
     return worst
 
 
-def best_leak(law: Explicit, b: int, entry: int, left: Sequence[int], right: Sequence[int]) -> float:
+def best_leak(
+    law: Explicit, b: int, entry: int, left: Sequence[int], right: Sequence[int]
+) -> float:
     """The least leak over every set of at most b entries that holds ``entry``."""
     others = [j for j in range(len(law.universe.entries)) if j != entry]  # type: ignore[attr-defined]
     return min(

@@ -103,4 +103,5 @@ def notable(rays: Floats) -> Integers:
     if width <= NOTABLE // 2:
         every[:, :width] = np.eye(width)
         every[:, width : 2 * width] = -np.eye(width)
-    return possible[np.unique(np.argmax(level @ every, axis=0))]
+    found: Integers = possible[np.unique(np.argmax(level @ every, axis=0))]
+    return found

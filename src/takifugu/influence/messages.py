@@ -67,9 +67,7 @@ def times(one: Message, other: Message, sizes: tuple[int, ...]) -> Message:
     shape = tuple(sizes[v] for v in scope)
     if len(one.table) * len(other.table) * prod(shape) > ROOM:
         raise TooLarge(f"a split needs more than {ROOM:,} cells at once")
-    left = one.table.reshape(
-        len(one.table), 1, *(sizes[v] if v in one.scope else 1 for v in scope)
-    )
+    left = one.table.reshape(len(one.table), 1, *(sizes[v] if v in one.scope else 1 for v in scope))
     right = other.table.reshape(
         1, len(other.table), *(sizes[v] if v in other.scope else 1 for v in scope)
     )

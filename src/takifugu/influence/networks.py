@@ -135,16 +135,18 @@ class Elimination:
         return self._multiply(sorted((mask.bit_count(), number) for number, mask in pool))
 
     def _next(self, pool: list[tuple[int, int]], left: int) -> int:
-        """The entry whose removal joins the fewest others; the last of them in a tie."""
-        best, fewest = -1, 1 << 30
+        """The entry whose removal makes the smallest table; the lowest of them in a tie."""
+        best, least = -1, float("inf")
         for v in bits(left):
-            bit, joined = 1 << v, 0
-            for _, mask in pool:
+            bit, joined, size = 1 << v, 0, 1.0
+            for number, mask in pool:
                 if mask & bit:
                     joined |= mask
-            count = joined.bit_count()
-            if count < fewest:
-                best, fewest = v, count
+                    size *= max(1, len(self._messages[number].table))
+            for u in bits(joined):
+                size *= self.sizes[u]
+            if size < least:
+                best, least = v, size
         return best
 
     def _multiply(self, near: list[tuple[int, int]]) -> int:
@@ -154,9 +156,7 @@ class Elimination:
         for number in numbers[1:]:
             known = self._products.get((total, number))
             if known is None:
-                known = self._keep(
-                    times(self._messages[total], self._messages[number], self.sizes)
-                )
+                known = self._keep(times(self._messages[total], self._messages[number], self.sizes))
                 self._products[total, number] = known
             total = known
         return total
@@ -322,7 +322,7 @@ class Elimination:
             rest = bits(scope & ~keep)
             if not rest:
                 return tuple(pool), exact
-            joined = {v: 0 for v in rest}
+            joined = dict.fromkeys(rest, 0)
             for mask, _ in pool:
                 for v in rest:
                     if mask >> v & 1:
@@ -337,7 +337,8 @@ class Elimination:
             truth = np.ones(tuple(self.sizes[w] for w in union), dtype=np.bool_)
             for mask, table in near:
                 truth &= _spread(table, bits(mask), union)
-            pool.append((joined[v] & ~(1 << v), truth.any(axis=union.index(v))))
+            left: Booleans = np.asarray(truth.any(axis=union.index(v)))
+            pool.append((joined[v] & ~(1 << v), left))
 
 
 def _lowest(table: Floats) -> int:

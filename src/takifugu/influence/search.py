@@ -89,7 +89,7 @@ def nearest_curve(
         search = _Search(full, quick, entry, sides, model.entries[entry], None, None)
         for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
             search.open(b)
-            search.consider(b, _nearest(full, entry, b))
+            search.consider(_nearest(full, entry, b))
             search.finished[-1] = False
         return search
 
@@ -154,11 +154,11 @@ class _Search:
             self.guess = np.full(len(self.sides), np.inf)
             self.likely = [1 << self.entry] * len(self.sides)
             self.guessing = True
-            self.consider(b, start)
+            self.consider(start)
             self._branch(b, 1 << self.entry, 0)
             self.guessing = False
             for inside in sorted(set(self.likely)):
-                self._try(b, inside)
+                self._try(inside)
             if not self.stopped and np.any(self.best[-1] > self.guess + TIE):
                 self._branch(b, 1 << self.entry, 0)
             self.finished[-1] = self.finished[-1] and not self.stopped
@@ -183,15 +183,15 @@ class _Search:
             {inside | 1 << v for inside in sets for v in bits(self.full.boundary(inside))}
         )
 
-    def consider(self, b: int, candidates: Iterable[int]) -> None:
+    def consider(self, candidates: Iterable[int]) -> None:
         """Evaluate the candidates that could be better, the most promising first."""
         ranked = sorted(
             (float(np.sum(np.minimum(self.least(inside), 1e6))), inside) for inside in candidates
         )
         for _, inside in ranked:
-            self._try(b, inside)
+            self._try(inside)
 
-    def _try(self, b: int, inside: int) -> None:
+    def _try(self, inside: int) -> None:
         least = self.least(inside)
         if self.guessing:
             for k in np.flatnonzero(least < self.guess - TIE):
@@ -239,7 +239,7 @@ class _Search:
             return
         edge = self.full.boundary(inside) & ~banned
         if inside.bit_count() == b or not edge:
-            self._try(b, inside)
+            self._try(inside)
             return
         reach = inside
         for _ in range(b - inside.bit_count()):
@@ -248,7 +248,7 @@ class _Search:
         if not np.any(self.least(reach) < known - TIE):
             return
         if inside.bit_count() == b - 1:
-            self.consider(b, [inside | 1 << v for v in bits(edge)])
+            self.consider([inside | 1 << v for v in bits(edge)])
             return
         v = (edge & -edge).bit_length() - 1
         self._branch(b, inside | 1 << v, banned)
@@ -346,7 +346,6 @@ def chosen_entries(model: FactorModel, secrets: Secrets) -> list[int]:
 def pair_label(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> str:
     """A secret pair in words."""
     left, right = (
-        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side))
-        for side in sides
+        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side)) for side in sides
     )
     return str(SecretPair(left, right))
