@@ -19,7 +19,7 @@ from tests.oracles import networks as oracle
 WARD = Path("../shared/data/hospital_contacts.csv.gz")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(model=attractive())
 def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
     model: MarkovRandomField,
@@ -40,7 +40,7 @@ def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
     assert np.all(np.diff(curve.leak, axis=1) <= 0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(model=attractive())
 def test_the_general_search_agrees(model: MarkovRandomField) -> None:
     general = network_curve(model, largest=3)

@@ -54,7 +54,7 @@ def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
                 assert x == y or possible == ((entry, (x,), (y,)) in seen)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(model=networks())
 def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     try:
@@ -69,7 +69,7 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     check_exact(model, curve)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(model=fields())
 def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
     check_exact(model, network_curve(model, largest=len(model.entries)))

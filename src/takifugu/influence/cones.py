@@ -4,7 +4,6 @@ import numpy as np
 
 from takifugu.numeric import UNIT, Floats, Integers
 
-NOTABLE = 96  # rows that a quick look keeps
 SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from the cone it lies in
 COST = round(SLACK / UNIT)  # the same in units of rounding
 FEW = 8  # rows that are not worth thinning
@@ -88,20 +87,20 @@ def _thinned(rows: Floats) -> Integers:
     return np.flatnonzero(stay)
 
 
-def notable(rays: Floats) -> Integers:
-    """At most a dozen rows that look furthest in fixed directions: no proof, but quick.
+def notable(rays: Floats, count: int) -> Integers:
+    """At most ``count`` rows that look furthest in fixed directions: no proof, but quick.
 
     Good for lower bounds: every row is a real alternative, and the best is mostly among them.
     """
     possible = np.flatnonzero(rays.any(axis=1))
     rows = rays[possible]
-    if len(rows) <= NOTABLE:
+    if len(rows) <= count:
         return possible
     width = rows.shape[1]
     level = rows / np.maximum(rows.max(axis=0), np.finfo(np.float64).tiny)
     level /= level.sum(axis=1, keepdims=True)
-    every = np.sin(np.outer(np.arange(1, width + 1), np.arange(1, NOTABLE + 1)) * 1.6180339887)
-    if width <= NOTABLE // 2:
+    every = np.sin(np.outer(np.arange(1, width + 1), np.arange(1, count + 1)) * 1.6180339887)
+    if width <= count // 2:
         every[:, :width] = np.eye(width)
         every[:, width : 2 * width] = -np.eye(width)
     found: Integers = possible[np.unique(np.argmax(level @ every, axis=0))]

@@ -51,11 +51,11 @@ class Elimination:
     """Evaluates sets of one model; everything computed once is kept and shared.
 
     Sets of entries are bit masks. Messages are kept by what they were made from, so sets, and
-    secrets, that have a region in common share its messages. A ``thin`` elimination looks at a
-    few states of the boundary only: quick, and a lower bound.
+    secrets, that have a region in common share its messages. A ``thin`` elimination keeps
+    that many alternatives of each message only: quick, and a lower bound.
     """
 
-    def __init__(self, model: FactorModel, *, thin: bool = False) -> None:
+    def __init__(self, model: FactorModel, *, thin: int = 0) -> None:
         self.thin = thin
         self.sizes = tuple(len(states) for states in model.states)
         self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))

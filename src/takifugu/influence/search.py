@@ -25,6 +25,7 @@ from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 
 TIE = 1e-9  # leaks closer than this count as equal: pruning, not rounding
+LOOKS = (24, 192)  # alternatives kept at a first and at a second look
 CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
 
 Sides = tuple[tuple[Side, Side], ...]
@@ -65,7 +66,8 @@ def network_curve(
     goes, and ends it by returning False. Points that the search did not finish are upper bounds
     and say so (``exact``). Values that cannot happen are no secrets; their pairs are left out.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
+    quick = tuple(Elimination(model, thin=count) for count in LOOKS)
 
     def explore(entry: int, sides: Sides) -> "_Search":
         search = _Search(full, quick, entry, sides, model.entries[entry], evaluations, progress)
@@ -83,7 +85,8 @@ def nearest_curve(
     Distances are steps in the moral graph (entries that share a table are one step apart). All
     ways to break ties are tried. An upper bound on the curve.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
+    quick = tuple(Elimination(model, thin=count) for count in LOOKS)
 
     def explore(entry: int, sides: Sides) -> "_Search":
         search = _Search(full, quick, entry, sides, model.entries[entry], None, None)
@@ -120,7 +123,7 @@ class _Search:
     def __init__(
         self,
         full: Elimination,
-        quick: Elimination,
+        quick: Sequence[Elimination],
         entry: int,
         sides: Sides,
         name: Name,
@@ -140,7 +143,7 @@ class _Search:
         self.likely: dict[int, int] = {}
         self._doubt: list[tuple[int, Floats]] = []
         self._known: dict[int, Floats] = {}
-        self._least: dict[int, Floats] = {}
+        self._least: dict[int, tuple[int, Floats]] = {}
 
     def run(self, largest: int) -> None:
         """Search b = 1, 2, … up to ``largest``, or to all entries that matter but one.
@@ -182,8 +185,10 @@ class _Search:
         )
 
     def _look(self, inside: int) -> None:
-        """Note the set for the pairs for which it could be the best."""
-        least = self.least(inside)
+        """Note the set for the pairs for which it could be the best, after a second look."""
+        if not np.any(self.least(inside) < self.guess - TIE):
+            return
+        least = self.least(inside, again=True)
         for k in np.flatnonzero(least < self.guess - TIE):
             self.guess[k] = least[k]
             self.likely[int(k)] = inside
@@ -196,9 +201,9 @@ class _Search:
             except TooLarge:
                 # out of reach: no point is exact for which this set might have been the best
                 self._doubt.append((inside.bit_count(), self.least(inside)))
-                self._least[inside] = np.full(len(self.sides), np.inf)
+                self._least[inside] = 2, np.full(len(self.sides), np.inf)
                 continue
-            self._least[inside] = found
+            self._least[inside] = 2, found
             for k in np.flatnonzero(found < self.best[-1]):
                 self.best[-1][k] = found[k]
                 self.sets[-1][k] = inside
@@ -221,17 +226,21 @@ class _Search:
             self._known[inside] = found
         return found
 
-    def least(self, inside: int) -> Floats:
-        """``[pair]``: a lower bound on the same."""
-        found = self._least.get(inside)
-        if found is None:
+    def least(self, inside: int, *, again: bool = False) -> Floats:
+        """``[pair]``: a lower bound on the same; a better one if looked at ``again``."""
+        nothing: Floats = np.full(len(self.sides), -np.inf)
+        looks, found = self._least.get(inside, (0, nothing))
+        wanted = 2 if again else 1
+        while looks < wanted:
             self.evaluated += 1
             try:
-                found, exact = self.quick.evaluate(inside, self.entry, self.sides)
+                better, exact = self.quick[looks].evaluate(inside, self.entry, self.sides)
                 self.relaxed = self.relaxed or not exact
+                found = np.maximum(found, better)
             except TooLarge:
-                found = np.full(len(self.sides), -np.inf)
-            self._least[inside] = found
+                pass  # no bound
+            looks += 1
+            self._least[inside] = looks, found
         return found
 
     def _branch(self, b: int, inside: int, banned: int) -> None:
