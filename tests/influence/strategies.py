@@ -1,10 +1,31 @@
 """Random small networks and fields."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
+from takifugu.numeric import Floats
+from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
+
+
+def network(
+    entries: Sequence[Name],
+    states: Sequence[Sequence[Name]],
+    parents: Sequence[Sequence[Name]],
+    *tables: ArrayLike,
+) -> BayesianNetwork:
+    """A network from plain lists."""
+    return BayesianNetwork(
+        tuple(entries),
+        tuple(map(tuple, states)),
+        tuple(map(tuple, parents)),
+        tuple(np.array(table, dtype=np.float64) for table in tables),
+    )
+
 
 WEIGHTS = st.sampled_from([0.0, 1.0, 1.0, 2.0, 3.0, 5.0, 17.0])
 POSITIVE = st.sampled_from([1.0, 2.0, 3.0, 5.0, 17.0, 100.0])
@@ -41,7 +62,7 @@ def fields(draw: st.DrawFn, *, most: int = 5) -> MarkovRandomField:
     pairs = [(i, j) for i in range(n) for j in range(i)]
     edges = draw(st.lists(st.sampled_from(pairs), unique=True))
 
-    def table(*shape: int) -> np.ndarray:
+    def table(*shape: int) -> Floats:
         count = int(np.prod(shape))
         return np.array(draw(st.lists(POSITIVE, min_size=count, max_size=count))).reshape(shape)
 

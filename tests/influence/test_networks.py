@@ -14,7 +14,7 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
-from tests.influence.strategies import fields, networks
+from tests.influence.strategies import fields, network, networks
 from tests.oracles import networks as oracle
 from tests.priors.files import example
 
@@ -25,7 +25,7 @@ def rows(
     curve: InfluenceCurve, model: FactorModel
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
     """For each row of a curve of single values: entry, left value, right value, number."""
-    found = []
+    found: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
     for k, pair in enumerate(curve.pairs):
         left, right = (side.split("=") for side in pair.split(" / "))
         entry = [str(e) for e in model.entries].index(left[0])
@@ -54,7 +54,7 @@ def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
                 assert x == y or possible == ((entry, (x,), (y,)) in seen)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(model=networks())
 def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     try:
@@ -69,7 +69,7 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     check_exact(model, curve)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(model=fields())
 def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
     check_exact(model, network_curve(model, largest=len(model.entries)))
@@ -123,8 +123,8 @@ def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:
 
 
 def test_a_chain_of_two_leaks_its_log_ratio() -> None:
-    model = BayesianNetwork(
-        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]])
+    model = network(
+        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]
     )
     curve = network_curve(model)
     assert curve.leak[0, 0] == pytest.approx(np.log(4.5)) and curve.leak[0, 1] == 0.0
@@ -132,12 +132,12 @@ def test_a_chain_of_two_leaks_its_log_ratio() -> None:
 
 
 def test_bad_questions_get_one_clear_line() -> None:
-    model = BayesianNetwork(("a",), ((0, 1),), ((),), ([0.5, 0.5],))
+    model = network(("a",), ((0, 1),), ((),), [0.5, 0.5])
     with pytest.raises(UnsoundRequest, match="largest is 0"):
         network_curve(model, largest=0)
     with pytest.raises(InvalidPrior, match="'zz'"):
         network_curve(model, Secrets(entries=("zz",)))
-    sure = BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],))
+    sure = network(("a",), ((0, 1),), ((),), [1.0, 0.0])
     with pytest.raises(InvalidPrior, match="can happen"):
         network_curve(sure)
 

@@ -33,7 +33,7 @@ class Message:
     roundings: int
     least: int  # a binary exponent below every positive cell
     exact: bool = True  # False if alternatives that cannot happen may be among them
-    thin: bool = False  # True if alternatives that matter may have been left out
+    thin: int = 0  # if not 0, at most so many alternatives, and some that matter may be lacking
 
 
 def message(
@@ -43,11 +43,11 @@ def message(
     roundings: int,
     least: int,
     exact: bool = True,
-    thin: bool = False,
+    thin: int = 0,
 ) -> Message:
     """A message with its alternatives scaled, by a power of two, and only the extremes kept.
 
-    A ``thin`` message keeps a few real alternatives without proof that no other matters.
+    A ``thin`` message keeps so many real alternatives, without proof that no other matters.
     """
     if least < DEEPEST:
         raise TooLarge("the weights of this split span more than float64 can hold")
@@ -56,7 +56,7 @@ def message(
     top = int(np.frexp(table.max())[1])
     scaled = np.ldexp(table, -top)  # exact: the smallest cell stays far above underflow
     rays = scaled.reshape(len(scaled), -1)
-    kept, extra = (notable(rays), 0) if thin else extremes(rays)
+    kept, extra = (notable(rays, thin), 0) if thin else extremes(rays)
     thinned = np.ascontiguousarray(scaled[kept])
     return Message(scope, thinned, roundings + extra, least - top, exact, thin)
 

@@ -51,11 +51,11 @@ class Elimination:
     """Evaluates sets of one model; everything computed once is kept and shared.
 
     Sets of entries are bit masks. Messages are kept by what they were made from, so sets, and
-    secrets, that have a region in common share its messages. A ``thin`` elimination looks at a
-    few states of the boundary only: quick, and a lower bound.
+    secrets, that have a region in common share its messages. A ``thin`` elimination keeps
+    that many alternatives of each message only: quick, and a lower bound.
     """
 
-    def __init__(self, model: FactorModel, *, thin: bool = False) -> None:
+    def __init__(self, model: FactorModel, *, thin: int = 0) -> None:
         self.thin = thin
         self.sizes = tuple(len(states) for states in model.states)
         self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))
@@ -135,16 +135,18 @@ class Elimination:
         return self._multiply(sorted((mask.bit_count(), number) for number, mask in pool))
 
     def _next(self, pool: list[tuple[int, int]], left: int) -> int:
-        """The entry whose removal joins the fewest others; the last of them in a tie."""
-        best, fewest = -1, 1 << 30
+        """The entry whose removal makes the smallest table; the lowest of them in a tie."""
+        best, least = -1, float("inf")
         for v in bits(left):
-            bit, joined = 1 << v, 0
-            for _, mask in pool:
+            bit, joined, size = 1 << v, 0, 1.0
+            for number, mask in pool:
                 if mask & bit:
                     joined |= mask
-            count = joined.bit_count()
-            if count < fewest:
-                best, fewest = v, count
+                    size *= max(1, len(self._messages[number].table))
+            for u in bits(joined):
+                size *= self.sizes[u]
+            if size < least:
+                best, least = v, size
         return best
 
     def _multiply(self, near: list[tuple[int, int]]) -> int:
@@ -320,7 +322,7 @@ class Elimination:
             rest = bits(scope & ~keep)
             if not rest:
                 return tuple(pool), exact
-            joined = {v: 0 for v in rest}
+            joined = dict.fromkeys(rest, 0)
             for mask, _ in pool:
                 for v in rest:
                     if mask >> v & 1:
@@ -335,7 +337,8 @@ class Elimination:
             truth = np.ones(tuple(self.sizes[w] for w in union), dtype=np.bool_)
             for mask, table in near:
                 truth &= _spread(table, bits(mask), union)
-            pool.append((joined[v] & ~(1 << v), truth.any(axis=union.index(v))))
+            left: Booleans = np.asarray(truth.any(axis=union.index(v)))
+            pool.append((joined[v] & ~(1 << v), left))
 
 
 def _lowest(table: Floats) -> int:

@@ -25,6 +25,7 @@ from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 
 TIE = 1e-9  # leaks closer than this count as equal: pruning, not rounding
+LOOKS = (24, 192)  # alternatives kept at a first and at a second look
 CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
 
 Sides = tuple[tuple[Side, Side], ...]
@@ -65,7 +66,8 @@ def network_curve(
     goes, and ends it by returning False. Points that the search did not finish are upper bounds
     and say so (``exact``). Values that cannot happen are no secrets; their pairs are left out.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
+    quick = tuple(Elimination(model, thin=count) for count in LOOKS)
 
     def explore(entry: int, sides: Sides) -> "_Search":
         search = _Search(full, quick, entry, sides, model.entries[entry], evaluations, progress)
@@ -83,13 +85,14 @@ def nearest_curve(
     Distances are steps in the moral graph (entries that share a table are one step apart). All
     ways to break ties are tried. An upper bound on the curve.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
+    quick = tuple(Elimination(model, thin=count) for count in LOOKS)
 
     def explore(entry: int, sides: Sides) -> "_Search":
         search = _Search(full, quick, entry, sides, model.entries[entry], None, None)
         for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
             search.open(b)
-            search.consider(b, _nearest(full, entry, b))
+            search.settle(_nearest(full, entry, b))
             search.finished[-1] = False
         return search
 
@@ -120,7 +123,7 @@ class _Search:
     def __init__(
         self,
         full: Elimination,
-        quick: Elimination,
+        quick: Sequence[Elimination],
         entry: int,
         sides: Sides,
         name: Name,
@@ -136,32 +139,30 @@ class _Search:
         self.relaxed = False  # some number may be too high: nothing is exact
         self.evaluated = 0
         self.stopped = False
-        self.guessing = False
         self.guess: Floats = np.zeros(0)
-        self.likely: list[int] = []
+        self.likely: dict[int, int] = {}
+        self._doubt: list[tuple[int, Floats]] = []
         self._known: dict[int, Floats] = {}
-        self._least: dict[int, Floats] = {}
+        self._least: dict[int, tuple[int, Floats]] = {}
 
     def run(self, largest: int) -> None:
         """Search b = 1, 2, … up to ``largest``, or to all entries that matter but one.
 
-        First with lower bounds alone. If the best set by them leaks no more than its lower bound
-        says, it is the best of all; else the search is repeated with the leaks themselves.
+        Rounds of two steps: find the sets whose lower bounds are least; compute the leaks of
+        these. A round that finds no set below the leaks known proves that they are the least.
         """
         for b in range(1, min(largest, self.whole.bit_count() - 1) + 1):
             start = [1 << self.entry] if b == 1 else self._grown(set(self.sets[-1]))
             self.open(b)
-            self.guess = np.full(len(self.sides), np.inf)
-            self.likely = [1 << self.entry] * len(self.sides)
-            self.guessing = True
-            self.consider(b, start)
-            self._branch(b, 1 << self.entry, 0)
-            self.guessing = False
-            for inside in sorted(set(self.likely)):
-                self._try(b, inside)
-            if not self.stopped and np.any(self.best[-1] > self.guess + TIE):
+            while True:
+                self.guess, self.likely = self.best[-1].copy(), {}
+                for inside in start:
+                    self._look(inside)
                 self._branch(b, 1 << self.entry, 0)
-            self.finished[-1] = self.finished[-1] and not self.stopped
+                if not self.likely:
+                    break
+                self.settle(set(self.likely.values()))
+            self.finished[-1] &= not self.stopped
 
     def open(self, b: int) -> None:
         """Start a new b from what the one before found."""
@@ -183,31 +184,37 @@ class _Search:
             {inside | 1 << v for inside in sets for v in bits(self.full.boundary(inside))}
         )
 
-    def consider(self, b: int, candidates: Iterable[int]) -> None:
-        """Evaluate the candidates that could be better, the most promising first."""
-        ranked = sorted(
-            (float(np.sum(np.minimum(self.least(inside), 1e6))), inside) for inside in candidates
-        )
-        for _, inside in ranked:
-            self._try(b, inside)
+    def _look(self, inside: int) -> None:
+        """Note the set for the pairs for which it could be the best, after a second look."""
+        if not np.any(self.least(inside) < self.guess - TIE):
+            return
+        least = self.least(inside, again=True)
+        for k in np.flatnonzero(least < self.guess - TIE):
+            self.guess[k] = least[k]
+            self.likely[int(k)] = inside
 
-    def _try(self, b: int, inside: int) -> None:
-        least = self.least(inside)
-        if self.guessing:
-            for k in np.flatnonzero(least < self.guess - TIE):
-                self.guess[k] = least[k]
-                self.likely[k] = inside
-            return
-        if not np.any(least < self.best[-1] - TIE):
-            return
-        try:
-            found = self.evaluate(inside)
-        except TooLarge:
-            self.finished[-1] = False
-            return
-        for k in np.flatnonzero(found < self.best[-1]):
-            self.best[-1][k] = found[k]
-            self.sets[-1][k] = inside
+    def settle(self, sets: Iterable[int]) -> None:
+        """Compute the leaks of these sets; keep the best."""
+        for inside in sorted(sets):
+            try:
+                found = self.evaluate(inside)
+            except TooLarge:
+                # out of reach: no point is exact for which this set might have been the best
+                self._doubt.append((inside.bit_count(), self.least(inside)))
+                self._least[inside] = 2, np.full(len(self.sides), np.inf)
+                continue
+            self._least[inside] = 2, found
+            for k in np.flatnonzero(found < self.best[-1]):
+                self.best[-1][k] = found[k]
+                self.sets[-1][k] = inside
+
+    def exact(self, at: int, pair: int) -> bool:
+        """Whether the best leak of a pair at the b with number ``at`` is proved to be the least."""
+        sure = self.finished[at] and not self.relaxed
+        return sure and not any(
+            size <= at + 1 and least[pair] < self.best[at][pair] - TIE
+            for size, least in self._doubt
+        )
 
     def evaluate(self, inside: int) -> Floats:
         """``[pair]``: the leak without the prior's odds, rounded up."""
@@ -219,17 +226,21 @@ class _Search:
             self._known[inside] = found
         return found
 
-    def least(self, inside: int) -> Floats:
-        """``[pair]``: a lower bound on the same."""
-        found = self._least.get(inside)
-        if found is None:
+    def least(self, inside: int, *, again: bool = False) -> Floats:
+        """``[pair]``: a lower bound on the same; a better one if looked at ``again``."""
+        nothing: Floats = np.full(len(self.sides), -np.inf)
+        looks, found = self._least.get(inside, (0, nothing))
+        wanted = 2 if again else 1
+        while looks < wanted:
             self.evaluated += 1
             try:
-                found, exact = self.quick.evaluate(inside, self.entry, self.sides)
+                better, exact = self.quick[looks].evaluate(inside, self.entry, self.sides)
                 self.relaxed = self.relaxed or not exact
+                found = np.maximum(found, better)
             except TooLarge:
-                found = np.full(len(self.sides), -np.inf)
-            self._least[inside] = found
+                pass  # no bound
+            looks += 1
+            self._least[inside] = looks, found
         return found
 
     def _branch(self, b: int, inside: int, banned: int) -> None:
@@ -239,16 +250,16 @@ class _Search:
             return
         edge = self.full.boundary(inside) & ~banned
         if inside.bit_count() == b or not edge:
-            self._try(b, inside)
+            self._look(inside)
             return
         reach = inside
         for _ in range(b - inside.bit_count()):
             reach |= self.full.boundary(reach) & ~banned
-        known = self.guess if self.guessing else self.best[-1]
-        if not np.any(self.least(reach) < known - TIE):
+        if not np.any(self.least(reach) < self.guess - TIE):
             return
         if inside.bit_count() == b - 1:
-            self.consider(b, [inside | 1 << v for v in bits(edge)])
+            for v in bits(edge):
+                self._look(inside | 1 << v)
             return
         v = (edge & -edge).bit_length() - 1
         self._branch(b, inside | 1 << v, banned)
@@ -326,7 +337,7 @@ def _row(
         at = min(b, len(found.best)) - 1
         best = float(found.best[at][pair])
         row[k] = np.inf if best == np.inf else max(0.0, float(up(best + offset)))
-        flags[k] = b <= len(found.best) and found.finished[at] and sure and not found.relaxed
+        flags[k] = b <= len(found.best) and sure and found.exact(at, pair)
         masks.append(found.sets[at][pair])
     return row, flags, tuple(masks)
 
