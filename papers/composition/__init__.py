@@ -1,0 +1,1 @@
+"""Composition for Pufferfish Privacy (Bai, He, Gu, Kifer and Maeng)."""
