@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import exp, inf, log
 
 Row = tuple[int, ...]
@@ -14,7 +14,7 @@ def chain_law(transition: Matrix, start: Sequence[float], length: int) -> dict[R
     law = {}
     for path in product(range(len(start)), repeat=length):
         p = start[path[0]]
-        for u, v in zip(path, path[1:], strict=False):
+        for u, v in pairwise(path):
             p *= transition[u][v]
         if p > 0:
             law[path] = p

@@ -114,7 +114,7 @@ def test_the_approximate_noise_is_never_below_the_exact(
 
 
 def test_without_the_half_in_the_exponent_the_bound_is_false() -> None:
-    """p = q = .9, g = .4: e^{−gd} instead of e^{−gd/2} promises less than the truth."""
+    """With p = q = .9, g = .4: e^{−gd} instead of e^{−gd/2} promises less than the truth."""
     gap, least = 0.4, 0.5
     assert spectral_gap(song(0.1, 0.9), np.array([0.5, 0.5])) == pytest.approx(gap)
 
@@ -157,8 +157,12 @@ def test_the_loss_function_reaches_the_published_values() -> None:
 
 @pytest.mark.parametrize(
     ("p", "q", "epsilon", "loss"),
-    [(0.9, 0.9, 0.2, 0.97324), (0.9, 0.9, 1, 4.12131), (0.6, 0.8, 0.5, 1.15846)]
-    + [(0.1, 0.3, 1, 3.42195)],
+    [
+        (0.9, 0.9, 0.2, 0.97324),
+        (0.9, 0.9, 1, 4.12131),
+        (0.6, 0.8, 0.5, 1.15846),
+        (0.1, 0.3, 1, 3.42195),
+    ],
 )
 def test_the_total_of_a_chain_of_seven(p: float, q: float, epsilon: float, loss: float) -> None:
     total = tpl_total([[p, 1 - p], [1 - q, q]], [epsilon] * 7)

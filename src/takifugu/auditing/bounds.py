@@ -1,13 +1,13 @@
 """From counts to a lower bound on ε that holds with a stated confidence."""
 
 from dataclasses import dataclass
-from math import exp, inf
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import Floats
+from takifugu.numeric import UNIT, Floats
 
 SLACK = 1e-9  # relative; the inverse beta function is good to about 1e-13
 
@@ -50,7 +50,8 @@ def chance_above(hits: ArrayLike, draws: ArrayLike, *, error: float) -> Floats:
     k, n = np.broadcast_arrays(np.asarray(hits, dtype=float), np.asarray(draws, dtype=float))
     room = k < n
     bound = betainccinv(np.where(room, k + 1, 1.0), np.where(room, n - k, 1.0), error)
-    return np.asarray(np.where(room, np.minimum(bound * (1 + SLACK), 1.0), 1.0))
+    wider = bound + SLACK * np.minimum(bound, 1 - bound) + 8 * UNIT * bound
+    return np.asarray(np.where(room, np.minimum(wider, 1.0), 1.0))
 
 
 def epsilon_below(
@@ -82,8 +83,8 @@ def power(
     """The chance that an event refutes ``claim``; a lower bound.
 
     ``chance`` and ``other`` are the true chances of the event under the two sides, and ``tests``
-    outputs of either side are counted. For any cut c on the other side the audit refutes when
-    that count is at most c and the first count passes what c requires; the best c is taken.
+    outputs of either side are counted. For any cut c on the other side the audit fails to refute
+    only when that count exceeds c or the first count misses what c requires; the best c is taken.
     """
     from scipy.stats import binom
 
@@ -91,16 +92,18 @@ def power(
         raise UnsoundRequest("the chance of an event must be between 0 and 1")
     if tests < 1:
         raise UnsoundRequest(f"tests is {tests}; at least one output a side must be counted")
-    error = (1 - checked_confidence(confidence)) / 2
-    cuts = np.unique(binom.isf(np.logspace(-15, -0.01, 200), tests, other))
-    high = chance_above(cuts, np.full(cuts.shape, tests), error=error)
-    needed = (exp(claim.epsilon) * high + claim.delta) * (1 + 10 * SLACK)
-    cuts, needed = cuts[needed < 1], needed[needed < 1]
-    if not cuts.size:
-        return 0.0
-    passing = binom.isf(error, tests, needed) + 2
-    found = binom.cdf(cuts, tests, other) * binom.sf(passing - 1, tests, chance)
-    return float(max(found.max() * (1 - SLACK), 0.0))
+    checked_confidence(confidence)
+    spread = np.sqrt(tests * other * (1 - other))
+    around = np.concatenate([np.arange(40), tests * other + np.linspace(0, 9, 60) * spread])
+    cuts = np.unique(np.clip(np.ceil(around), 0, tests))
+    low, high = np.zeros(cuts.shape), np.full(cuts.shape, tests + 1.0)  # all hits may not do
+    while (high - low > 1).any():  # the least first count that refutes, for every cut
+        middle = np.floor((low + high) / 2)
+        bound = epsilon_below(middle, tests, cuts, tests, delta=claim.delta, confidence=confidence)
+        enough = bound > claim.epsilon
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    missed = binom.sf(cuts, tests, other) + binom.cdf(high - 1, tests, chance)
+    return float(max(1 - missed.min() * (1 + 1e-6), 0.0))
 
 
 def largest_finding(tests: int, *, confidence: float = 0.99) -> float:

@@ -112,9 +112,11 @@ def world_questions(
         for pair in once.values():
             sides = (pair.left, pair.right)
             if all(prior.probability[world.mask(secret)].sum() > 0 for secret in sides):
-                draws = [released(release, datasets_given(prior, s, rng=rng)) for s in sides]
+                first, second = (
+                    released(release, datasets_given(prior, secret, rng=rng)) for secret in sides
+                )
                 both_ways = pair.reversed in world.pairs
-                asked.append(Question(*draws, f"{pair} under {prior.name}", both_ways))
+                asked.append(Question(first, second, f"{pair} under {prior.name}", both_ways))
     return tuple(asked)
 
 

@@ -197,7 +197,7 @@ def stationary(transition: ArrayLike) -> Floats:
 
 
 def spectral_gap(P: Floats, law: Floats) -> float:
-    """g of `mqm_approx`: P^d/π is within e^{−gd/2}/π_min of 1."""
+    """The gap g of `mqm_approx`: P^d/π is within e^{−gd/2}/π_min of 1."""
     root = np.sqrt(law)
     S = P * root[:, None] / root[None, :]
     if len(P) == 1:
@@ -270,7 +270,9 @@ def tpl_differential(
     return max(low, group_differential(length, epsilon))
 
 
-def _steps(P: Floats, length: int, start: ArrayLike | None) -> tuple[list[Prefixes], list[Prefixes]]:
+def _steps(
+    P: Floats, length: int, start: ArrayLike | None
+) -> tuple[list[Prefixes], list[Prefixes]]:
     """For every time but the first the step back, for every time but the last the step ahead."""
     if start is None:
         law = stationary(P)
