@@ -112,11 +112,10 @@ def test_a_world_that_leaks_is_found_out_at_the_worst_question() -> None:
     world = World(TABLES, (prior,), entry_pairs(TABLES, entries=[0]))
     mechanism = Mechanism(TABLES, frozen([[0.9, 0.1], [0.2, 0.8], [0.8, 0.2], [0.1, 0.9]]))
     truth = leakage(world, mechanism).epsilon
-    found = audit(
-        world_questions(world, sampler_of(mechanism, rng), rng=rng), truth / 2, samples=10_000
-    )
+    questions = world_questions(world, sampler_of(mechanism, rng), rng=rng)
+    found = audit(questions, truth / 2, samples=10_000, confidence=1 - 1e-10)
     assert found.refuted
-    assert 0.9 * truth < found.lower <= truth
+    assert 0.7 * truth < found.lower <= truth
     assert found.question == "0=0 / 0=1 under twins"
 
 
