@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
-PRIORS = [
+PRIORS: list[Any] = [
     CHAIN,
     IntervalMarkovChain.around(CHAIN, relative=0.1),
     Gaussian.process(3, length=1, bound=5, width=0.1),
@@ -36,11 +37,11 @@ PRIORS = [
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda p: p.kind)
-def test_what_is_written_is_read_back(prior: object, tmp_path: Path) -> None:
+def test_what_is_written_is_read_back(prior: Any, tmp_path: Path) -> None:
     path = tmp_path / "prior.json"
     write_prior(prior, path)
     again = read_prior(path)
-    assert again == prior and again.fingerprint == prior.fingerprint  # type: ignore[attr-defined]
+    assert again == prior and again.fingerprint == prior.fingerprint
     assert [p.name for p in tmp_path.iterdir()] == ["prior.json"]
 
 
