@@ -139,6 +139,11 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
     """
     _ready()
     measure = str(measurement.output_measure.type)
+    if "L01Inf" in str(measurement.input_metric):
+        raise UnsoundRequest(
+            "OpenDP 0.16 understates the delta of its thresholded histograms;"
+            " use takifugu's ThresholdedHistogram, which corrects it"
+        )
     proven = _attempt(lambda: measurement.map(d_in), f"distance {d_in!r}")
     match measure:
         case "MaxDivergence":

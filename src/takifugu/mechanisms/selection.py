@@ -272,7 +272,7 @@ class LaplaceTopK:
 
 
 def _from_best(row: Integers) -> Floats:
-    return (row - row.max()).astype(np.float64)
+    return np.asarray(row - row.max(), dtype=np.float64)
 
 
 def _needed(values: ArrayLike | None) -> ArrayLike:

@@ -26,9 +26,13 @@ class ThresholdedHistogram:
     That a key occurs at all is a secret too: one that a single entry brought must stay hidden but
     for a chance δ. Keys are text; counts are at least 1.
 
+    OpenDP 0.16 (issue 2922) publishes a noisy count *equal* to the threshold, but its map counts only
+    those above it: for whole counts its δ is too small by a factor of e^(1/scale). The
+    loss is therefore read from the map of the threshold below, which is exact for the release.
+
     Attributes:
         scale: The noise scale.
-        threshold: Noisy counts below this are left out.
+        threshold: Noisy counts below this are left out; at least 3.
     """
 
     kind: ClassVar[str] = "thresholded-histogram"
@@ -38,7 +42,7 @@ class ThresholdedHistogram:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", noise_scale(self.scale))
-        object.__setattr__(self, "threshold", whole(self.threshold, "threshold", least=2))
+        object.__setattr__(self, "threshold", whole(self.threshold, "threshold", least=3))
 
     @classmethod
     def calibrated(
@@ -48,7 +52,7 @@ class ThresholdedHistogram:
         allowed, room = approximate_allowance(epsilon, delta, translation)
         probe = 2**40  # ε does not depend on the threshold
         scale = least_scale(2 / allowed, lambda s: cls(s, probe).loss.epsilon, allowed)
-        least = max(2, ceil(1 + scale * (log(1 / room) - 2)))
+        least = max(3, ceil(2 + scale * (log(1 / room) - 2)))
         while cls(scale, least).loss.delta > Fraction(room):
             least += max(1, ceil(scale / 64))
             if least > 2**50:
@@ -63,8 +67,8 @@ class ThresholdedHistogram:
 
     @property
     def loss(self) -> Approximate:
-        """(ε, δ) for one replaced entry, from OpenDP's map."""
-        return backend.approximate_pair(self._measurement, MOVES)
+        """(ε, δ) for one replaced entry, from OpenDP's map of the threshold below."""
+        return backend.approximate_pair(backend.threshold(self.scale, self.threshold - 1), MOVES)
 
     @property
     def deviation(self) -> float:
