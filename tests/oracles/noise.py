@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations, product
 from math import exp, factorial, inf, log
+from typing import Any
 
 Law = dict[tuple[int, ...], float]
 
@@ -67,7 +68,7 @@ def noisy_order(scores: Sequence[int], k: int, scale: float, *, reach: int) -> L
     return found
 
 
-def pure_loss(left: Mapping[object, float], right: Mapping[object, float]) -> float:
+def pure_loss(left: Mapping[Any, float], right: Mapping[Any, float]) -> float:
     """The largest log ratio of two laws, one way."""
     worst = -inf
     for outcome, p in left.items():
@@ -77,18 +78,14 @@ def pure_loss(left: Mapping[object, float], right: Mapping[object, float]) -> fl
     return worst
 
 
-def hockey_stick(
-    left: Mapping[object, float], right: Mapping[object, float], epsilon: float
-) -> float:
+def hockey_stick(left: Mapping[Any, float], right: Mapping[Any, float], epsilon: float) -> float:
     """δ(ε) = Σ max(P − e^ε Q, 0): the least δ for which (ε, δ) holds, one way."""
     return sum(max(p - exp(epsilon) * right.get(o, 0.0), 0.0) for o, p in left.items())
 
 
-def renyi(left: Mapping[object, float], right: Mapping[object, float], order: float) -> float:
+def renyi(left: Mapping[Any, float], right: Mapping[Any, float], order: float) -> float:
     """D_α(P ‖ Q) of two laws with the same support."""
-    total = sum(
-        exp(order * log(p) + (1 - order) * log(right[o])) for o, p in left.items() if p > 0
-    )
+    total = sum(exp(order * log(p) + (1 - order) * log(right[o])) for o, p in left.items() if p > 0)
     return log(total) / (order - 1)
 
 

@@ -127,8 +127,16 @@ def threshold(scale: float, least: int) -> Any:
 
 
 def release(measurement: Any, values: Any) -> Any:
-    """One draw."""
-    return _attempt(lambda: measurement(values), "to release")
+    """One draw. OpenDP's reason for a refusal is dropped: it may repeat what it was given."""
+    from opendp.mod import OpenDPException
+
+    try:
+        return measurement(values)
+    except (OpenDPException, TypeError, ValueError, OverflowError) as error:
+        kind = type(error).__name__
+    raise UnsoundRequest(
+        f"OpenDP refused to release ({kind}); the values do not fit the measurement's input domain"
+    )
 
 
 def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:

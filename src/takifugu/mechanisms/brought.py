@@ -140,9 +140,13 @@ class FiniteChannel:
         return Pure(_log_up(max(exact, Fraction(1))))
 
     def _ratio(self, left: int, right: int, output: int) -> Fraction:
-        rows = [[Fraction(x) for x in self.channel.likelihood[i].tolist()] for i in (left, right)]
-        p, q = (row[output] / sum(row) for row in rows)
-        return p / q
+        p, q = (Fraction(self.channel.likelihood[i, output].item()) for i in (left, right))
+        return (p * self._sums[right]) / (q * self._sums[left])
+
+    @cached_property
+    def _sums(self) -> tuple[Fraction, ...]:
+        rows = self.channel.likelihood.tolist()
+        return tuple(sum((Fraction(x) for x in row), Fraction(0)) for row in rows)
 
     def chances(self, dataset: Hashable) -> Floats:
         """``[output]``: the chances for one dataset, which must not be the protected one."""

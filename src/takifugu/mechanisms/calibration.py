@@ -71,9 +71,9 @@ def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: flo
     return scale
 
 
-def searched_scale(loss_at: Callable[[float], Fraction], allowed: float) -> float:
-    """The least noise scale, to one part in 10⁹, whose proven loss is within ``allowed``."""
-    high = 1.0
+def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: float) -> float:
+    """The least noise scale, to one part in 10⁷, whose proven loss is within ``allowed``."""
+    high = guess
     while not loss_at(high) <= allowed:
         high *= 2
         if not high <= WIDEST:
@@ -81,9 +81,9 @@ def searched_scale(loss_at: Callable[[float], Fraction], allowed: float) -> floa
                 f"no noise scale up to 2^50 loses as little as {allowed:g} per entry; ask for more"
             )
     low = high / 2
-    while loss_at(low) <= allowed and low > 2.0**-20:
+    while loss_at(low) <= allowed and low > guess * 2.0**-20:
         low, high = low / 2, low
-    while high - low > 1e-9 * high:
+    while high - low > 1e-7 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if loss_at(middle) <= allowed else (middle, high)
     return high

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
+from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from takifugu.mechanisms.calibration import (
     least_scale,
     searched_scale,
 )
-from takifugu.mechanisms.checks import chance, counts, noise_scale
+from takifugu.mechanisms.checks import WIDEST, chance, counts, noise_scale
 from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation, words
 from takifugu.numeric import Integers
 
@@ -132,7 +133,9 @@ class IntegerGaussian:
         """The least noise whose Pufferfish loss is at most (``epsilon``, ``delta``)."""
         allowed, room = approximate_allowance(epsilon, delta, translation)
         moves = Sensitivity.of(sensitivity)
-        scale = searched_scale(lambda s: cls(s, moves).approximate(room).epsilon, allowed)
+        root = sqrt(log(1 / room) + allowed) - sqrt(log(1 / room))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
+        guess = min(moves.l2 / (sqrt(2) * root), WIDEST / 2)
+        scale = searched_scale(guess, lambda s: cls(s, moves).approximate(room).epsilon, allowed)
         made = cls(scale, moves)
         certify(made.approximate(room), epsilon, translation)
         return made

@@ -26,9 +26,10 @@ class ThresholdedHistogram:
     That a key occurs at all is a secret too: one that a single entry brought must stay hidden but
     for a chance δ. Keys are text; counts are at least 1.
 
-    OpenDP 0.16 (issue 2922) publishes a noisy count *equal* to the threshold, but its map counts only
-    those above it: for whole counts its δ is too small by a factor of e^(1/scale). The
-    loss is therefore read from the map of the threshold below, which is exact for the release.
+    OpenDP 0.16 publishes a key whose noisy count *equals* the threshold, but its map counts only
+    those above it (its issue 2922): for whole counts its δ is too small by a factor of
+    e^(1/scale). The loss is therefore read from the map of the threshold below, which is right
+    for what is released.
 
     Attributes:
         scale: The noise scale.
@@ -52,12 +53,14 @@ class ThresholdedHistogram:
         allowed, room = approximate_allowance(epsilon, delta, translation)
         probe = 2**40  # ε does not depend on the threshold
         scale = least_scale(2 / allowed, lambda s: cls(s, probe).loss.epsilon, allowed)
-        least = max(3, ceil(2 + scale * (log(1 / room) - 2)))
-        while cls(scale, least).loss.delta > Fraction(room):
-            least += max(1, ceil(scale / 64))
-            if least > 2**50:
-                raise UnsoundRequest(f"no threshold keeps delta within {room:g}; ask for more")
-        made = cls(scale, least)
+        low, high = 2, ceil(4 + scale * (log(1 / room) + 2))  # high is enough, by far; low never is
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = cls(scale, middle).loss.delta <= Fraction(room)
+            low, high = (low, middle) if enough else (middle, high)
+        made = cls(scale, high)
+        if made.loss.delta > Fraction(room):
+            raise UnsoundRequest(f"no threshold keeps delta within {room:g}; ask for more")
         certify(made.loss, epsilon, translation)
         return made
 
