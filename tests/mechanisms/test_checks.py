@@ -1,6 +1,10 @@
 """What makes no sense is refused in one line, and the line never repeats a protected value."""
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +12,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import TakifuguError
+from takifugu.fingerprint import fingerprint
 from takifugu.finite import Mechanism as Channel
 from takifugu.mechanisms import (
     BoundedMean,
@@ -18,7 +23,9 @@ from takifugu.mechanisms import (
     IntegerGaussian,
     IntegerLaplace,
     LaplaceTopK,
+    Mechanism,
     PermuteAndFlip,
+    PufferfishExponential,
     PufferfishLaplace,
     Quantile,
     RandomisedResponse,
@@ -48,7 +55,7 @@ def test_a_scale_is_positive_and_finite(build: Callable[[Any], Any], scale: Any)
 
 
 PARAMETERS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: IntegerLaplace(1.0, 0), "sensitivity"),
+    (lambda: IntegerLaplace.within(1.0, sensitivity=0), "sensitivity"),
     (lambda: IntegerLaplace(1.0, 1.5), "sensitivity"),  # type: ignore[arg-type]
     (lambda: PermuteAndFlip(1.0, 0), "k is 0"),
     (lambda: PermuteAndFlip(1.0, True), "k is True"),
@@ -190,8 +197,17 @@ def test_groups_are_released_in_one_call_and_keep_their_shape() -> None:
 
 
 def test_every_mechanism_describes_itself_as_json() -> None:
+    for mechanism in every_kind():
+        told = json.loads(json.dumps(mechanism.describe()))
+        assert told["kind"] == mechanism.kind
+        assert told["loss"]["currency"] in ("pure", "concentrated", "approximate")
+        assert told["query"]
+
+
+def every_kind() -> list[Mechanism]:
+    """One of each, as the common protocol sees them."""
     total = BoundedSum.gaussian(Bounds(0, 1, "0.1"), 3.0)
-    for mechanism in (
+    return [
         IntegerLaplace(2.0),
         IntegerGaussian(2.0),
         Exponential(2.0, 2),
@@ -203,9 +219,26 @@ def test_every_mechanism_describes_itself_as_json() -> None:
         Quantile((1.0, 2.0), 0.5, 1.0, 3),
         ThresholdedHistogram(1.0, 9),
         PufferfishLaplace.of(CURVE, epsilon=1.0),
+        PufferfishExponential.of(CURVE, epsilon=1.0),
         FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))),
-    ):
-        told = json.loads(json.dumps(mechanism.describe()))
-        assert told["kind"] == mechanism.kind
-        assert told["loss"]["currency"] in ("pure", "concentrated", "approximate")
-        assert told["query"]
+    ]
+
+
+def test_mechanisms_are_values() -> None:
+    for mechanism, twin in zip(every_kind(), every_kind(), strict=True):
+        assert mechanism == twin
+        assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 -- our own bytes
+        assert fingerprint(mechanism) == fingerprint(twin)
+
+
+def test_importing_mechanisms_imports_neither_opendp_nor_scipy() -> None:
+    look = "import sys, takifugu.mechanisms; print({'opendp', 'scipy'} & set(sys.modules))"
+    path = os.pathsep.join(sys.path)
+    run = subprocess.run(  # noqa: S603 -- our own interpreter
+        [sys.executable, "-c", look],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert run.stdout.strip() == "set()"

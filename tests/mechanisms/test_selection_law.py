@@ -183,7 +183,7 @@ def _tally_values(drawn: ArrayLike, law: dict[tuple[float], float]) -> bool:
 
 @pytest.mark.statistical
 def test_a_channel_is_drawn_with_its_own_chances() -> None:
-    table = [[0.7, 0.1, 0.2], [0.25, 0.25, 0.5]]
+    table = np.array([[0.7, 0.1, 0.2], [0.25, 0.25, 0.5]])
     mechanism = FiniteChannel(Channel(Tables.bits(1), table, ("a", "b", "c")))
     law = {"a": 0.7, "b": 0.1, "c": 0.2}
     draws = 1_500

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter, sqrt
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -88,6 +88,8 @@ class Mechanism(Protocol):
     the same law with numpy, for planning on public or made-up values; it never protects data.
     """
 
+    kind: ClassVar[str]
+
     @property
     def loss(self) -> Loss:
         """What one release costs every entry that it touches, rounded up."""
@@ -97,6 +99,12 @@ class Mechanism(Protocol):
 
     def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
         """``[repetition, ...]``: answers from the same law, not fit to protect anything."""
+
+    def error(self) -> Any:
+        """What to expect before anything is spent: an `Error` where noise is added.
+
+        Where the error depends on the values, as for selections, it takes public or made-up ones.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss, ready to be written as JSON."""

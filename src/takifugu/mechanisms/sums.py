@@ -86,7 +86,9 @@ class Bounds:
 
     def total(self, entries: ArrayLike) -> int:
         """The exact sum of the entries in whole units."""
-        total = sum(self.units(entries).ravel().tolist())
+        units = self.units(entries).ravel()
+        # 2^11 numbers of at most 2^50 add up within int64; their sums are added as whole numbers
+        total = sum(int(units[i : i + 2**11].sum()) for i in range(0, len(units), 2**11))
         if abs(total) > LARGEST:
             raise InvalidMechanism(
                 "entries", given="add up to more than 2^62 units", needed="use a larger unit"
