@@ -158,3 +158,32 @@ def test_the_tightest_response_is_within_and_near_its_allowance() -> None:
     assert 0 < response.loss.epsilon <= Fraction(1e-6)
     with pytest.raises(UnsoundRequest, match="too little"):
         RandomisedResponse.within(1e-17, categories=range(5))
+
+
+def test_a_target_given_as_a_rational_is_never_exceeded() -> None:
+    tenth = Fraction(1, 10)  # the float 0.1 is above it
+    for kind in PURE.values():
+        loss = kind(tenth, CURVE).loss  # type: ignore[arg-type]
+        assert Fraction(float(CURVE.pufferfish(at_least(loss.epsilon)))) <= tenth
+    assert IntegerLaplace.within(tenth).loss.epsilon <= tenth
+    assert IntegerLaplace.within("0.1").loss.epsilon <= tenth
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf")])
+def test_a_bad_per_entry_loss_is_refused(epsilon: float) -> None:
+    for within in (
+        IntegerLaplace.within,
+        PermuteAndFlip.within,
+        Exponential.within,
+        lambda e: RandomisedResponse.within(e, categories="ab"),
+    ):
+        with pytest.raises(UnsoundRequest, match="positive"):
+            within(epsilon)
+
+
+def test_rounding_several_answers_of_one_entry_costs_a_unit_each() -> None:
+    one = PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=1)
+    three = PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=1, moved=3)
+    assert (one.noise.sensitivity.l1, three.noise.sensitivity.l1) == (1, 3)
+    before, after = (_rounded(x, Fraction(1)) for x in ([0.4, 0.4, 0.4], [0.7, 0.7, 0.7]))
+    assert np.abs(before - after).sum() == 3  # although the answers moved by 0.9 in all

@@ -148,7 +148,7 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0.5}), "whole"),  # type: ignore[dict-item]
     (lambda: Bounds(0, 1).units(["a"]), "be numbers"),
     (lambda: Bounds(0, 1).units([NAN]), "numbers only"),
-    (lambda: Bounds(0, 2**40, 1).total(np.full(2**23, 2.0**41)), "larger unit"),
+    (lambda: Bounds(0, 2**40, 1).total(np.full(2**22 + 1, 2.0**41)), "larger unit"),
     (
         lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4)).release([SECRET]),
         "each of the 2 groups",

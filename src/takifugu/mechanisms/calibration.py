@@ -5,16 +5,22 @@ from fractions import Fraction
 from math import expm1, inf, nextafter
 
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Pure
+from takifugu.losses import Approximate, Number, Pure, exactly
 from takifugu.mechanisms.checks import WIDEST, chance, positive
 from takifugu.mechanisms.protocol import Translation
 
 MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
 
-def allowance(epsilon: float, translation: Translation) -> float:
+def target_of(epsilon: Number, name: str = "epsilon") -> float:
+    """The largest float that is not above a loss asked for; positive and finite."""
+    near = positive(epsilon, name)
+    return near if Fraction(near) <= exactly(epsilon, name) else nextafter(near, 0.0)
+
+
+def allowance(epsilon: Number, translation: Translation) -> float:
     """The per-entry loss that a Pufferfish loss of ``epsilon`` leaves, rounded down."""
-    target = positive(epsilon, "epsilon")
+    target = target_of(epsilon)
     allowed = float(translation.differential(target))
     if not 0 < allowed < inf:  # also false for NaN
         raise UnsoundRequest(
@@ -25,7 +31,7 @@ def allowance(epsilon: float, translation: Translation) -> float:
 
 
 def approximate_allowance(
-    epsilon: float, delta: float, translation: Translation
+    epsilon: Number, delta: float, translation: Translation
 ) -> tuple[float, float]:
     r"""The per-entry (ε, δ) that a Pufferfish loss of (``epsilon``, ``delta``) leaves.
 
@@ -35,7 +41,7 @@ def approximate_allowance(
     translation that is the dual of the transport; for a curve the factor is at most this one, as
     :math:`b \varepsilon \le \varepsilon_P` at the point that is used. Rounded down.
     """
-    target, room = positive(epsilon, "epsilon"), chance(delta, "delta")
+    target, room = target_of(epsilon), chance(delta, "delta")
     allowed = allowance(target, translation)
     if target > 700:
         raise UnsoundRequest(f"epsilon is {target:g}; with a delta it must be at most 700")
@@ -49,10 +55,10 @@ def at_least(value: Fraction) -> float:
     return near if Fraction(near) >= value else nextafter(near, inf)
 
 
-def certify(loss: Pure | Approximate, epsilon: float, translation: Translation) -> None:
+def certify(loss: Pure | Approximate, epsilon: Number, translation: Translation) -> None:
     """Refuse a loss whose Pufferfish loss is more than ``epsilon``."""
     total = float(translation.pufferfish(at_least(loss.epsilon)))
-    if not total <= epsilon:  # also false for NaN
+    if not total <= target_of(epsilon):  # also false for NaN
         raise UnsoundRequest(
             f"the calibrated mechanism would lose {total!r}, more than the {epsilon!r} asked for;"
             " the translation's two directions contradict each other, and nothing can be built"

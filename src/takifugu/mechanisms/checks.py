@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.losses import Number
 from takifugu.numeric import Integers
 
 LARGEST = 2**62  # counts and sums stay below, so that noise on top of them fits int64
 WIDEST = 2.0**50  # a larger noise scale would push noise out of int64
 
 
-def positive(value: float, name: str) -> float:
+def positive(value: Number, name: str) -> float:
     """``value`` as a float, if it is positive and finite."""
     try:
         number = float(value)

@@ -4,7 +4,6 @@ Everything here is a formula for planning. Nothing here draws, and nothing here 
 """
 
 from collections.abc import Callable
-from itertools import combinations
 from math import ceil, comb, exp, expm1, log, sqrt
 
 import numpy as np
@@ -104,20 +103,21 @@ def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
             f" most {MOST_SETS:,} are summed over. Use `simulate` instead"
         )
     places = np.zeros((k, n))
-    reached: dict[tuple[int, ...], float] = {(): 1.0}
+    gone: Integers = np.zeros((1, 0), dtype=np.int64)  # [set, member]
+    reached: Floats = np.ones(1)  # [set]
     for place in range(k):
-        following: dict[tuple[int, ...], float] = {}
-        for gone in combinations(range(n), place):
-            if gone not in reached:
-                continue
-            left = np.setdiff1d(np.arange(n), gone)
-            chances = reached[gone] * law(scores[left])
-            places[place, left] += chances
-            if place + 1 < k:
-                for candidate, chance in zip(left.tolist(), chances.tolist(), strict=True):
-                    after = tuple(sorted((*gone, candidate)))
-                    following[after] = following.get(after, 0.0) + chance
-        reached = following
+        there = np.ones((len(gone), n), dtype=bool)
+        np.put_along_axis(there, gone, False, axis=1)
+        left = np.nonzero(there)[1].reshape(len(gone), n - place)  # [set, candidate left]
+        chances = reached[:, None] * law(scores[left])
+        np.add.at(places[place], left, chances)
+        if place + 1 == k:
+            break
+        after = np.concatenate(
+            [np.repeat(gone, n - place, axis=0), left.reshape(-1, 1)], axis=1
+        )  # every set with every candidate that may follow
+        gone, which = np.unique(np.sort(after, axis=1), axis=0, return_inverse=True)
+        reached = np.asarray(np.bincount(which.ravel(), weights=chances.ravel()), np.float64)
     return places
 
 

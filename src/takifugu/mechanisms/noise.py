@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
+from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
 from takifugu.mechanisms import backend, laws, simulation
 from takifugu.mechanisms.calibration import (
     allowance,
@@ -16,6 +16,7 @@ from takifugu.mechanisms.calibration import (
     certify,
     least_scale,
     searched_scale,
+    target_of,
 )
 from takifugu.mechanisms.checks import WIDEST, chance, counts, noise_scale
 from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation, words
@@ -50,7 +51,7 @@ class IntegerLaplace:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         translation: Translation,
         sensitivity: Sensitivity | int = HISTOGRAM,
     ) -> "IntegerLaplace":
@@ -62,13 +63,11 @@ class IntegerLaplace:
 
     @classmethod
     def within(
-        cls, epsilon: float, *, sensitivity: Sensitivity | int = HISTOGRAM
+        cls, epsilon: Number, *, sensitivity: Sensitivity | int = HISTOGRAM
     ) -> "IntegerLaplace":
         """The least noise whose per-entry loss is at most ``epsilon``."""
-        moves = Sensitivity.of(sensitivity)
-        scale = least_scale(
-            moves.l1 / epsilon, lambda scale: cls(scale, moves).loss.epsilon, epsilon
-        )
+        moves, most = Sensitivity.of(sensitivity), target_of(epsilon)
+        scale = least_scale(moves.l1 / most, lambda s: cls(s, moves).loss.epsilon, most)
         return cls(scale, moves)
 
     @property
@@ -125,7 +124,7 @@ class IntegerGaussian:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         delta: float,
         translation: Translation,
         sensitivity: Sensitivity | int = HISTOGRAM,

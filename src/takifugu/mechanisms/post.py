@@ -43,8 +43,7 @@ def whole_with_total(values: ArrayLike, total: int) -> Integers:
     down = np.floor(inside + 1e-9)
     missing = int(target - down.sum())
     first = np.argsort(-(inside - down), kind="stable")
-    for place in range(abs(missing)):
-        down[first[place % len(first)]] += np.sign(missing)
+    down[first[:missing]] += 1
     return np.asarray(down, dtype=np.int64)
 
 

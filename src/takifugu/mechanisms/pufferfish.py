@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.losses import Number, Pure, exactly
-from takifugu.mechanisms.calibration import allowance, certify
-from takifugu.mechanisms.checks import LARGEST, positive
+from takifugu.mechanisms.calibration import allowance, certify, target_of
+from takifugu.mechanisms.checks import LARGEST, positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.protocol import Error, RankChances, Translation
 from takifugu.mechanisms.selection import Exponential
@@ -32,8 +32,9 @@ class PufferfishLaplace:
 
     The printed algorithm adds a real number, which no computer draws. Here F(D) is rounded to a
     whole number of ``unit``s, so that its Lipschitz constant becomes ⌈L/unit⌉ units exactly, and
-    the noise is the integer Laplace. One replaced entry may move one answer by at most L; several
-    answers in one call are for groups over public keys.
+    the noise is the integer Laplace. L bounds the change of all answers together (in L1). If an
+    entry may move ``moved`` answers that are not whole numbers of units, rounding may add a unit for
+    each but the first, and L grows by that; for groups over public keys it is one answer.
 
     Attributes:
         epsilon: The Pufferfish loss asked for.
@@ -54,18 +55,19 @@ class PufferfishLaplace:
         cls,
         translation: Translation,
         *,
-        epsilon: float,
+        epsilon: Number,
         lipschitz: Number = 1,
         unit: Number = 1,
+        moved: int = 1,
         paper: bool = False,
     ) -> "PufferfishLaplace":
         """Calibrate to a Pufferfish ``epsilon`` by a curve or another translation."""
-        moves = _in_units(lipschitz, unit)
+        moves = _in_units(lipschitz, unit) + whole(moved, "moved") - 1
         noise = IntegerLaplace.within(
             _per_entry(translation, epsilon, paper=paper), sensitivity=moves
         )
         certify(noise.loss, epsilon, translation)
-        return cls(float(epsilon), noise, exactly(unit, "unit"), paper)
+        return cls(target_of(epsilon), noise, exactly(unit, "unit"), paper)
 
     @property
     def loss(self) -> Pure:
@@ -126,7 +128,7 @@ class PufferfishExponential:
         cls,
         translation: Translation,
         *,
-        epsilon: float,
+        epsilon: Number,
         lipschitz: Number = 1,
         unit: Number = 1,
         k: int = 1,
@@ -137,7 +139,7 @@ class PufferfishExponential:
         allowed = _per_entry(translation, epsilon, paper=paper)
         selection = Exponential.within(allowed, k=k, sensitivity=moves)
         certify(selection.pure, epsilon, translation)
-        return cls(float(epsilon), selection, exactly(unit, "unit"), paper)
+        return cls(target_of(epsilon), selection, exactly(unit, "unit"), paper)
 
     @property
     def loss(self) -> Pure:
@@ -173,8 +175,8 @@ class PufferfishExponential:
         }
 
 
-def _per_entry(translation: Translation, epsilon: float, *, paper: bool) -> float:
-    target = positive(epsilon, "epsilon")
+def _per_entry(translation: Translation, epsilon: Number, *, paper: bool) -> float:
+    target = target_of(epsilon)
     if not paper:
         return allowance(target, translation)
     if not isinstance(translation, InfluenceCurve):
@@ -204,9 +206,9 @@ def _rounded(values: ArrayLike, unit: Fraction) -> Integers:
     if array.dtype.kind in "iu" and unit == 1:
         return array
     half = Fraction(1, 2)
-    whole = [floor(Fraction(x) / unit + half) for x in array.ravel().tolist()]
-    if any(abs(x) > LARGEST for x in whole):
+    units = [floor(Fraction(x) / unit + half) for x in array.ravel().tolist()]
+    if any(abs(x) > LARGEST for x in units):
         raise InvalidMechanism(
             "values", given="holds a number beyond 2^62 units", needed="use a larger unit"
         )
-    return np.array(whole, dtype=np.int64).reshape(array.shape)
+    return np.array(units, dtype=np.int64).reshape(array.shape)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Pure
+from takifugu.losses import Number, Pure
 from takifugu.mechanisms import backend, laws
 from takifugu.mechanisms.calibration import allowance, certify, least_scale
 from takifugu.mechanisms.checks import noise_scale, whole
@@ -56,7 +56,7 @@ class Quantile:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         translation: Translation,
         candidates: Sequence[float],
         entries: int,

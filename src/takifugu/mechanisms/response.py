@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Pure
+from takifugu.losses import Number, Pure
 from takifugu.mechanisms import backend
-from takifugu.mechanisms.calibration import allowance, certify
+from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import categories as checked
 from takifugu.mechanisms.checks import chance, counts, whole
 from takifugu.mechanisms.protocol import Error, Translation, words
@@ -45,7 +45,7 @@ class RandomisedResponse:
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: float, translation: Translation, categories: Sequence[Hashable]
+        cls, *, epsilon: Number, translation: Translation, categories: Sequence[Hashable]
     ) -> "RandomisedResponse":
         """The truest answer whose Pufferfish loss is at most ``epsilon``."""
         made = cls.within(allowance(epsilon, translation), categories=categories)
@@ -53,16 +53,16 @@ class RandomisedResponse:
         return made
 
     @classmethod
-    def within(cls, epsilon: float, *, categories: Sequence[Hashable]) -> "RandomisedResponse":
+    def within(cls, epsilon: Number, *, categories: Sequence[Hashable]) -> "RandomisedResponse":
         """The truest answer whose per-entry loss is at most ``epsilon``."""
-        k = len(checked(tuple(categories)))
-        truth = min(1 / (1 + (k - 1) * exp(-epsilon)), nextafter(1.0, 0.0))
+        k, most = len(checked(tuple(categories))), target_of(epsilon)
+        truth = min(1 / (1 + (k - 1) * exp(-most)), nextafter(1.0, 0.0))
         step = 2.0**-53
-        while truth * k > 1 and not cls(tuple(categories), truth).loss.epsilon <= epsilon:
+        while truth * k > 1 and not cls(tuple(categories), truth).loss.epsilon <= most:
             truth, step = truth * (1 - step), 2 * step
         if not truth * k > 1:
             raise UnsoundRequest(
-                f"a per-entry loss of {epsilon:g} is too little to publish anything; ask for more"
+                f"a per-entry loss of {most:g} is too little to publish anything; ask for more"
             )
         return cls(tuple(categories), truth)
 

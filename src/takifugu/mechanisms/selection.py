@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Pure
+from takifugu.losses import Concentrated, Number, Pure
 from takifugu.mechanisms import backend, laws, simulation
-from takifugu.mechanisms.calibration import allowance, certify, least_scale
+from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
 from takifugu.mechanisms.checks import noise_scale, scores, whole
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.protocol import (
@@ -57,7 +57,7 @@ class _Peeling(ABC):
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: float, translation: Translation, k: int = 1, sensitivity: int = 1
+        cls, *, epsilon: Number, translation: Translation, k: int = 1, sensitivity: int = 1
     ) -> Self:
         """The least noise whose Pufferfish loss is at most ``epsilon``, for all k rounds."""
         made = cls.within(allowance(epsilon, translation), k=k, sensitivity=sensitivity)
@@ -65,13 +65,11 @@ class _Peeling(ABC):
         return made
 
     @classmethod
-    def within(cls, epsilon: float, *, k: int = 1, sensitivity: int = 1) -> Self:
+    def within(cls, epsilon: Number, *, k: int = 1, sensitivity: int = 1) -> Self:
         """The least noise whose per-entry loss is at most ``epsilon``: ε/k for each round."""
-        rounds, moves = whole(k, "k"), whole(sensitivity, "sensitivity")
+        rounds, moves, most = whole(k, "k"), whole(sensitivity, "sensitivity"), target_of(epsilon)
         scale = least_scale(
-            2 * moves * rounds / epsilon,
-            lambda scale: cls(scale, rounds, moves).pure.epsilon,
-            epsilon,
+            2 * moves * rounds / most, lambda s: cls(s, rounds, moves).pure.epsilon, most
         )
         return cls(scale, rounds, moves)
 
@@ -227,7 +225,7 @@ class LaplaceTopK:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         translation: Translation,
         k: int = 1,
         sensitivity: Sensitivity | int = HISTOGRAM,

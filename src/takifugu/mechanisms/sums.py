@@ -134,7 +134,7 @@ class BoundedSum:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         translation: Translation,
         bounds: Bounds,
         delta: float | None = None,
@@ -200,7 +200,7 @@ class BoundedMean:
     def calibrated(
         cls,
         *,
-        epsilon: float,
+        epsilon: Number,
         translation: Translation,
         bounds: Bounds,
         entries: ArrayLike,
@@ -263,7 +263,7 @@ def _moves(bounds: Bounds) -> Sensitivity:
 
 
 def _calibrated(
-    epsilon: float, delta: float | None, translation: Translation, bounds: Bounds
+    epsilon: Number, delta: float | None, translation: Translation, bounds: Bounds
 ) -> IntegerLaplace | IntegerGaussian:
     moves = _moves(bounds)
     if delta is None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate
+from takifugu.losses import Approximate, Number
 from takifugu.mechanisms import backend, laws, simulation
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
 from takifugu.mechanisms.checks import counts, noise_scale, whole
@@ -47,7 +47,7 @@ class ThresholdedHistogram:
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: float, delta: float, translation: Translation
+        cls, *, epsilon: Number, delta: float, translation: Translation
     ) -> "ThresholdedHistogram":
         """The least noise and threshold within a Pufferfish loss of (ε, δ)."""
         allowed, room = approximate_allowance(epsilon, delta, translation)
