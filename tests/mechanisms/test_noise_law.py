@@ -65,8 +65,8 @@ def test_released_noise_follows_its_law(kind: Noise) -> None:
 @pytest.mark.parametrize("kind", list(LAWS))
 def test_simulated_noise_follows_the_same_law(kind: Noise) -> None:
     rng = np.random.default_rng(1)
-    simulated = kind(SCALE).simulate([7, -2, 0], DRAWS // 3, rng=rng)
-    assert simulated.shape == (DRAWS // 3, 3)
+    simulated = kind(SCALE).simulate([7, -2, 0], 10 * DRAWS, rng=rng)
+    assert simulated.shape == (10 * DRAWS, 3)
     assert follows(simulated - np.array([7, -2, 0]), LAWS[kind], SCALE)
 
 

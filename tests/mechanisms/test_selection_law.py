@@ -130,7 +130,7 @@ VALUES = tuple(range(30))  # one true value against 29 others: chances 1/2 and 1
 def test_responses_follow_their_channel() -> None:
     response = RandomisedResponse(VALUES, 0.5)
     released = np.array(response.release([4] * RESPONSES))
-    simulated = response.simulate([4], SIMULATED, rng=np.random.default_rng(11)).ravel()
+    simulated = response.simulate([4], 10 * SIMULATED, rng=np.random.default_rng(11)).ravel()
     for drawn in (released, simulated):
         hits = np.bincount(drawn, minlength=30)
         for value in VALUES:
