@@ -33,8 +33,8 @@ class PufferfishLaplace:
     The printed algorithm adds a real number, which no computer draws. Here F(D) is rounded to a
     whole number of ``unit``s, so that its Lipschitz constant becomes ⌈L/unit⌉ units exactly, and
     the noise is the integer Laplace. L bounds the change of all answers together (in L1). If an
-    entry may move ``moved`` answers that are not whole numbers of units, rounding may add a unit for
-    each but the first, and L grows by that; for groups over public keys it is one answer.
+    entry may move ``moved`` answers that are not whole numbers of units, rounding may add a unit
+    for each but the first, and L grows by that; for groups over public keys it is one answer.
 
     Attributes:
         epsilon: The Pufferfish loss asked for.
