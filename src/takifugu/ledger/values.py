@@ -94,7 +94,7 @@ class Window:
         units = {_unit(moment) for moment in (self.start, self.end) if moment is not None}
         if len(units) > 1:
             raise InvalidCharge(
-                "window", given=f"mixes {' and '.join(sorted(units))}s", needed="use one unit"
+                "window", given=f"mixes {'s and '.join(sorted(units))}s", needed="use one unit"
             )
         start, end = self.ticks
         if not start < end:
