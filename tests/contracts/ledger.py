@@ -343,7 +343,7 @@ def test_processes_together_never_overspend(ledger: Ledger, url: str) -> None:
 
 def test_kill_minus_9_loses_nothing_that_was_acknowledged(ledger: Ledger, url: str) -> None:
     ledger.set_budget("ward", 1)
-    crashing = worker("crash", url, "1/256", "30", "2", "1")
+    crashing = worker("crash", url, "1/256", "16", "2", "1")
     said = crashing.communicate()[0].split()
     assert crashing.returncode == 0
     keys = set(said) - {"refused"}

@@ -12,6 +12,7 @@ from takifugu.ledger import chain
 from takifugu.ledger.chain import Event, Head
 from takifugu.ledger.charging import Receipt
 from takifugu.ledger.schema import EVENTS
+from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import canonical
 
 
@@ -25,17 +26,19 @@ class Answer:
 
 
 _PAID, _TOLD = EVENTS.alias("paid"), EVENTS.alias("told")
-_ANSWERED = (
+_ANSWERS = (
     select(_TOLD.c.seq)
     .select_from(_PAID)
     .join(_TOLD, (_TOLD.c.charge == _PAID.c.charge) & (_TOLD.c.kind == literal_column("'answer'")))
-    .where(_PAID.c.question == bindparam("asked"), _PAID.c.kind.in_(("charge", "reuse")))
+    .where(_PAID.c.question == bindparam("asked"), _PAID.c.kind != literal_column("'answer'"))
     .order_by(_TOLD.c.seq)
-    .limit(1)
 )
-_ANSWERED_TO = _ANSWERED.where(_PAID.c.analyst == bindparam("asker"))
-_ANSWER_OF = select(EVENTS.c.seq).where(
-    EVENTS.c.charge == bindparam("paid"), EVENTS.c.kind == literal_column("'answer'")
+_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("asker")))
+_ANSWERED = Statement(_ANSWERS)
+_ANSWER_OF = Statement(
+    select(EVENTS.c.seq).where(
+        EVENTS.c.charge == bindparam("paid"), EVENTS.c.kind == literal_column("'answer'")
+    )
 )
 
 
@@ -43,10 +46,10 @@ def find(connection: Connection, question: str, analyst: str | None) -> Answer |
     """The answer to ``question`` that ``analyst`` has paid for; by anybody, if None."""
     asked = {"asked": question}
     if analyst is None:
-        seq = connection.execute(_ANSWERED, asked).scalar_one_or_none()
+        row = _ANSWERED.one(connection, asked)
     else:
-        seq = connection.execute(_ANSWERED_TO, {**asked, "asker": analyst}).scalar_one_or_none()
-    return None if seq is None else read(chain.one(connection, seq))
+        row = _ANSWERED_TO.one(connection, {**asked, "asker": analyst})
+    return None if row is None else read(chain.one(connection, row.seq))
 
 
 def read(event: Event) -> Answer:
@@ -66,9 +69,9 @@ def store(
         )
     if not receipt.may_release:
         raise LedgerConflict("the receipt gives no right to release; charge again with a new key")
-    known = connection.execute(_ANSWER_OF, {"paid": charge.seq}).scalar_one_or_none()
+    known = _ANSWER_OF.one(connection, {"paid": charge.seq})
     if known is not None:
-        answer = read(chain.one(connection, known))
+        answer = read(chain.one(connection, known.seq))
         if canonical(answer.value, "answer") != text:
             raise LedgerConflict(f"charge {charge.seq} has another answer already; charge again")
         return answer

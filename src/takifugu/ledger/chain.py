@@ -15,7 +15,8 @@ from sqlalchemy import Connection, bindparam, insert, literal_column, select, up
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.schema import EVENTS, HEAD
-from takifugu.ledger.values import canonical, digest
+from takifugu.ledger.statement import Statement
+from takifugu.ledger.values import digest, written
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
@@ -56,16 +57,16 @@ def link(previous: str, text: str) -> str:
     return digest(f"{previous}\n{text}")
 
 
-_LAST = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
-_LOCKED = _LAST.with_for_update()
-_MOVE = update(HEAD).where(HEAD.c.id == literal_column("1"))
-_ADD = insert(EVENTS)
-_BY_SEQ = select(EVENTS).where(EVENTS.c.seq == bindparam("wanted"))
+_HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
+_LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD.with_for_update())
+_MOVE = Statement(update(HEAD).where(HEAD.c.id == literal_column("1")), "seq", "hash", "at")
+_ADD = Statement(insert(EVENTS), "seq", "hash", "body", *COPIED)
+_BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("wanted")))
 
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    row = connection.execute(_LOCKED if lock else _LAST).one_or_none()
+    row = (_LOCKED if lock else _LAST).one(connection, {})
     if row is None:
         raise LedgerDamaged("the ledger has lost its head; restore a copy")
     return Head(row.seq, row.hash, row.at)
@@ -75,6 +76,8 @@ def append(
     connection: Connection, last: Head, kind: str, content: Mapping[str, Any], now: datetime
 ) -> Event:
     """Write one event after ``last`` and move the head. The caller holds the lock.
+
+    ``content`` is known to be JSON.
 
     Events are in the order of the chain, whatever the clock says. Where it went backwards the
     event says by how much.
@@ -90,14 +93,14 @@ def append(
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now:
         body["clock_behind"] = str(latest - now)
-    text = canonical(body, kind)
+    text = written(body)
     hash_ = link(last.hash, text)
     row = {name: body.get(name) for name in COPIED}
     if kind == "charge":
         row["charge"] = seq
-    connection.execute(_ADD, {"seq": seq, "hash": hash_, "body": text, **row})
+    _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
-    connection.execute(_MOVE, {"seq": seq, "hash": hash_, "at": at})
+    _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
     return Event(seq, kind, now, hash_, body)
 
 
@@ -111,7 +114,7 @@ def one(connection: Connection, seq: int) -> Event:
     """One event, held against the hash of the one before it."""
     rows = {}
     for wanted in (seq - 1, seq):
-        rows[wanted] = connection.execute(_BY_SEQ, {"wanted": wanted}).one_or_none()
+        rows[wanted] = _BY_SEQ.one(connection, {"wanted": wanted})
     row, before = rows[seq], rows[seq - 1]
     if row is None or (before is None and seq > 1):
         raise LedgerDamaged(f"event {seq} or the one before it is missing; restore a copy")

@@ -24,12 +24,13 @@ from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.schema import EVENTS
+from takifugu.ledger.statement import Statement
 from takifugu.ledger.store import WAIT, Store
 from takifugu.ledger.values import Charge, Groups, Window, named, ratio
 from takifugu.ledger.view import Translation
 from takifugu.losses import Number, exactly
 
-_BY_KEY = select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted"))
+_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
 
 
 def _now() -> datetime:
@@ -214,9 +215,9 @@ class Ledger:
         while True:
             with self._store.writing() as connection:
                 last = chain.head(connection, lock=True)
-                known = connection.execute(_BY_KEY, {"wanted": body["key"]}).scalar_one_or_none()
+                known = _BY_KEY.one(connection, {"wanted": body["key"]})
                 if known is not None:
-                    event = chain.one(connection, known)
+                    event = chain.one(connection, known.seq)
                     if event.kind != kind or any(event.body.get(k) != v for k, v in body.items()):
                         raise LedgerConflict(
                             f"key {body['key']!r} was used for another charge; use a new key"

@@ -100,7 +100,7 @@ class Store:
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
             reading = connection.get_execution_options().get("reading")
-            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+            connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
         return engine
 
@@ -130,7 +130,7 @@ class Store:
             yield
         except DBAPIError as error:
             raise self._error(error.orig or error) from error
-        except sqlite3.Error as error:
+        except self._engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
             raise self._error(error) from error
         except TimeoutError as error:  # of the pool of connections
             raise LedgerUnavailable(f"ledger {self.name!r}: {_line(error)}") from error

@@ -16,14 +16,21 @@ from takifugu.ledger import frontier
 from takifugu.ledger.accounts import Account, Segment, Shape, Touch
 from takifugu.ledger.books import WHOLE, Book, Books
 from takifugu.ledger.schema import ACCOUNTS, CELLS, SEGMENTS
+from takifugu.ledger.statement import Statement
 
-_NAMED = select(ACCOUNTS).where(
-    ACCOUNTS.c.dataset == bindparam("named"),
-    ACCOUNTS.c.analyst.in_((bindparam("first"), bindparam("second"))),
+_NAMED = Statement(
+    select(ACCOUNTS).where(
+        ACCOUNTS.c.dataset == bindparam("named"),
+        ACCOUNTS.c.analyst.in_((bindparam("first"), bindparam("second"))),
+    )
 )
 _NEXT_ID = select(func.coalesce(func.max(ACCOUNTS.c.id), 0) + 1)
-_SAVE = update(ACCOUNTS).where(ACCOUNTS.c.id == bindparam("which"))
-_COVER = (
+_OF_BUDGET = ("epsilon", "delta", "unit", "partition")
+_OF_TOTALS = ("always", "worst")
+_SAVE = Statement(
+    update(ACCOUNTS).where(ACCOUNTS.c.id == bindparam("which")), *_OF_BUDGET, *_OF_TOTALS
+)
+_COVER = Statement(
     select(SEGMENTS)
     .where(
         SEGMENTS.c.account == bindparam("which"),
@@ -41,19 +48,30 @@ _CELLS = select(CELLS).where(
     CELLS.c.start < bindparam("until"),
 )
 _THESE_CELLS = _CELLS.where(CELLS.c.cell.in_(bindparam("cells", expanding=True)))
-_COPY = insert(CELLS).from_select(
-    ["account", "start", "cell", "own"],
-    select(
-        CELLS.c.account, bindparam("new", type_=CELLS.c.start.type), CELLS.c.cell, CELLS.c.own
-    ).where(CELLS.c.account == bindparam("which"), CELLS.c.start == bindparam("origin")),
+_COPY = Statement(
+    insert(CELLS).from_select(
+        ["account", "start", "cell", "own"],
+        select(
+            CELLS.c.account, bindparam("new", type_=CELLS.c.start.type), CELLS.c.cell, CELLS.c.own
+        ).where(CELLS.c.account == bindparam("which"), CELLS.c.start == bindparam("origin")),
+    )
 )
-_SAVE_SEGMENT = update(SEGMENTS).where(
-    SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start == bindparam("at")
+_SEGMENT_VALUES = ("end", "base", "peak")
+_ADD_SEGMENT = Statement(insert(SEGMENTS), "account", "start", *_SEGMENT_VALUES)
+_SAVE_SEGMENT = Statement(
+    update(SEGMENTS).where(
+        SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start == bindparam("at")
+    ),
+    *_SEGMENT_VALUES,
 )
-_SAVE_CELL = update(CELLS).where(
-    CELLS.c.account == bindparam("which"),
-    CELLS.c.start == bindparam("at"),
-    CELLS.c.cell == bindparam("name"),
+_ADD_CELL = Statement(insert(CELLS), "account", "start", "cell", "own")
+_SAVE_CELL = Statement(
+    update(CELLS).where(
+        CELLS.c.account == bindparam("which"),
+        CELLS.c.start == bindparam("at"),
+        CELLS.c.cell == bindparam("name"),
+    ),
+    "own",
 )
 MANY = 500  # cells asked for by name in one statement; for more, the segments are read in full
 
@@ -61,7 +79,7 @@ MANY = 500  # cells asked for by name in one statement; for more, the segments a
 def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
     """The accounts of the whole dataset and of ``analyst``, without their segments."""
     names = {"named": dataset, "first": WHOLE, "second": analyst}
-    return {row.analyst: _book(row) for row in connection.execute(_NAMED, names)}
+    return {row.analyst: _book(row) for row in _NAMED.all(connection, names)}
 
 
 def every(connection: Connection) -> list[Book]:
@@ -97,7 +115,7 @@ def load(connection: Connection, book: Book, touch: Touch) -> None:
     try:
         segments = [
             Segment(row.start, row.end, frontier.read_one(row.base), frontier.read(row.peak))
-            for row in connection.execute(_COVER, span)
+            for row in _COVER.all(connection, span)
         ]
         if not segments or segments[0].start > touch.start or segments[-1].end < touch.end:
             raise ValueError("a gap in time")
@@ -121,23 +139,20 @@ def open_book(connection: Connection, book: Book) -> Book:
     """Store a new account."""
     book.id = connection.execute(_NEXT_ID).scalar_one()
     connection.execute(insert(ACCOUNTS), {"id": book.id, **_row(book)})
-    rows = [_segment(book.id, segment) for segment in book.account.segments]
-    connection.execute(insert(SEGMENTS), rows)
+    segments = book.account.segments
+    _ADD_SEGMENT.run(connection, [_segment(book.id, segment) for segment in segments])
     cells = [
         {"account": book.id, "start": segment.start, "cell": cell, "own": frontier.write((own,))}
-        for segment in book.account.segments
+        for segment in segments
         for cell, own in segment.own.items()
     ]
-    if cells:
-        connection.execute(insert(CELLS), cells)
+    _ADD_CELL.run(connection, cells)
     return book
 
 
 def save(connection: Connection, books: Iterable[Book]) -> None:
     """Write back what changed in accounts: budgets, shapes, totals; not their segments."""
-    rows = [{"which": book.id, **_row(book)} for book in books]
-    if rows:
-        connection.execute(_SAVE, rows)
+    _SAVE.run(connection, [{"which": book.id, **_row(book)} for book in books])
 
 
 def save_segments(
@@ -148,17 +163,14 @@ def save_segments(
     which = book.id
     new = [segment for segment in changed if segment.cut_from is not None]
     for segment in new:
-        connection.execute(insert(SEGMENTS), _segment(which, segment))
-        connection.execute(
-            _COPY, {"which": which, "new": segment.start, "origin": segment.cut_from}
-        )
+        _ADD_SEGMENT.run(connection, _segment(which, segment))
+        _COPY.run(connection, {"which": which, "new": segment.start, "origin": segment.cut_from})
     old = [
         {"which": which, "at": segment.start, **_segment_values(segment)}
         for segment in changed
         if segment.cut_from is None
     ]
-    if old:
-        connection.execute(_SAVE_SEGMENT, old)
+    _SAVE_SEGMENT.run(connection, old)
     fresh, stale = [], []
     for segment in changed:
         if not touch.start <= segment.start < touch.end:
@@ -170,10 +182,8 @@ def save_segments(
                 stale.append({"which": which, "at": segment.start, "name": cell, "own": own})
             else:
                 fresh.append({"account": which, "start": segment.start, "cell": cell, "own": own})
-    if stale:
-        connection.execute(_SAVE_CELL, stale)
-    if fresh:
-        connection.execute(insert(CELLS), fresh)
+    _SAVE_CELL.run(connection, stale)
+    _ADD_CELL.run(connection, fresh)
 
 
 def rebuild(connection: Connection, books: Books) -> None:

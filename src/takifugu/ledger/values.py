@@ -28,6 +28,11 @@ Key = tuple[str | int | bool | None, ...]
 def canonical(value: Any, name: str) -> str:
     """The one JSON text of ``value``: sorted keys, no spaces, ASCII, no NaN, no lookalikes."""
     _check_json(value, name)
+    return written(value)
+
+
+def written(value: Any) -> str:
+    """`canonical` for what is known to be JSON."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )
@@ -280,7 +285,7 @@ def groups_body(groups: Groups | None) -> dict[str, Any] | None:
 def question(body: Mapping[str, Any]) -> str:
     """What makes two charges the same question: all that decides the law of the answer."""
     same = ("dataset", "query_fingerprint", "data", "mechanism", "loss", "window", "groups")
-    return digest(canonical({name: body[name] for name in same}, "question"))
+    return digest(written({name: body[name] for name in same}))
 
 
 def loss_body(loss: Loss) -> dict[str, str]:
