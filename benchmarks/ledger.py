@@ -136,9 +136,7 @@ def _bare(path: Path) -> Callable[[], object]:
 
 def growth(folder: Path, sizes: tuple[int, ...] = (10**3, 10**6)) -> None:
     """The same charges on ledgers with a short and a long past."""
-    print(
-        f"{'events before':>14} {'to build':>9} {'everything':>11} {'window+group':>13} {'check':>8}"
-    )
+    print(f"{'events before':>14} {'everything':>11} {'window+group':>13} {'check':>8}")
     ledgers = {size: _filled(folder / f"{size}.ledger", size) for size in sizes}
     assert ledgers[sizes[0]].verify().sound
     kinds: dict[str, Callable[[Ledger], object]] = {
@@ -235,7 +233,7 @@ def together(name: str, address: str, processes: int = 8, each: int = 1000) -> N
 
 def kills(name: str, address: str, times: int) -> None:
     """Processes killed at random moments while they charge against a budget that runs out."""
-    admitted = 8 * times
+    admitted = 40 * times
     with open_ledger(address) as ledger:
         ledger.set_budget("ward", 2)
         said = _worker("crash", address, f"1/{admitted}", times, 8, 7).communicate()[0].split()

@@ -22,6 +22,7 @@ from takifugu.errors import (
     InvalidCharge,
     LedgerConflict,
     LedgerDamaged,
+    LedgerError,
     LedgerUnavailable,
     LedgerUnwritable,
     NewerLedger,
@@ -293,7 +294,7 @@ def test_the_same_key_is_charged_once_and_gives_no_second_release(
 
 
 def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, enter = charge("0.25"), Ledger._enter
 
@@ -305,9 +306,24 @@ def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
         patch.setattr(Ledger, "_enter", lost)
         with pytest.raises(LedgerUnavailable):
             ledger.charge(asked, DOUBLING)
+    assert not opened(url).charge(asked, DOUBLING).may_release  # it cannot know what we know
     assert ledger.charge(asked, DOUBLING).may_release
     assert not ledger.charge(asked, DOUBLING).may_release
     assert ledger.spent("ward", DOUBLING) == 0.5
+
+
+def test_a_failed_repeat_of_a_charge_that_was_released_gives_no_second_release(
+    ledger: Ledger, url: str
+) -> None:
+    asked = charge("0.25")
+    assert ledger.charge(asked, DOUBLING).may_release
+    with pytest.raises(LedgerConflict):
+        ledger.charge(charge("0.5", key=asked.key), DOUBLING)
+    tamper(url, "ALTER TABLE takifugu_head RENAME TO elsewhere")
+    with pytest.raises(LedgerError):
+        ledger.charge(asked, DOUBLING)
+    tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
+    assert not ledger.charge(asked, DOUBLING).may_release
 
 
 def test_another_analysts_answer_costs_the_reader_and_not_the_whole(ledger: Ledger) -> None:

@@ -115,6 +115,19 @@ def test_a_server_that_is_not_there_is_said_to_be_so(folder: Path) -> None:
     assert "secret" not in str(refused.value)
 
 
+def test_a_ledger_is_not_carried_across_a_fork(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.charge(charge("0.25"), DOUBLING)
+            except LedgerUnavailable:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert ledger.spent("ward", DOUBLING) == 0.5
+
+
 def test_charges_from_many_threads_add_up(folder: Path, opened: Callable[..., Ledger]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

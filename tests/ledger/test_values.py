@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,18 @@ def test_an_inverse_that_promises_too_much_is_cut_down_to_what_is_proven() -> No
 
         with pytest.raises(UnsoundRequest, match="allows"):
             Limit(Broken(), Fraction(1), Fraction(0))
+
+
+def test_a_budget_without_meaning_is_refused(tmp_path: Path) -> None:
+    with room.open_ledger(tmp_path / "x.ledger") as ledger:
+        for epsilon, delta in [(-1, 0), (1, 1), (1, -0.5), (Fraction(1, 3**800), 0)]:
+            with pytest.raises(InvalidCharge, match="budget"):
+                ledger.set_budget("ward", epsilon, delta=delta)
+        with pytest.raises(UnsoundRequest, match="finite"):
+            ledger.set_budget("ward", math.inf)
+        with pytest.raises(InvalidCharge, match="dataset"):
+            ledger.set_budget("", 1)
+        assert [event.kind for event in ledger.history()] == ["created"]
 
 
 def test_a_refusal_says_what_to_do() -> None:

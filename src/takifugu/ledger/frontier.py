@@ -83,7 +83,12 @@ def read_one(text: str) -> Total:
     return total
 
 
+_NOTHING = Fraction(0)
+
+
 def _rational(text: str) -> Fraction:
+    if text == "0":
+        return _NOTHING
     numerator, _, denominator = text.partition("/")
     value = Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
     if value < 0:

@@ -5,6 +5,7 @@ the answer beside its charge. A crash in between costs budget, never privacy: no
 drawn and seen, so a charge without an answer is spent, and asking again pays again.
 """
 
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any, Self
 
 from sqlalchemy import bindparam, select
 
-from takifugu.errors import InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
+from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
 from takifugu.ledger import answers, chain, reading, replay, tables
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
@@ -69,7 +70,7 @@ class Ledger:
     def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
         self._store, self._clock = store, clock
         self._limits = Limits()
-        self._unanswered: set[str] = set()  # keys of calls that failed: written or not, none knows
+        self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
 
     def __enter__(self) -> Self:
         return self
@@ -113,8 +114,8 @@ class Ledger:
         content = {
             "dataset": dataset,
             "analyst": analyst,
-            "epsilon": ratio(most),
-            "delta": ratio(chance),
+            "epsilon": ratio(most, "budget"),
+            "delta": ratio(chance, "budget"),
         }
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
@@ -159,15 +160,13 @@ class Ledger:
         """
         body = charge.body()
         _same(charge, translation)
+        attempt = uuid.uuid4().hex
         try:
-            self._unanswered.remove(charge.key)
-            retried = True
-        except KeyError:
-            retried = False
-        try:
-            event, repeated = self._enter("charge", body, translation)
+            event, repeated = self._enter("charge", body | {"attempt": attempt}, translation)
+        except BudgetExceeded:
+            raise
         except BaseException:
-            self._unanswered.add(charge.key)
+            self._lost.add(attempt)
             raise
         return Receipt(
             anchor=Anchor(event.seq, event.hash),
@@ -176,8 +175,16 @@ class Ledger:
             analyst=charge.analyst,
             question=body["question"],
             at=event.at,
-            may_release=retried or not repeated,
+            may_release=not repeated or self._claim(event.body["attempt"]),
         )
+
+    def _claim(self, attempt: str) -> bool:
+        """Whether a charge was written by a call of ours that never gave a receipt; once."""
+        try:
+            self._lost.remove(attempt)
+        except KeyError:
+            return False
+        return True
 
     def record_answer(self, receipt: Receipt, answer: Any) -> Answer:
         """Keep what was released under ``receipt``, as JSON, so that asking again is free."""
@@ -218,7 +225,8 @@ class Ledger:
                 known = _BY_KEY.one(connection, {"wanted": body["key"]})
                 if known is not None:
                     event = chain.one(connection, known.seq)
-                    if event.kind != kind or any(event.body.get(k) != v for k, v in body.items()):
+                    same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
+                    if event.kind != kind or not all(same):
                         raise LedgerConflict(
                             f"key {body['key']!r} was used for another charge; use a new key"
                         )

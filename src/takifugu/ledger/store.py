@@ -6,6 +6,7 @@ log with synchronous=FULL; PostgreSQL: synchronous_commit). So no two charges se
 """
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,7 @@ class Store:
         self._url = _address(where)
         self.name = self._url.render_as_string(hide_password=True)
         self.sqlite = self._url.get_backend_name() == "sqlite"
-        self.read_only = read_only
+        self.read_only, self._process = read_only, os.getpid()
         if self.sqlite:
             self.name = self._url.database or ""
             self._engine = self._open_sqlite(wait)
@@ -50,6 +51,7 @@ class Store:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that nobody else can write beside; durable once it is left."""
+        self._check_process()
         if self.read_only:
             raise LedgerUnwritable(
                 f"ledger {self.name!r} was opened read-only; nothing was written"
@@ -60,8 +62,15 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger and blocks nobody."""
+        self._check_process()
         with self._named(), self._reader.begin() as connection:
             yield connection
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
+            raise LedgerUnavailable(
+                f"ledger {self.name!r} was opened by another process; open it again in this one"
+            )
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -72,8 +72,14 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def ratio(value: Fraction) -> str:
-    """A rational as text: numerator/denominator."""
+def ratio(value: Fraction, name: str) -> str:
+    """A rational as text, numerator/denominator; refused if it has no end of digits."""
+    if value.denominator.bit_length() > MOST_BITS or value > MOST_LOSS:
+        raise InvalidCharge(
+            name,
+            given="has too many digits",
+            needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it",
+        )
     return f"{value.numerator}/{value.denominator}"
 
 
@@ -292,24 +298,18 @@ def loss_body(loss: Loss) -> dict[str, str]:
     """A loss as JSON: its currency and exact rationals."""
     match loss:
         case Pure(epsilon=epsilon):
-            parts = {"currency": "pure", "epsilon": _ratio(epsilon)}
+            parts = {"currency": "pure", "epsilon": ratio(epsilon, "loss")}
         case Approximate(epsilon=epsilon, delta=delta):
-            parts = {"currency": "approximate", "epsilon": _ratio(epsilon), "delta": _ratio(delta)}
+            parts = {
+                "currency": "approximate",
+                "epsilon": ratio(epsilon, "loss"),
+                "delta": ratio(delta, "loss"),
+            }
         case Concentrated(rho=rho):
-            parts = {"currency": "concentrated", "rho": _ratio(rho)}
+            parts = {"currency": "concentrated", "rho": ratio(rho, "loss")}
         case _:
             raise InvalidCharge("loss", given=f"is a {type(loss).__name__}", needed="be a Loss")
     return parts
-
-
-def _ratio(value: Fraction) -> str:
-    if value.denominator.bit_length() > MOST_BITS or value > MOST_LOSS:
-        raise InvalidCharge(
-            "loss",
-            given="has too many digits",
-            needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it up",
-        )
-    return ratio(value)
 
 
 def loss_of(body: Mapping[str, str]) -> Loss:
