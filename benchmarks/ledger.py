@@ -29,7 +29,7 @@ ROUNDS, CHARGES = 6, 150
 
 
 def run() -> None:
-    """All parts; a few minutes."""
+    """All parts; about ten minutes on two busy cores, most of it the kills on PostgreSQL."""
     with tempfile.TemporaryDirectory() as folder:
         rate(Path(folder))
         growth(Path(folder))
@@ -233,7 +233,7 @@ def together(name: str, address: str, processes: int = 8, each: int = 1000) -> N
 
 def kills(name: str, address: str, times: int) -> None:
     """Processes killed at random moments while they charge against a budget that runs out."""
-    admitted = 40 * times
+    admitted = 20 * times
     with open_ledger(address) as ledger:
         ledger.set_budget("ward", 2)
         said = _worker("crash", address, f"1/{admitted}", times, 8, 7).communicate()[0].split()
