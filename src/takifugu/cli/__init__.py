@@ -10,6 +10,7 @@ from takifugu.cli import prior
 from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
+from takifugu.cli.ledger import app as ledger_app
 from takifugu.errors import TakifuguError
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("curve")(run_curve)
 app.add_typer(prior.app, name="prior")
+app.add_typer(ledger_app, name="ledger")
 
 
 def main() -> None:
