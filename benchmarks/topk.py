@@ -99,7 +99,7 @@ def _ranking(counts: Integers, epsilon: float, theirs: Any, ours: Any) -> None:
     for name, before in paper.items():
         better = (plan[name] - before) * (-1 if name == "l1" else 1)
         mean, half = float(better.mean()), NORMAL * float(better.std()) / sqrt(REPETITIONS)
-        word = "no worse" if mean - half >= 0 else ("undecided" if mean + half >= 0 else "WORSE")
+        word = "better" if mean > half else ("WORSE" if mean < -half else "alike")
         print(
             f"    {name:6} {before.mean():12.4f} {plan[name].mean():12.4f}"
             f"   better by {mean:10.4f} ± {half:.4f}   {word}"

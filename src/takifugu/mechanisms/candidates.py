@@ -8,7 +8,7 @@ Proposition 1.4); a ρ-zCDP release costs the (ε, δ) of OpenDP's conversion.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, log, sqrt
+from math import isqrt, log, nextafter, sqrt
 from typing import Generic, TypeVar
 
 from takifugu.errors import UnsoundRequest
@@ -51,6 +51,9 @@ def allowed_loss(
             raise UnsoundRequest(
                 "`loss` says all; leave `translation`, `epsilon` and `delta` out, or `loss`"
             )
+        most = loss.rho if isinstance(loss, Concentrated) else loss.epsilon
+        if not float(most) > 0:
+            raise UnsoundRequest("nothing may be lost (ε or ρ is 0); a release always loses some")
         return loss
     if translation is None or epsilon is None:
         raise UnsoundRequest(
@@ -63,15 +66,10 @@ def allowed_loss(
 
 def additive(allowed: Loss, sensitivity: Sensitivity) -> tuple[Priced[Additive], ...]:
     """Noise on every number: Laplace, and Gaussian where the allowance has room for it."""
-    most = _pure_part(allowed)
-    found: list[Priced[Additive]] = []
-    if most is not None:
-        laplace = IntegerLaplace.within(most, sensitivity=sensitivity)
-        found.append(Priced(laplace, as_charged(laplace.loss, allowed)))
+    laplace = IntegerLaplace.within(_pure_part(allowed), sensitivity=sensitivity)
+    priced = Priced(laplace, as_charged(laplace.loss, allowed))
     gaussian = _gaussian(allowed, sensitivity)
-    if gaussian is not None:
-        found.append(gaussian)
-    return tuple(found)
+    return (priced,) if gaussian is None else (priced, gaussian)
 
 
 def selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> tuple[Priced[Selection], ...]:
@@ -86,11 +84,9 @@ def _selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> Iterator[Pri
             yield Priced(LaplaceTopK(noise, k), one.loss)
         else:
             yield Priced(GaussianTopK(noise, k), one.loss)
-    most = _pure_part(allowed)
-    if most is not None:
-        for kind in (PermuteAndFlip, Exponential):
-            peeled = kind.within(most, k=k, sensitivity=sensitivity.linf)
-            yield Priced(peeled, as_charged(peeled.pure, allowed))
+    for kind in (PermuteAndFlip, Exponential):
+        peeled = kind.within(_pure_part(allowed), k=k, sensitivity=sensitivity.linf)
+        yield Priced(peeled, as_charged(peeled.pure, allowed))
     if isinstance(allowed, Concentrated) or (isinstance(allowed, Approximate) and allowed.delta):
         yield _exponential(allowed, k, sensitivity.linf)
 
@@ -102,15 +98,12 @@ def as_charged(loss: Pure, allowed: Loss) -> Loss:
     return loss
 
 
-def _pure_part(allowed: Loss) -> Fraction | None:
-    """The largest pure ε within an allowance, rounded down; None if it allows none."""
+def _pure_part(allowed: Loss) -> Fraction:
+    """The largest pure ε within an allowance, rounded down."""
     if isinstance(allowed, Concentrated):
-        twice = 2 * allowed.rho
         digits = 10**24
-        most = Fraction(isqrt(int(twice * digits**2)), digits)  # √(2ρ), cut off
-    else:
-        most = allowed.epsilon
-    return most if most > 0 else None
+        return Fraction(isqrt(int(2 * allowed.rho * digits**2)), digits)  # √(2ρ), cut off
+    return allowed.epsilon
 
 
 def _gaussian(allowed: Loss, sensitivity: Sensitivity) -> Priced[IntegerGaussian] | None:
@@ -121,7 +114,7 @@ def _gaussian(allowed: Loss, sensitivity: Sensitivity) -> Priced[IntegerGaussian
         noise = made(_for_rho(allowed.rho, sensitivity.l2, lambda s: made(s).loss.rho))
         return Priced(noise, noise.loss)
     if isinstance(allowed, Approximate) and allowed.delta > 0:
-        room = _room(allowed)
+        room = chance(_below(allowed.delta), "delta")
         noise = made(
             _for_delta(allowed, room, sensitivity.l2, lambda s: made(s).approximate(room).epsilon)
         )
@@ -142,23 +135,20 @@ def _exponential(allowed: Approximate | Concentrated, k: int, moves: int) -> Pri
     if isinstance(allowed, Concentrated):
         scale = _for_rho(allowed.rho, distance, lambda s: made(s).concentrated.rho)
         return Priced(made(scale), made(scale).concentrated)
-    room = _room(allowed)
+    room = chance(_below(allowed.delta), "delta")
     scale = _for_delta(allowed, room, distance, lambda s: charged(s, room).epsilon)
     return Priced(made(scale), charged(scale, room))
 
 
-def _room(allowed: Approximate) -> float:
-    """δ as a float, rounded down."""
-    near = float(allowed.delta)
-    return chance(near if Fraction(near) <= allowed.delta else near * (1 - 2.0**-52), "delta")
+def _below(value: Fraction) -> float:
+    """The largest float that is not above ``value``."""
+    near = float(value)
+    return near if Fraction(near) <= value else nextafter(near, 0.0)
 
 
 def _for_rho(rho: Fraction, distance: float, loss_at: Callable[[float], Fraction]) -> float:
     """The least scale of noise with ρ = (distance / scale)² / 2."""
-    near = float(rho)
-    most = near if Fraction(near) <= rho else near * (1 - 2.0**-52)
-    if not most > 0:
-        raise UnsoundRequest("rho is 0; a release loses something, so allow more")
+    most = _below(rho)
     return least_scale(distance / sqrt(2 * most), loss_at, most)
 
 
@@ -166,9 +156,6 @@ def _for_delta(
     allowed: Approximate, room: float, distance: float, loss_at: Callable[[float], Fraction]
 ) -> float:
     """The least scale whose ρ converts to at most ε at δ = ``room``."""
-    near = float(allowed.epsilon)
-    most = near if Fraction(near) <= allowed.epsilon else near * (1 - 2.0**-52)
-    if not most > 0:
-        raise UnsoundRequest("epsilon is 0; a release loses something, so allow more")
+    most = _below(allowed.epsilon)
     root = sqrt(log(1 / room) + most) - sqrt(log(1 / room))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
     return searched_scale(min(distance / (sqrt(2) * root), WIDEST / 2), loss_at, most)

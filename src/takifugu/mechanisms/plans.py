@@ -77,10 +77,15 @@ class Plan(Generic[M, E]):
     groups: int = 1
     pufferfish: float | None = None
 
+    @property
+    def choices(self) -> tuple[Choice[M, E], ...]:
+        """All that were tried, best first."""
+        return (Choice(self.mechanism, self.loss, self.error), *self.alternatives)
+
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
         return {
-            **Choice(self.mechanism, self.loss, self.error).describe(),
+            **self.choices[0].describe(),
             "groups": self.groups,
             "pufferfish": self.pufferfish,
             "reason": self.reason,
