@@ -32,7 +32,7 @@ PAPER = SHARED / "paper" / "composition-for-pufferfish-privacy.tex"
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
 LEAST = {0.5: 8.0, 1.0: 8.0, 5.0: 5.0}  # how many times less noise is wanted, at least
 K, REPETITIONS = 3, 1_000
-NORMAL = 3.89  # two-sided 99.99 %: a table of 56 cells in which a false alarm is unlikely
+NORMAL = 3.89  # two-sided 99.99 %: of 48 cells, all right at once with a chance above 99 %
 SLOW = ("scalar TPL",)
 
 

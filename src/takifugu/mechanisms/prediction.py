@@ -8,7 +8,7 @@ continuous twins of the noise, by quadrature; they plan, and promise nothing.
 
 The exception is permute-and-flip in several rounds. It is summed over what may have gone before;
 when that is too much it is predicted as the exponential mechanism, than which no round of it is
-worse (McKenna and Sheldon, 2020, Theorem 2).
+worse (McKenna and Sheldon, 2020).
 """
 
 from dataclasses import dataclass
