@@ -1,7 +1,10 @@
 """Releases: priced per entry by OpenDP's own proofs, predicted before anything is spent."""
 
 from takifugu.mechanisms.brought import Brought, FiniteChannel
+from takifugu.mechanisms.gaussian_top import GaussianTopK
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
+from takifugu.mechanisms.planner import plan_histogram, plan_top_k
+from takifugu.mechanisms.plans import Choice, Plan, RankingError
 from takifugu.mechanisms.protocol import (
     COUNT,
     HISTOGRAM,
@@ -25,20 +28,26 @@ __all__ = [
     "BoundedSum",
     "Bounds",
     "Brought",
+    "Choice",
     "Error",
     "Exponential",
     "FiniteChannel",
+    "GaussianTopK",
     "IntegerGaussian",
     "IntegerLaplace",
     "LaplaceTopK",
     "Mechanism",
     "PermuteAndFlip",
+    "Plan",
     "PufferfishExponential",
     "PufferfishLaplace",
     "Quantile",
     "RandomisedResponse",
     "RankChances",
+    "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",
     "Translation",
+    "plan_histogram",
+    "plan_top_k",
 ]
