@@ -19,7 +19,7 @@ import numpy as np
 
 from takifugu.numeric import UNIT, Floats
 
-MOST = 600.0  # the total of ε over the entries asked: e^MOST is a float, and so is its inverse
+MOST = 600.0  # the total of ε over the neighbours asked: e^MOST is a float, and so is its inverse
 ROUNDS = 30
 ENOUGH = 1e-13  # an improvement below this share ends the search
 
@@ -65,7 +65,7 @@ def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
         _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape),
         _Side(around.behind, _scaled(around, around.spent_behind), left.shape),
     )
-    own = float(np.exp(_scaled(around, np.array([around.spent]))[0])) * (1 - 4 * UNIT)
+    own = float(np.exp(min(around.spent, MOST))) * (1 - 4 * UNIT)
     here = np.where(left > 0, max(own, 1.0), 1.0)
     messages = [np.ones_like(left), np.ones_like(left)]
     best = np.full(len(left), -1.0)
@@ -94,8 +94,8 @@ def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
 
 
 def _scaled(around: Neighbourhood, spent: Floats) -> Floats:
-    """ε of some entries, reduced if all together are more than floats can hold."""
-    total = around.spent + float(around.spent_ahead.sum() + around.spent_behind.sum())
+    """ε of some entries, reduced if all neighbours together are more than floats can hold."""
+    total = float(around.spent_ahead.sum() + around.spent_behind.sum())
     return spent * min(1.0, MOST / total) if total > 0 else spent
 
 
