@@ -35,6 +35,7 @@ from takifugu.translation.partition import Sums
 from takifugu.translation.pinning import PairwiseField, log_odds_rise, pairwise_field
 
 LARGEST = 2**20  # states of a clique that can be summed over
+STEEP = 300.0  # an ε beyond this is not exponentiated
 VISITS = 100_000  # how far pinning looks before it stops
 
 
@@ -92,20 +93,19 @@ def attractive_losses(
     """The worst loss of all secrets of an attractive ``model`` whose entry j was queried with ε_j.
 
     A model that is not attractive is refused (`UnsoundRequest`). If a clique of its junction tree
-    has more than ``largest`` states, bounds are found by pinning; they get closer with ``visits``.
+    has more than ``largest`` states, or the weights leave float64, bounds are found by pinning;
+    they get closer with ``visits``.
     """
     check_attractive(model)
     asked = secrets or Secrets()
     spent = spent_per_entry(model.entries, epsilon)
     chosen = [v for v in chosen_entries(model, asked) if asked.sides(model.states[v])]
     try:
-        tree: JunctionTree | None = junction_tree(model, largest=largest)
+        lower, upper = _summed(junction_tree(model, largest=largest), model, spent, chosen)
+        exact = True
     except TooLarge:
-        tree = None
-    if tree is None:
         lower, upper = _pinned(pairwise_field(model), spent, chosen, visits)
-    else:
-        lower, upper = _summed(tree, model, spent, chosen)
+        exact = False
     most = float(up(np.sum(spent)))  # group privacy
     pairs, least, greatest = [], [], []
     by_entry = np.full(len(model.entries), -np.inf)
@@ -125,7 +125,7 @@ def attractive_losses(
         frozen(greatest),
         frozen(least),
         frozen(by_entry),
-        tree is not None,
+        exact,
     )
 
 
@@ -133,6 +133,8 @@ def _summed(
     tree: JunctionTree, model: FactorModel, spent: Floats, chosen: list[int]
 ) -> tuple[Floats, Floats]:
     """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
+    if not spent.max() < STEEP:
+        raise TooLarge(f"an ε of {spent.max():g} is too large to be exponentiated")
     factors = model.factors()
     gain = np.exp(spent)
     plain = Sums(tree, factors)
@@ -145,12 +147,8 @@ def _summed(
             after, before = tilted.entry(entry), plain.entry(entry)
             error = gamma(max(after.roundings, before.roundings) + 4)
             (a, b), (c, d) = after.table[[value, way]], before.table[[value, way]]
-            upper[way, k] = up(
-                log_ratio_up(a, b, error=error) + log_ratio_up(d, c, error=error)
-            )
-            lower[way, k] = down(
-                -log_ratio_up(b, a, error=error) - log_ratio_up(c, d, error=error)
-            )
+            upper[way, k] = up(log_ratio_up(a, b, error=error) + log_ratio_up(d, c, error=error))
+            lower[way, k] = down(-log_ratio_up(b, a, error=error) - log_ratio_up(c, d, error=error))
     return lower, upper
 
 

@@ -33,18 +33,25 @@ def _hang(
     Nodes are the sources, then the sinks. ``links`` [7, 2 arcs] is room to work in: row 0 holds
     the order, 1 the parent of each node, 2 the arc to it.
     """
-    k, l = gain.shape  # noqa: E741
-    order, parent, via, head, after, end = links[0], links[1], links[2], links[3], links[4], links[5]
-    for node in range(k + l):
+    k, w = gain.shape
+    order, parent, via, head, after, end = (
+        links[0],
+        links[1],
+        links[2],
+        links[3],
+        links[4],
+        links[5],
+    )
+    for node in range(k + w):
         head[node] = -1
         parent[node] = -2
-    for arc in range(k + l - 1):
+    for arc in range(k + w - 1):
         u, v = source[arc], k + sink[arc]
         after[2 * arc], end[2 * arc], head[u] = head[u], v, 2 * arc
         after[2 * arc + 1], end[2 * arc + 1], head[v] = head[v], u, 2 * arc + 1
     order[0], parent[root], via[root], level[root] = root, -1, -1, 1.0
     placed = 1
-    for at in range(k + l):
+    for at in range(k + w):
         node = order[at]
         half = head[node]
         while half >= 0:
@@ -75,17 +82,17 @@ def _solve(
     sums: Floats,
 ) -> None:
     """Find the tree and the mass on each of its arcs (``flow``)."""
-    k, l = gain.shape  # noqa: E741
+    k, w = gain.shape
     low, best = 0, -1.0
-    for v in range(l):  # start: all sources at one sink, all other sinks at their dearest source
-        share = q[v] / p[v] if k == l else q[v]
+    for v in range(w):  # start: all sources at one sink, all other sinks at their dearest source
+        share = q[v] / p[v] if k == w else q[v]
         if share > best:
             low, best = v, share
     arcs = 0
     for u in range(k):
         source[arcs], sink[arcs] = u, low
         arcs += 1
-    for v in range(l):
+    for v in range(w):
         if v == low:
             continue
         near, most = 0, -1.0
@@ -97,18 +104,18 @@ def _solve(
         arcs += 1
     order, parent, via, inside = links[0], links[1], links[2], links[6]
     above, below = sums[0], sums[1]
-    for _ in range(50 * (k + l)):
+    for _ in range(50 * (k + w)):
         hang(gain, source, sink, k + low, level, links)
         total_p = total_q = 0.0
         for u in range(k):
             above[u], below[u] = p[u] * level[u], 0.0
             total_p += above[u]
-        for v in range(l):
+        for v in range(w):
             above[k + v], below[k + v] = 0.0, q[v] * level[k + v]
             total_q += below[k + v]
         t = total_p / total_q
         worst, cut = 0.0, -1
-        for at in range(k + l - 1, 0, -1):
+        for at in range(k + w - 1, 0, -1):
             node = order[at]
             excess = above[node] - t * below[node]
             value = excess if node < k else -excess
@@ -120,7 +127,7 @@ def _solve(
         if cut < 0:
             return
         inside[k + low] = 0
-        for at in range(1, k + l):
+        for at in range(1, k + w):
             node = order[at]
             inside[node] = 1 if node == cut else inside[parent[node]]
         tail = 1 if cut < k else 0  # which side holds the source of the arc that is cut
@@ -128,7 +135,7 @@ def _solve(
         for u in range(k):
             if inside[u] == tail:
                 continue
-            for v in range(l):
+            for v in range(w):
                 if inside[k + v] == tail:
                     ratio = gain[u, v] * level[k + v] / level[u]
                     if ratio < least:
@@ -145,16 +152,16 @@ def _proven(
     p: Floats, q: Floats, gain: Floats, source: Integers, sink: Integers, flow: Floats, sums: Floats
 ) -> float:
     """An upper bound on t from the flow alone: rows are scaled up to p, columns read off."""
-    k, l = gain.shape  # noqa: E741
+    k, w = gain.shape
     leaving, arriving = sums[0], sums[1]
     for u in range(k):
         leaving[u] = 0.0
-    for v in range(l):
+    for v in range(w):
         arriving[v] = 0.0
-    for arc in range(k + l - 1):
+    for arc in range(k + w - 1):
         if flow[arc] > 0:
             leaving[source[arc]] += flow[arc]
-    for arc in range(k + l - 1):
+    for arc in range(k + w - 1):
         u, v = source[arc], sink[arc]
         if leaving[u] == 0:  # no mass was found for this source: send all of it along one arc
             leaving[u] = -1.0
@@ -162,9 +169,9 @@ def _proven(
         elif leaving[u] > 0 and flow[arc] > 0:
             arriving[v] += flow[arc] / leaving[u] * p[u] * gain[u, v]
     worst = 0.0
-    for v in range(l):
+    for v in range(w):
         worst = max(worst, arriving[v] / q[v])
-    return worst * (1 + 4 * (k + l + 8) * UNIT)
+    return float(worst * (1 + 4 * (k + w + 8) * UNIT))
 
 
 proven = compiled(_proven)
@@ -198,10 +205,10 @@ def _cross(
     links, sums = np.empty((7, 4 * most), np.int64), np.empty((2, 2 * most))
     for n in range(len(lefts)):
         a, b = starts[lefts[n]], starts[rights[n]]
-        k, l = starts[lefts[n] + 1] - a, starts[rights[n] + 1] - b  # noqa: E741
+        k, w = starts[lefts[n] + 1] - a, starts[rights[n] + 1] - b
         low, high = np.inf, 0.0
         for u in range(k):
-            for v in range(l):
+            for v in range(w):
                 total = 0.0
                 for m in range(tables):
                     i, j = index[m, states[a + u]], index[m, states[b + v]]
@@ -212,15 +219,15 @@ def _cross(
         if not high - low < SPREAD:
             values[n] = high  # every coupling costs at most the dearest move
             continue
-        gain = room[: k * l].reshape(k, l)
-        apart = nudged[: k * l].reshape(k, l)
+        gain = room[: k * w].reshape(k, w)
+        apart = nudged[: k * w].reshape(k, w)
         mark = 0.5
         for u in range(k):
-            for v in range(l):
+            for v in range(w):
                 gain[u, v] = math.exp(cost[u, v] - low + 4 * UNIT * cost[u, v]) * (1 + 8 * UNIT)
                 mark = (mark + 0.6180339887498949) % 1.0
                 apart[u, v] = gain[u, v] * (1 + NUDGE * mark)
-        p, q = chances[a : a + k], chances[b : b + l]
+        p, q = chances[a : a + k], chances[b : b + w]
         solve(p, q, apart, source, sink, flow, level, links, sums)
         t = proven(p, q, gain, source, sink, flow, sums)
         found = low + math.log(t) * (1 + 8 * UNIT)

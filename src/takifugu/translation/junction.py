@@ -7,7 +7,8 @@ P(R|σ) with P(R|σ′), R = clique minus separator, at the cost
 .. math:: c(ρσ, ρ'σ') = \sum_{r∈R} ε_r [ρ_r ≠ ρ'_r] + \sum_{\text{other neighbours}} m(\cdot,\cdot):
 
 the parts of the model behind the other neighbours are independent given the clique, so their
-messages add. Coupling all of R at once is never worse than one entry after the other. A secret
+messages add. All of R is coupled at once, which is never worse than one entry after the other,
+unless it has too many states; then it is taken group by group. A secret
 about entry i is a last step from any clique that holds i to the separator {i}; each of these
 cliques gives a bound, and the least is kept. Messages run along every edge in both directions, as
 in belief propagation, so all secrets share them.
@@ -19,12 +20,12 @@ separator that cannot happen has no message and needs none.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
-from takifugu.errors import InvalidPrior
 from takifugu.influence.search import chosen_entries
-from takifugu.numeric import Floats, Integers, frozen, gamma, up
+from takifugu.numeric import LEAST, Booleans, Floats, Integers, frozen, gamma, up
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
@@ -32,7 +33,10 @@ from takifugu.translation.allowance import Spending, spent_per_entry
 from takifugu.translation.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.partition import Sums, Weights, positions
 
-LARGEST = 4096  # states of a clique; a message then compares millions of pairs
+LARGEST = 4096  # states of a clique; a message then compares millions of pairs of them
+AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
+AT_LAST = 256  # the same for the step to a secret, of which there are few
+ALSO = 512  # states up to which a second clique that holds a secret is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +100,10 @@ def network_losses(
         for left, right in sides:
             one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
             pairs.append(SecretPair(one, other))
-    return NetworkLosses(
-        model.entries, spent, tuple(pairs), frozen(upper), frozen(by_entry)
-    )
+    return NetworkLosses(model.entries, spent, tuple(pairs), frozen(upper), frozen(by_entry))
+
+
+Term = tuple[tuple[int, ...], Floats]  # a cost [state, state] between states of some entries
 
 
 class _Recursion:
@@ -117,17 +122,9 @@ class _Recursion:
         """The message from a clique to its neighbour: ``[σ, σ′]``, +∞ beside impossible states."""
         separator = self.tree.separator(one, other)
         possible = (self.sums.sent(one, other).table > 0) & (self.sums.sent(other, one).table > 0)
-        states = np.flatnonzero(possible.ravel())
-        place = positions(self.tree.cliques[one], separator, self.tree.sizes)
-        sides = [np.flatnonzero(place == state) for state in states]
-        lefts, rights = np.nonzero(~np.eye(len(states), dtype=np.bool_))
         law = self.sums.clique(one, but=other)
-        message = np.full((possible.size, possible.size), np.inf)
-        message[states, states] = 0.0
-        message[states[lefts], states[rights]] = self._cross(
-            one, law, sides, lefts, rights, but=other, paid=separator
-        )
-        self.sent[one, other] = message
+        terms = self._terms(one, but=other, paid=separator)
+        self.sent[one, other] = self._message(law, terms, separator, possible.ravel())
 
     def secret(
         self, entry: int, pairs: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
@@ -141,63 +138,96 @@ class _Recursion:
             return best
         best[fine] = np.inf
         lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
-        for clique in self.tree.holding(entry):
-            value = positions(self.tree.cliques[clique], (entry,), self.tree.sizes)
+        for k, clique in enumerate(self.tree.holding(entry)):
+            if k and self.tree.states(clique) > ALSO:
+                break
+            law, terms = self._peeled(
+                self.sums.clique(clique), self._terms(clique), (entry,), most=AT_LAST
+            )
+            value = positions(law.scope, (entry,), self.tree.sizes)
             sides = [np.flatnonzero(np.isin(value, group)) for group in groups]
-            law = self.sums.clique(clique)
-            found = self._cross(clique, law, sides, lefts, rights)
-            best[fine] = np.minimum(best[fine], found)
+            best[fine] = np.minimum(best[fine], self._cross(law, terms, sides, lefts, rights))
         return best
+
+    def _terms(self, clique: int, *, but: int = -1, paid: tuple[int, ...] = ()) -> list[Term]:
+        """What moving between states of a clique costs: own entries, and all other sides."""
+        scope, sizes = self.tree.cliques[clique], self.tree.sizes
+        own: list[Term] = [
+            ((v,), self.spent[v] * (1 - np.eye(sizes[v])))
+            for v in scope
+            if v not in paid and self.spent[v] > 0
+        ]
+        behind: list[Term] = [
+            (self.tree.separator(near, clique), self.sent[near, clique])
+            for near in self.tree.around(clique)
+            if near != but and self.sent[near, clique].any()
+        ]
+        return own + behind
+
+    def _peeled(
+        self, law: Weights, terms: list[Term], keep: tuple[int, ...], *, most: int
+    ) -> tuple[Weights, list[Term]]:
+        """Couple some entries ahead of the others, until at most ``most`` states are left."""
+        sizes = self.tree.sizes
+        while True:
+            free = sorted((v for v in law.scope if v not in keep), key=lambda v: -sizes[v])
+            if prod(sizes[v] for v in free) <= most:
+                return law, terms
+            chunk = {free[0]}
+            for v in free[1:]:
+                if prod(sizes[u] for u in (*chunk, v)) <= AT_ONCE:
+                    chunk.add(v)
+            rest = tuple(v for v in law.scope if v not in chunk)
+            outer = law.onto(rest)
+            inner = [term for term in terms if chunk & set(term[0])]
+            message = self._message(law, inner, rest, outer.table.ravel() > 0)
+            terms = [*(term for term in terms if not chunk & set(term[0])), (rest, message)]
+            law = outer
+
+    def _message(
+        self, law: Weights, terms: list[Term], keep: tuple[int, ...], possible: Booleans
+    ) -> Floats:
+        """``[σ, σ′]`` for the ``possible`` states of ``keep``, +∞ beside the others."""
+        law, terms = self._peeled(law, terms, keep, most=AT_ONCE)
+        states = np.flatnonzero(possible)
+        place = positions(law.scope, keep, self.tree.sizes)
+        order = np.argsort(place, kind="stable")
+        cuts = np.searchsorted(place[order], np.arange(possible.size + 1))
+        sides = [order[cuts[state] : cuts[state + 1]] for state in states]
+        lefts, rights = np.nonzero(~np.eye(len(states), dtype=np.bool_))
+        message = np.full((possible.size, possible.size), np.inf)
+        message[states, states] = 0.0
+        message[states[lefts], states[rights]] = self._cross(law, terms, sides, lefts, rights)
+        return message
 
     def _cross(
         self,
-        clique: int,
         law: Weights,
+        terms: list[Term],
         sides: list[Integers],
         lefts: Integers,
         rights: Integers,
-        *,
-        but: int = -1,
-        paid: tuple[int, ...] = (),
     ) -> Floats:
-        """Bounds between sides, each a list of states of ``clique``; ``paid`` entries are free."""
+        """Bounds between pairs of sides, each a list of states of ``law``."""
         from takifugu.translation import coupling_kernel
 
-        if not len(lefts):
-            return np.zeros(0)
-        scope, sizes = self.tree.cliques[clique], self.tree.sizes
-        costs: list[Floats] = []
-        index: list[Integers] = []
-        for v in scope:
-            if v not in paid and self.spent[v] > 0:
-                costs.append(self.spent[v] * (1 - np.eye(sizes[v])))
-                index.append(positions(scope, (v,), sizes))
-        for near in self.tree.around(clique):
-            message = self.sent.get((near, clique))
-            if near != but and message is not None and message.any():
-                costs.append(message)
-                index.append(positions(scope, self.tree.separator(near, clique), sizes))
-        if not costs:
+        if not len(lefts) or not terms:
             return np.zeros(len(lefts))
         weight = law.table.ravel()
         kept = [side[weight[side] > 0] for side in sides]
-        chances = [weight[side] / weight[side].sum() if side.size else weight[side] for side in kept]
+        chances = [weight[side] / max(weight[side].sum(), LEAST) for side in kept]
         values = np.zeros(len(lefts))
         coupling_kernel.cross(
             np.cumsum([0, *map(len, kept)]),
             np.concatenate(kept),
             np.concatenate(chances),
-            np.array(index),
-            np.concatenate([cost.ravel() for cost in costs]),
-            np.cumsum([0, *(cost.size for cost in costs)])[:-1],
-            np.array([len(cost) for cost in costs]),
+            np.array([positions(law.scope, part, self.tree.sizes) for part, _ in terms]),
+            np.concatenate([cost.ravel() for _, cost in terms]),
+            np.cumsum([0, *(cost.size for _, cost in terms)])[:-1],
+            np.array([len(cost) for _, cost in terms]),
             lefts.astype(np.int64),
             rights.astype(np.int64),
             values,
         )
-        if np.isnan(values).any():
-            raise InvalidPrior(
-                "factors", given="lead to a loss that is no number", needed="be plain weights"
-            )
         error = gamma(law.roundings + max(map(len, kept)))
-        return up(values + 4 * error)
+        return up(values + 5 * error)  # two rows, each divided by its sum

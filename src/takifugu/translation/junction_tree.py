@@ -8,6 +8,7 @@ one by one, greedily; the smaller of two tries is kept.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from takifugu.errors import TooLarge
@@ -34,8 +35,16 @@ class JunctionTree:
 
     def around(self, clique: int) -> tuple[int, ...]:
         """The neighbours of a clique: the one above first."""
-        above = (self.parents[clique],) if clique else ()
-        return (*above, *(c for c, parent in enumerate(self.parents) if parent == clique))
+        return self._around[clique]
+
+    @cached_property
+    def _around(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.cliques]
+        for c, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[c].insert(0, parent)
+                found[parent].append(c)
+        return tuple(map(tuple, found))
 
     def shape(self, scope: Sequence[int]) -> tuple[int, ...]:
         """How many values each of these entries has."""
@@ -47,8 +56,15 @@ class JunctionTree:
 
     def holding(self, entry: int) -> tuple[int, ...]:
         """The cliques that hold ``entry``, the one with the fewest states first."""
-        found = [c for c, scope in enumerate(self.cliques) if entry in scope]
-        return tuple(sorted(found, key=self.states))
+        return self._holding[entry]
+
+    @cached_property
+    def _holding(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for c in sorted(range(len(self.cliques)), key=self.states):
+            for v in self.cliques[c]:
+                found[v].append(c)
+        return tuple(map(tuple, found))
 
 
 def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:

@@ -84,17 +84,15 @@ class Sums:
     ) -> None:
         self.tree = tree
         own: list[list[Weights]] = [[] for _ in tree.cliques]
-        home = {entry: tree.holding(entry) for entry in range(len(tree.sizes))}
         given = [(factor.scope, factor.table, 0) for factor in factors]
         given += [((entry,), table, 4) for entry, table in (extra or {}).items()]
         for scope, table, roundings in given:
-            fits = (c for c in home[scope[0]] if set(scope) <= set(tree.cliques[c]))
+            fits = (c for c in tree.holding(scope[0]) if set(scope) <= set(tree.cliques[c]))
             own[next(fits)].append(Weights.of(scope, table, roundings))
         self._own = [
             product(scope, tree.sizes, parts)
             for scope, parts in zip(tree.cliques, own, strict=True)
         ]
-        self._around = [tree.around(c) for c in range(len(tree.cliques))]
         self._sent: dict[tuple[int, int], Weights] = {}
         count = len(tree.cliques)
         for c in range(count - 1, 0, -1):
@@ -114,7 +112,7 @@ class Sums:
 
         Without that side the ratios are still those of the law given the separator's state.
         """
-        near = [self._sent[c, clique] for c in self._around[clique] if c != but]
+        near = [self._sent[c, clique] for c in self.tree.around(clique) if c != but]
         if not near:
             return self._own[clique]
         return product(self.tree.cliques[clique], self.tree.sizes, [self._own[clique], *near])

@@ -9,8 +9,8 @@ Multiply out the odds of entry i contact by contact, w_1, …, w_d:
 
 where y_k are the log odds of w_k once i is taken out and the fields of w_1, …, w_{k−1} are raised
 by their couplings to i ("i is pinned to 1" for them). This is the identity behind Weitz's tree of
-self-avoiding walks (STOC 2006). f is increasing, so intervals for the y_k give one for y_i. When all
-fields rise by ε, y_i rises by
+self-avoiding walks (STOC 2006). f is increasing, so intervals for the y_k give one for y_i. When
+all fields rise by ε, y_i rises by
 
 .. math:: E_i = ε_i + \sum_k \big[f_J(y_k + E_k) - f_J(y_k)\big],
 
@@ -99,19 +99,25 @@ def pairwise_field(model: FactorModel) -> PairwiseField:
 
 
 def log_odds_rise(
-    field: PairwiseField, epsilon: Floats, entries: list[int], *, visits: int
+    field: PairwiseField,
+    epsilon: Floats,
+    entries: list[int],
+    *,
+    visits: int,
+    close: float = CLOSE,
 ) -> tuple[Floats, Floats]:
     """``[entry]`` twice: bounds from below and above on E of each of ``entries``.
 
-    All get a first look. The rest of ``visits`` goes to those that may be the largest, until they
-    are known to a hundredth.
+    All get a first look. The rest of ``visits`` goes to those that may be the largest, until the
+    largest is known to a share of ``close``.
     """
     from takifugu.translation import pinning_kernel
 
     count, most = len(field.low), field.near.shape[1]
     boxes = np.zeros((LEVELS, count, most, 5))
-    given = (field.low, field.high, epsilon, field.near, field.degree, field.weak, field.strong)
-    pinning_kernel.far_boxes(*given, boxes)
+    pinning_kernel.far_boxes(
+        *(field.low, field.high, epsilon, field.near, field.degree, field.weak, field.strong, boxes)
+    )
     gone, pinned = np.zeros(count, dtype=np.bool_), np.zeros((2, count))
     kept, made = np.zeros((DEPTH, 2, most)), np.zeros(1, dtype=np.int64)
     lower, upper = np.zeros(len(entries)), np.full(len(entries), np.inf)
@@ -123,11 +129,15 @@ def log_odds_rise(
             made[0] = 0
             _, _, least, greatest = pinning_kernel.explore(
                 *(entries[k], 0, 1.0, tolerance, max(left, 1)),
-                *(*given, boxes, gone, pinned, kept, made),
+                *(field.low, field.high, epsilon, field.near, field.degree),
+                *(field.weak, field.strong, boxes),
+                gone,
+                *(pinned, kept),
+                made,
             )
             left -= int(made[0])
             lower[k], upper[k] = max(lower[k], least), min(upper[k], greatest)
-        narrow = (1 + CLOSE) * float(lower.max())
+        narrow = (1 + close) * float(lower.max())
         open_ones = [k for k in open_ones if upper[k] > narrow]
         tolerance /= FINER
     return lower, upper

@@ -35,7 +35,7 @@ def rise(y: float, grown: float, pull: float) -> float:
 
 @compiled
 def most_rise(low: float, high: float, grown: float, pull: float) -> float:
-    """The largest rise for y in [low, high]: it is highest at −(J + E)/2 and falls on both sides."""
+    """The largest rise for y in [low, high]: it has one peak, at −(J + E)/2."""
     y = min(max(-(pull + grown) / 2, low), high)
     return max(rise(y, grown, pull), 0.0)
 

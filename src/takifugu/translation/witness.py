@@ -51,7 +51,7 @@ def product_witness(
     high = np.maximum(np.exp(spent) * (1 - 4 * UNIT), 1.0)
     search = _Search(model, entry, left, right)
     chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
-    best, chosen = search.loss(chosen, high), chosen
+    best = search.loss(chosen, high)
     others = [j for j in range(len(spent)) if j != entry and spent[j] > 0]
     for _ in range(ROUNDS):
         better = search.thresholds(chosen, high, others)
@@ -116,7 +116,7 @@ class _Search:
             one, other = (sums.entry(j).table / own for sums in given)
             with np.errstate(divide="ignore", invalid="ignore"):
                 order = np.argsort(-np.where(one > 0, one / other, -1.0))
-            gain = np.expm1(np.log(high[j]))
+            gain = high[j] - 1
             above, below = one.sum() + gain * np.cumsum(one[order]), gain * np.cumsum(other[order])
             best = int(np.argmax(above / (other.sum() + below)))
             better[j] = np.zeros(len(order), dtype=np.bool_)
