@@ -113,7 +113,7 @@ def test_an_allowance_keeps_its_target(seed: int, method: Method) -> None:
     assert (translation.pufferfish(allowed, method) <= targets).all()
     assert (np.diff(allowed) >= 0).all()
     if method in ("best", "transport") and not translation.uncertainty:
-        assert (translation.pufferfish(allowed * 1.02, "best") > targets * 0.99).all()
+        assert (translation.pufferfish(allowed * 1.02, method) > targets * 0.99).all()
     assert translation.pufferfish(0.0, method) == 0 and translation.differential(0.0, method) == 0
 
 
@@ -240,8 +240,8 @@ def test_networks_and_fields_agree_with_the_world_written_out() -> None:
 @pytest.mark.parametrize("start", ["any", "stationary"])
 def test_no_chain_within_intervals_loses_more(start: str) -> None:
     rng = np.random.default_rng(3)
-    low = np.array([[0.6, 0.2], [0.1, 0.7]])
-    high = np.array([[0.8, 0.4], [0.3, 0.9]])
+    low = np.array([[0.69, 0.29], [0.19, 0.79]])
+    high = np.array([[0.71, 0.31], [0.21, 0.81]])
     prior = IntervalMarkovChain(low, high, start=start, length=4)  # type: ignore[arg-type]
     answer = Translation(prior).explain(0.4)
     transport = answer.by_method["transport"]
@@ -251,7 +251,7 @@ def test_no_chain_within_intervals_loses_more(start: str) -> None:
         rows = []
         for _ in range(8):
             share = rng.integers(0, 2, 2)
-            first = np.array([low[x, 0] + share[x] * 0.2 for x in range(2)])
+            first = np.array([low[x, 0] + share[x] * 0.02 for x in range(2)])
             rows.append(np.stack([first, 1 - first], axis=1))
         law = rng.dirichlet([1, 1])
         for matrix in rows[:5]:
@@ -263,7 +263,7 @@ def test_no_chain_within_intervals_loses_more(start: str) -> None:
                 rows[5:8], law, np.full(4, 0.4), entry, *rng.permutation(2).tolist()
             )
             worst = max(worst, loss)
-    assert 0.7 * transport < worst <= transport  # it is not vacuous either
+    assert 0.75 * transport < worst <= transport  # it is not vacuous either
 
 
 def test_a_gaussian_is_translated_by_its_curve() -> None:

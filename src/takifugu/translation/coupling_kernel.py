@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from takifugu.numeric import UNIT, Floats, Integers
-from takifugu.translation.tree import compiled
+from takifugu.translation.kernel import compiled
 
 SPREAD = 300.0  # costs further apart than this are not exponentiated
 NUDGE = 1e-10  # gains are told apart by this share, so that no two trees tie

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
-from takifugu.translation.tree import compiled
+from takifugu.translation.kernel import compiled
 
 Box = tuple[float, float, float, float]
 
