@@ -60,17 +60,25 @@ class Surroundings:
 
     Attributes:
         inside: The set, as a bit mask.
+        within: The same, as a list, and ``sizes``: how many values each has.
         cases: ``[case, part]``: numbers of messages; in each case one row of each is chosen.
-        scopes: ``[part]``: the entries of the set that a part is about.
+        strides: ``[part, entry]``: how far apart two values of an entry lie in a row.
         roundings: How many relative roundings any product of rows can be off by.
         exact: False if states that cannot happen may be among them.
     """
 
     inside: int
+    within: list[int]
+    sizes: Integers
     cases: Integers
-    scopes: tuple[int, ...]
+    strides: Integers
     roundings: int
     exact: bool
+
+    @property
+    def states(self) -> int:
+        """How many states the set has."""
+        return int(np.prod(self.sizes))
 
 
 class Elimination:
@@ -226,38 +234,34 @@ class Elimination:
             depth += max((store.depth[k] for k in distinct), default=0)
         if -depth < DEEPEST:
             raise TooLarge("the weights of this split span more than float64 can hold")
-        return Surroundings(inside, together, tuple(scopes), roundings, exact)
-
-    def evaluate(
-        self,
-        around: Surroundings,
-        entry: int,
-        sides: Sequence[tuple[Side, Side]],
-        known: Floats,
-        *,
-        work: float = WORK,
-    ) -> tuple[Floats, Integers]:
-        """``[pair]``: the largest log f_A / f_B, and what the number is worth (see ``ratios``).
-
-        PROVED: an upper bound, tight up to rounding. BEATEN: it is at least as large as the
-        number ``known``, which is all that was asked. UNKNOWN: it took more than ``work``; the
-        number is a lower bound. −∞ says that side A cannot happen at all.
-        """
-        from takifugu.influence.ratios import CLOSER, largest
-
-        within = bits(around.inside)
-        strides = np.zeros((len(around.scopes), len(within)), dtype=np.int64)
-        for p, scope in enumerate(around.scopes):
+        within = bits(inside)
+        strides = np.zeros((len(scopes), len(within)), dtype=np.int64)
+        for p, scope in enumerate(scopes):
             step = 1
             for place in range(len(within) - 1, -1, -1):
                 if scope >> within[place] & 1:
                     strides[p, place] = step
                     step *= self.sizes[within[place]]
         sizes = np.array([self.sizes[v] for v in within], dtype=np.int64)
-        marks = np.zeros((len(sides), 2, self.sizes[entry]), dtype=np.bool_)
-        for k, pair in enumerate(sides):
-            for side in (0, 1):
-                marks[k, side, list(pair[side])] = True
+        return Surroundings(inside, within, sizes, together, strides, roundings, exact)
+
+    def evaluate(
+        self,
+        around: Surroundings,
+        entry: int,
+        sides: Booleans,
+        known: Floats,
+        *,
+        work: float = WORK,
+    ) -> tuple[Floats, Integers]:
+        """``[pair]``: the largest log f_A / f_B, for ``[pair, side, value]``, and what the number is worth (see ``ratios``).
+
+        PROVED: an upper bound, tight up to rounding. BEATEN: it is at least as large as the
+        number ``known``, which is all that was asked. UNKNOWN: it took more than ``work``; the
+        number is a lower bound. −∞ says that side A cannot happen at all.
+        """
+        from takifugu.influence.ratios import BEATEN, CLOSER, largest
+
         sums = np.zeros((len(sides), 2))
         verdict = np.zeros(len(sides), dtype=np.int64)
         if not len(around.cases):  # no state of the boundary is possible
@@ -267,16 +271,18 @@ class Elimination:
         largest(
             *self._messages.arrays(),
             around.cases,
-            strides,
-            sizes,
-            within.index(entry),
-            marks,
+            around.strides,
+            around.sizes,
+            around.within.index(entry),
+            sides,
             thresholds,
             work,
             sums,
             verdict,
         )
-        error = gamma(around.roundings + int(np.prod(sizes)) + 8)
+        if (verdict == BEATEN).all():
+            return known, verdict
+        error = gamma(around.roundings + around.states + 8)
         found = log_ratio_up(sums[:, 0], sums[:, 1], error=error)
         return found + CLOSER, verdict
 

@@ -24,6 +24,7 @@ import numpy as np
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
+LOOKS = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
@@ -58,9 +59,13 @@ def _ascend(
     chosen: Integers,
     work: Floats,
     sums: Floats,
+    threshold: float,
 ) -> tuple[float, float]:
-    """Improve the chosen rows, one part after another, until nothing changes; the sums of both
-    sides. ``place`` is ``[part, state]``: the cell of a part; states below ``half`` are side A."""
+    """Improve the chosen rows, part by part, until nothing changes or the threshold is reached.
+
+    Returns the sums of both sides. ``place`` is ``[part, state]``: the cell of a part that a
+    state is in; the states below ``half`` are side A.
+    """
     count, states = place.shape
     top, base = 0.0, 0.0
     for _ in range(4):
@@ -94,6 +99,8 @@ def _ascend(
                     found = ratio(n, d)
                     if found > best * (1 + 1e-13) or best == -2.0:
                         best, best_row, top, base = found, a, n, d
+                if best >= threshold:
+                    return top, base
                 if best_row != chosen[p]:
                     chosen[p] = best_row
                     changed = True
@@ -295,13 +302,14 @@ def _largest(
     joint = np.empty((count + 1, 2, values * rest))
     alone = np.empty((count + 1, 2, rest))
     sums = np.empty((2, widest))
-    chosen = np.zeros((number, count), dtype=np.int64)
+    chosen = np.zeros(count, dtype=np.int64)
     at = np.zeros(count + 1, dtype=np.int64)
     outer = np.empty(number)
     ordered = np.empty(count, dtype=np.int64)
     moved = np.empty((count, values * rest), dtype=np.int64)
     moved_holds = np.empty(count, dtype=np.bool_)
     holds = strides[:, axis] > 0
+    hint = 0
     for pair in range(sides.shape[0]):
         states = 0
         half = 0
@@ -315,6 +323,35 @@ def _largest(
             if side == 0:
                 half = states
         here = place[:, :states]
+        top, base, best = 0.0, 0.0, -1.0
+        threshold = thresholds[pair]
+        verdict[pair] = BEATEN
+        for look in range(min(LOOKS, number)):  # the case that did best last, and a few others
+            k = (hint + look * number // LOOKS) % number
+            for p in range(count):
+                chosen[p] = 0
+            n, d = ascend(
+                cells,
+                start,
+                rows,
+                width,
+                cases[k],
+                here,
+                half,
+                chosen,
+                work[:, :states],
+                sums,
+                threshold,
+            )
+            found = ratio(n, d)
+            if found > best:
+                top, base, best, hint = n, d, found, k
+            if best >= threshold:
+                break
+        sums_found[pair, 0] = top
+        sums_found[pair, 1] = base
+        if best >= threshold:
+            continue
         for k in range(number):  # a rough bound for each case: the order in which to look
             parts = cases[k]
             n, d = 0.0, 0.0
@@ -329,20 +366,28 @@ def _largest(
                     d += product
             outer[k] = ratio(n, d)
         order = np.argsort(-outer)
-        top, base, best = 0.0, 0.0, -1.0
-        threshold = thresholds[pair]
         verdict[pair] = PROVED
         for k in order:
             if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
                 break
             for p in range(count):
-                chosen[k, p] = 0
+                chosen[p] = 0
             n, d = ascend(
-                cells, start, rows, width, cases[k], here, half, chosen[k], work[:, :states], sums
+                cells,
+                start,
+                rows,
+                width,
+                cases[k],
+                here,
+                half,
+                chosen,
+                work[:, :states],
+                sums,
+                threshold,
             )
             found = ratio(n, d)
             if found > best:
-                top, base, best = n, d, found
+                top, base, best, hint = n, d, found, k
             if best >= threshold or best == np.inf:
                 break
         left = budget

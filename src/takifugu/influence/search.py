@@ -159,6 +159,10 @@ class _Search:
     def __init__(self, full: Elimination, entry: int, sides: Sides, name: Name) -> None:
         self.full, self.entry, self.sides, self.name = full, entry, sides, name
         self.whole = full.part((1 << len(full.sizes)) - 1, entry)
+        self._marks = np.zeros((len(sides), 2, full.sizes[entry]), dtype=np.bool_)
+        for k, pair in enumerate(sides):
+            for side in (0, 1):
+                self._marks[k, side, list(pair[side])] = True
         self.best: list[Floats] = []
         self.sets: list[list[int]] = []
         self.every = True  # whether all connected sets are looked at
@@ -185,7 +189,7 @@ class _Search:
 
         self.evaluated += 1
         best = self.best[-1]
-        found, verdict = self.full.evaluate(around, self.entry, self.sides, best - TIE)
+        found, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
         self.relaxed = self.relaxed or not around.exact
         for k in np.flatnonzero((verdict == PROVED) & (found < best)):
             best[k] = found[k]
