@@ -24,6 +24,7 @@ import numpy as np
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
+STARTS = 24  # choices of rows that are improved before the proof begins
 LOOKS = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
@@ -309,7 +310,7 @@ def _largest(
     moved = np.empty((count, values * rest), dtype=np.int64)
     moved_holds = np.empty(count, dtype=np.bool_)
     holds = strides[:, axis] > 0
-    hint = 0
+    hint, seed = 0, 1
     for pair in range(sides.shape[0]):
         states = 0
         half = 0
@@ -391,6 +392,29 @@ def _largest(
             if best >= threshold or best == np.inf:
                 break
         left = budget
+        for again in range(STARTS):  # from other rows, in the cases that looked best
+            if best >= threshold or best == np.inf:
+                break
+            k = hint if again % 2 else order[again // 2 % min(number, LOOKS)]
+            for p in range(count):
+                seed = (seed * 1103515245 + 12345) % 2147483648
+                chosen[p] = (seed >> 8) % rows[cases[k, p]]
+            n, d = ascend(
+                cells,
+                start,
+                rows,
+                width,
+                cases[k],
+                here,
+                half,
+                chosen,
+                work[:, :states],
+                sums,
+                threshold,
+            )
+            found = ratio(n, d)
+            if found > best:
+                top, base, best, hint = n, d, found, k
         if best >= threshold:
             verdict[pair] = BEATEN
         elif best < np.inf:
