@@ -102,6 +102,7 @@ class Elimination:
         self._with_zeros = [k for k, table in enumerate(self._tables) if not table.all()]
         self._pieces: dict[tuple[tuple[int, ...], int], tuple[tuple[Piece, ...], bool]] = {}
         self._groups: dict[object, tuple[list[tuple[int, ...]], list[int]]] = {}
+        self._orders: dict[int, list[int]] = {}
         self._slices: dict[tuple[int, tuple[int, ...], int], int] = {}
 
     @cached_property
@@ -131,20 +132,7 @@ class Elimination:
 
         −∞ says that side A cannot happen at all.
         """
-        touching = 0
-        for v in bits(whole):
-            touching |= self._touching[v]
-        pool = [(self._masks[k], self._tables[k], self._scopes[k]) for k in bits(touching)]
-        pool = [(mask, _spread(table, scope, bits(mask)), scope) for mask, table, scope in pool]
-        tables = [(mask, table, 0, _lowest(table)) for mask, table, _ in pool]
-        left = whole & ~(1 << entry)
-        while left:
-            v = self._next([mask for mask, *_ in tables], left)
-            left &= ~(1 << v)
-            near = [table for table in tables if table[0] >> v & 1]
-            tables = [table for table in tables if not table[0] >> v & 1]
-            tables.append(self._joined(near, v))
-        _, weight, roundings, _ = self._joined(tables, None)
+        weight, roundings = self.marginal(whole, 1 << entry)
         error = gamma(roundings + max(self.sizes))
         found = [
             log_ratio_up(weight[list(a)].sum(), weight[list(b)].sum(), error=error)
@@ -152,18 +140,51 @@ class Elimination:
         ]
         return np.array(found, dtype=np.float64)
 
-    def _next(self, masks: list[int], left: int) -> int:
-        """The entry whose removal makes the smallest table; the lowest of them in a tie."""
-        best, least = -1, float("inf")
-        for v in bits(left):
-            joined = 0
-            for mask in masks:
-                if mask >> v & 1:
-                    joined |= mask
-            size = prod(float(self.sizes[u]) for u in bits(joined))
-            if size < least:
-                best, least = v, size
-        return best
+    def marginal(self, whole: int, keep: int) -> tuple[Floats, int]:
+        """The weight of every state of ``keep``, all else in a connected part summed out.
+
+        Up to a common factor; with the roundings that went into it.
+        """
+        touching = 0
+        for v in bits(whole):
+            touching |= self._touching[v]
+        tables = [self._ready[k] for k in bits(touching)]
+        for v in self._order(whole):
+            if not keep >> v & 1:
+                near = [table for table in tables if table[0] >> v & 1]
+                tables = [table for table in tables if not table[0] >> v & 1]
+                tables.append(self._joined(near, v))
+        _, weight, roundings, _ = self._joined(tables, None)
+        return weight, roundings
+
+    @cached_property
+    def _ready(self) -> list[tuple[int, Floats, int, int]]:
+        """All tables, axes in order, ready to be joined."""
+        return [
+            (mask, _spread(table, scope, bits(mask)), 0, _lowest(table))
+            for mask, table, scope in zip(self._masks, self._tables, self._scopes, strict=True)
+        ]
+
+    def _order(self, whole: int) -> list[int]:
+        """An order of elimination: the entry whose removal makes the smallest table is next."""
+        if whole not in self._orders:
+            masks = [mask for mask in self._masks if mask & whole]
+            order, left = [], set(bits(whole))
+            while left:
+                joined = dict.fromkeys(left, 0)
+                for mask in masks:
+                    for v in bits(mask):
+                        joined[v] |= mask
+                best = min(left, key=lambda v: (self._cells(joined[v]), v))
+                left.remove(best)
+                order.append(best)
+                masks = [mask for mask in masks if not mask >> best & 1]
+                masks.append(joined[best] & ~(1 << best))
+            self._orders[whole] = order
+        return self._orders[whole]
+
+    def _cells(self, scope: int) -> float:
+        return prod((float(self.sizes[u]) for u in bits(scope)), start=1.0)
 
     def _joined(
         self, near: list[tuple[int, Floats, int, int]], entry: int | None

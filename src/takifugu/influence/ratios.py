@@ -56,6 +56,7 @@ def _ascend(
     width: Integers,
     parts: Integers,
     place: Integers,
+    lead: Floats,
     half: int,
     chosen: Integers,
     work: Floats,
@@ -65,7 +66,8 @@ def _ascend(
     """Improve the chosen rows, part by part, until nothing changes or the threshold is reached.
 
     Returns the sums of both sides. ``place`` is ``[part, state]``: the cell of a part that a
-    state is in; the states below ``half`` are side A.
+    state is in; ``lead`` the product of all parts without a choice; the states below ``half``
+    are side A.
     """
     count, states = place.shape
     top, base = 0.0, 0.0
@@ -78,7 +80,7 @@ def _ascend(
             for h in range(states):
                 work[p, h] = work[p + 1, h] * cells[at + place[p, h]]
         for h in range(states):  # work[0] is now the product of the parts before p
-            work[0, h] = 1.0
+            work[0, h] = lead[h]
         for p in range(count):
             part = parts[p]
             wide = width[part]
@@ -278,26 +280,47 @@ def _largest(
     ``cases`` is ``[case, part]``; ``strides`` ``[part, entry]`` and ``sizes`` ``[entry]`` say
     which cell of a part a state of the set is in; ``sides`` is ``[pair, 2, value]``.
     """
-    number, count = cases.shape
+    number, every = cases.shape
     entries = sizes.shape[0]
+    open_parts = np.zeros(every, dtype=np.bool_)  # those with a choice
+    for p in range(every):
+        for k in range(number):
+            part = cases[k, p]
+            if part != cases[0, p] or rows[part] > 1:
+                open_parts[p] = True
+                break
+    if not open_parts.any():
+        open_parts[every - 1] = True
+    count = open_parts.sum()
     rest = 1
     for v in range(entries):
         if v != axis:
             rest *= sizes[v]
-    within = np.zeros((count, rest), dtype=np.int64)  # [part, state of all but the secret]
+    within = np.zeros((every, rest), dtype=np.int64)  # [part, state of all but the secret]
     for r in range(rest):
         left = r
         for v in range(entries):
             if v != axis:
                 value = left % sizes[v]
                 left //= sizes[v]
-                for p in range(count):
+                for p in range(every):
                     within[p, r] += value * strides[p, v]
+    values = sizes[axis]
+    fixed = np.ones(values * rest)  # the product of the parts without a choice
+    for p in range(every):
+        if not open_parts[p]:
+            first = start[cases[0, p]]
+            for v in range(values):
+                for r in range(rest):
+                    fixed[v * rest + r] *= cells[first + within[p, r] + v * strides[p, axis]]
+    cases = np.ascontiguousarray(cases[:, open_parts])
+    strides = np.ascontiguousarray(strides[open_parts])
+    within = np.ascontiguousarray(within[open_parts])
     widest = 0
     for k in range(number):
         for p in range(count):
             widest = max(widest, width[cases[k, p]])
-    values = sizes[axis]
+    lead = np.empty(values * rest)
     place = np.empty((count, values * rest), dtype=np.int64)
     work = np.empty((count + 1, values * rest))
     joint = np.empty((count + 1, 2, values * rest))
@@ -317,6 +340,8 @@ def _largest(
         for side in range(2):
             for v in range(values):
                 if sides[pair, side, v]:
+                    for r in range(rest):
+                        lead[states + r] = fixed[v * rest + r]
                     for p in range(count):
                         for r in range(rest):
                             place[p, states + r] = within[p, r] + v * strides[p, axis]
@@ -338,6 +363,7 @@ def _largest(
                 width,
                 cases[k],
                 here,
+                lead,
                 half,
                 chosen,
                 work[:, :states],
@@ -357,7 +383,7 @@ def _largest(
             parts = cases[k]
             n, d = 0.0, 0.0
             for h in range(states):
-                product = 1.0
+                product = lead[h]
                 side = 0 if h < half else 1
                 for p in range(count):
                     product *= limit[edge[parts[p], side] + here[p, h]]
@@ -380,6 +406,7 @@ def _largest(
                 width,
                 cases[k],
                 here,
+                lead,
                 half,
                 chosen,
                 work[:, :states],
@@ -406,6 +433,7 @@ def _largest(
                 width,
                 cases[k],
                 here,
+                lead,
                 half,
                 chosen,
                 work[:, :states],
@@ -446,7 +474,7 @@ def _largest(
                     limit, edge, ordered, moved[:, :states], moved_holds, rest, joint, alone
                 )
                 for h in range(states):
-                    work[first, h] = 1.0
+                    work[first, h] = lead[h]
                     for q in range(first):
                         work[first, h] *= cells[start[ordered[q]] + moved[q, h]]
                 top, base, left = descend(
