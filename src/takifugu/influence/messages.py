@@ -17,7 +17,7 @@ import numpy as np
 
 from takifugu.errors import TooLarge
 from takifugu.influence.cones import extremes
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Booleans, Floats, Integers
 
 DEEPEST = -960  # binary exponent below which products could underflow
 
@@ -81,6 +81,10 @@ class Messages:
         self.roundings.append(made.roundings)
         self.depth.append(made.depth)
         return number
+
+    def several(self, numbers: Integers) -> Booleans:
+        """Which of these messages have more than one row."""
+        return self._table[numbers, 1] > 1
 
     def arrays(self) -> tuple[Floats, Integers, Integers, Integers, Floats, Integers]:
         """Cells, where each message starts, its rows, its width; limits, and where they start."""

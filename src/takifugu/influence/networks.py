@@ -36,7 +36,7 @@ ROOM = 2**23  # cells that one table may have
 SMALL = 2**14  # cells of a table of possible states before its constraint is dropped
 FLAT = 1024  # cells of a group of tables that is written out with all its states
 CASES = 2**14  # states of the shared entries of a boundary that are looked at one by one
-STATES = 2**17  # states of a set that can be summed over
+STATES = 2**16  # states of a set that can be summed over
 WORK = 1e9  # cells multiplied for one pair before a set is given up
 
 _T = TypeVar("_T", Floats, Booleans)
@@ -62,7 +62,8 @@ class Surroundings:
         inside: The set, as a bit mask.
         within: The same, as a list, and ``sizes``: how many values each has.
         cases: ``[case, part]``: numbers of messages; in each case one row of each is chosen.
-        strides: ``[part, entry]``: how far apart two values of an entry lie in a row.
+        fixed: Messages of one row that belong to every case.
+        strides: ``[part, entry]``, of both in turn: how far apart two values of an entry lie in a row.
         roundings: How many relative roundings any product of rows can be off by.
         exact: False if states that cannot happen may be among them.
     """
@@ -71,6 +72,7 @@ class Surroundings:
     within: list[int]
     sizes: Integers
     cases: Integers
+    fixed: Integers
     strides: Integers
     roundings: int
     exact: bool
@@ -253,7 +255,7 @@ class Elimination:
             distinct = set(numbers.tolist())
             roundings += max((store.roundings[k] for k in distinct), default=0) + 2
             depth += max((store.depth[k] for k in distinct), default=0)
-        if -depth < DEEPEST:
+        if -2 * depth < DEEPEST:  # so that neither a sum nor a ratio of sums can overflow
             raise TooLarge("the weights of this split span more than float64 can hold")
         within = bits(inside)
         strides = np.zeros((len(scopes), len(within)), dtype=np.int64)
@@ -264,7 +266,20 @@ class Elimination:
                     strides[p, place] = step
                     step *= self.sizes[within[place]]
         sizes = np.array([self.sizes[v] for v in within], dtype=np.int64)
-        return Surroundings(inside, within, sizes, together, strides, roundings, exact)
+        free = np.ones(len(scopes), dtype=np.bool_)
+        if len(together):
+            free = (together != together[0]).any(axis=0) | store.several(together[0])
+            free[-1] |= not free.any()
+        return Surroundings(
+            inside,
+            within,
+            sizes,
+            np.ascontiguousarray(together[:, free]),
+            together[:1, ~free].ravel(),
+            np.concatenate([strides[free], strides[~free]]),
+            roundings,
+            exact,
+        )
 
     def evaluate(
         self,
@@ -292,6 +307,7 @@ class Elimination:
         largest(
             *self._messages.arrays(),
             around.cases,
+            around.fixed,
             around.strides,
             around.sizes,
             around.within.index(entry),

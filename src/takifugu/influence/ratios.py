@@ -24,6 +24,7 @@ import numpy as np
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
+GOLDEN = 0.6180339887498949  # spreads the rows that are tried
 STARTS = 24  # choices of rows that are improved before the proof begins
 LOOKS = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
@@ -47,6 +48,24 @@ def _ratio(top: float, base: float) -> float:
 
 
 ratio = _compiled(_ratio)
+
+
+def _descending(values: Floats) -> Integers:
+    """The places of the values, the largest first (Shell's sort: numba's own compiles slowly)."""
+    order = np.arange(values.shape[0])
+    gap = values.shape[0] // 2
+    while gap > 0:
+        for i in range(gap, values.shape[0]):
+            moving, j = order[i], i
+            while j >= gap and values[order[j - gap]] < values[moving]:
+                order[j] = order[j - gap]
+                j -= gap
+            order[j] = moving
+        gap //= 2
+    return order
+
+
+descending = _compiled(_descending)
 
 
 def _ascend(
@@ -258,6 +277,188 @@ def _limits(
 limits = _compiled(_limits)
 
 
+def _rough(
+    limit: Floats, edge: Integers, cases: Integers, place: Integers, lead: Floats, half: int
+) -> Floats:
+    """``[case]``: a rough upper bound on the ratio: the most for A, the least for B."""
+    found = np.empty(cases.shape[0])
+    for k in range(cases.shape[0]):
+        n, d = 0.0, 0.0
+        for h in range(lead.shape[0]):
+            side = 0 if h < half else 1
+            weight = lead[h]
+            for p in range(cases.shape[1]):
+                weight *= limit[edge[cases[k, p], side] + place[p, h]]
+            if h < half:
+                n += weight
+            else:
+                d += weight
+        found[k] = ratio(n, d)
+    return found
+
+
+rough = _compiled(_rough)
+
+
+def _climb(
+    cells: Floats,
+    start: Integers,
+    rows: Integers,
+    width: Integers,
+    limit: Floats,
+    edge: Integers,
+    cases: Integers,
+    place: Integers,
+    lead: Floats,
+    half: int,
+    threshold: float,
+    hint: int,
+    work: Floats,
+    sums: Floats,
+    outer: Floats,
+) -> tuple[float, float, int]:
+    """High sums of both sides, and the case they are from; no proof that they are the highest.
+
+    Tried are: the case ``hint`` and a few others; all cases, those with the highest rough bound
+    (left in ``outer``) first; other rows in the best of them. Ends at the threshold.
+    """
+    number, count = cases.shape
+    chosen = np.zeros(count, dtype=np.int64)
+    order = np.zeros(number, dtype=np.int64)
+    looks = min(LOOKS, number)
+    top, base, best, where = 0.0, 0.0, -1.0, hint
+    attempt = 0
+    while attempt < looks + number + STARTS:
+        if attempt == looks:
+            outer[:] = rough(limit, edge, cases, place, lead, half)
+            order = descending(outer)
+        again = attempt - looks - number
+        if attempt < looks:
+            k = (hint + attempt * number // looks) % number
+        elif again < 0:
+            k = order[attempt - looks]
+            if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
+                attempt = looks + number  # nor can the cases after it be better
+                continue
+        else:
+            k = where if again % 2 else order[again // 2 % looks]
+        for p in range(count):
+            share = (again + 1) * (p + 1) * GOLDEN % 1.0 if again >= 0 else 0.0
+            chosen[p] = int(share * rows[cases[k, p]])
+        n, d = ascend(
+            cells, start, rows, width, cases[k], place, lead, half, chosen, work, sums, threshold
+        )
+        found = ratio(n, d)
+        if found > best:
+            top, base, best, where = n, d, found, k
+        if best >= threshold or best == np.inf:
+            break
+        attempt += 1
+    return top, base, where
+
+
+climb = _compiled(_climb)
+
+
+def _turns(
+    rows: Integers, width: Integers, limit: Floats, edge: Integers, parts: Integers
+) -> Integers:
+    """The order in which to choose: single rows first, then the parts that differ most."""
+    spread = np.empty(parts.shape[0])
+    for p in range(parts.shape[0]):
+        part = parts[p]
+        spread[p] = np.inf
+        if rows[part] > 1:
+            widest = 1.0
+            for c in range(width[part]):
+                most, least = limit[edge[part, 0] + c], limit[edge[part, 1] + c]
+                if most > 0:
+                    widest = max(widest, min(ratio(most, least), 1e300))
+            spread[p] = widest
+    return descending(spread)
+
+
+turns = _compiled(_turns)
+
+
+def _prove(
+    cells: Floats,
+    start: Integers,
+    rows: Integers,
+    width: Integers,
+    limit: Floats,
+    edge: Integers,
+    cases: Integers,
+    place: Integers,
+    holds: Booleans,
+    lead: Floats,
+    half: int,
+    rest: int,
+    threshold: float,
+    budget: float,
+    work: Floats,
+    sums: Floats,
+    outer: Floats,
+    top: float,
+    base: float,
+) -> tuple[float, float, int]:
+    """Search all cases for higher sums than these; the highest, and what they are worth."""
+    count, states = place.shape
+    joint = np.empty((count + 1, 2, states))
+    alone = np.empty((count + 1, 2, rest))
+    at = np.zeros(count + 1, dtype=np.int64)
+    parts, kept = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    moved = np.empty((count, states), dtype=np.int64)
+    best = ratio(top, base)
+    for k in descending(outer):
+        if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
+            break
+        turn = turns(rows, width, limit, edge, cases[k])
+        for q in range(count):
+            parts[q], kept[q] = cases[k, turn[q]], holds[turn[q]]
+            for h in range(states):
+                moved[q, h] = place[turn[q], h]
+        first = 0
+        while first < count - 1 and rows[parts[first]] == 1:
+            first += 1
+        limits(limit, edge, parts, moved, kept, rest, joint, alone)
+        for h in range(states):
+            work[first, h] = lead[h]
+            for q in range(first):
+                work[first, h] *= cells[start[parts[q]] + moved[q, h]]
+        top, base, budget = descend(
+            cells,
+            start,
+            rows,
+            width,
+            parts,
+            moved,
+            half,
+            rest,
+            first,
+            work,
+            joint,
+            alone,
+            sums,
+            at,
+            top,
+            base,
+            threshold,
+            budget,
+        )
+        best = ratio(top, base)
+        if best >= threshold:
+            return top, base, BEATEN
+        if budget < 0:
+            return top, base, UNKNOWN
+        if best == np.inf:
+            break
+    return top, base, PROVED
+
+
+prove = _compiled(_prove)
+
+
 def _largest(
     cells: Floats,
     start: Integers,
@@ -266,6 +467,7 @@ def _largest(
     limit: Floats,
     edge: Integers,
     cases: Integers,
+    fixed: Integers,
     strides: Integers,
     sizes: Integers,
     axis: int,
@@ -277,235 +479,101 @@ def _largest(
 ) -> None:
     """For each pair the largest sums ``[pair, 2]`` and what they are worth.
 
-    ``cases`` is ``[case, part]``; ``strides`` ``[part, entry]`` and ``sizes`` ``[entry]`` say
-    which cell of a part a state of the set is in; ``sides`` is ``[pair, 2, value]``.
+    ``cases`` is ``[case, part]``, ``fixed`` the parts without a choice; ``strides``
+    ``[part, entry]`` (of these two, one after the other) and ``sizes`` ``[entry]`` say which cell
+    of a part a state of the set is in; ``sides`` is ``[pair, 2, value]``.
     """
-    number, every = cases.shape
-    entries = sizes.shape[0]
-    open_parts = np.zeros(every, dtype=np.bool_)  # those with a choice
-    for p in range(every):
-        for k in range(number):
-            part = cases[k, p]
-            if part != cases[0, p] or rows[part] > 1:
-                open_parts[p] = True
-                break
-    if not open_parts.any():
-        open_parts[every - 1] = True
-    count = open_parts.sum()
+    number, count = cases.shape
+    values = sizes[axis]
     rest = 1
-    for v in range(entries):
+    for v in range(sizes.shape[0]):
         if v != axis:
             rest *= sizes[v]
-    within = np.zeros((every, rest), dtype=np.int64)  # [part, state of all but the secret]
+    within = np.zeros((count + fixed.shape[0], rest), dtype=np.int64)  # [part, state but secret]
     for r in range(rest):
         left = r
-        for v in range(entries):
+        for v in range(sizes.shape[0]):
             if v != axis:
-                value = left % sizes[v]
+                for p in range(within.shape[0]):
+                    within[p, r] += left % sizes[v] * strides[p, v]
                 left //= sizes[v]
-                for p in range(every):
-                    within[p, r] += value * strides[p, v]
-    values = sizes[axis]
-    fixed = np.ones(values * rest)  # the product of the parts without a choice
-    for p in range(every):
-        if not open_parts[p]:
-            first = start[cases[0, p]]
-            for v in range(values):
-                for r in range(rest):
-                    fixed[v * rest + r] *= cells[first + within[p, r] + v * strides[p, axis]]
-    cases = np.ascontiguousarray(cases[:, open_parts])
-    strides = np.ascontiguousarray(strides[open_parts])
-    within = np.ascontiguousarray(within[open_parts])
-    widest = 0
-    for k in range(number):
-        for p in range(count):
+    product = np.ones((values, rest))  # of the parts without a choice
+    for p in range(fixed.shape[0]):
+        first = start[fixed[p]]
+        for v in range(values):
+            for r in range(rest):
+                cell = first + within[count + p, r] + v * strides[count + p, axis]
+                product[v, r] *= cells[cell]
+    widest = 1
+    holds = np.empty(count, dtype=np.bool_)
+    for p in range(count):
+        holds[p] = strides[p, axis] > 0
+        for k in range(number):
             widest = max(widest, width[cases[k, p]])
-    lead = np.empty(values * rest)
-    place = np.empty((count, values * rest), dtype=np.int64)
-    work = np.empty((count + 1, values * rest))
-    joint = np.empty((count + 1, 2, values * rest))
-    alone = np.empty((count + 1, 2, rest))
-    sums = np.empty((2, widest))
-    chosen = np.zeros(count, dtype=np.int64)
-    at = np.zeros(count + 1, dtype=np.int64)
-    outer = np.empty(number)
-    ordered = np.empty(count, dtype=np.int64)
-    moved = np.empty((count, values * rest), dtype=np.int64)
-    moved_holds = np.empty(count, dtype=np.bool_)
-    holds = strides[:, axis] > 0
-    hint, seed = 0, 1
+    sums, outer = np.empty((2, widest)), np.empty(number)
+    hint = 0
     for pair in range(sides.shape[0]):
-        states = 0
-        half = 0
+        half = states = 0
+        for v in range(values):
+            half += rest * sides[pair, 0, v]
+            states += rest * (int(sides[pair, 0, v]) + int(sides[pair, 1, v]))
+        place = np.empty((count, states), dtype=np.int64)
+        lead = np.empty(states)
+        work = np.empty((count + 1, states))
+        h = 0
         for side in range(2):
             for v in range(values):
                 if sides[pair, side, v]:
                     for r in range(rest):
-                        lead[states + r] = fixed[v * rest + r]
-                    for p in range(count):
-                        for r in range(rest):
-                            place[p, states + r] = within[p, r] + v * strides[p, axis]
-                    states += rest
-            if side == 0:
-                half = states
-        here = place[:, :states]
-        top, base, best = 0.0, 0.0, -1.0
+                        lead[h + r] = product[v, r]
+                        for p in range(count):
+                            place[p, h + r] = within[p, r] + v * strides[p, axis]
+                    h += rest
         threshold = thresholds[pair]
-        verdict[pair] = BEATEN
-        for look in range(min(LOOKS, number)):  # the case that did best last, and a few others
-            k = (hint + look * number // LOOKS) % number
-            for p in range(count):
-                chosen[p] = 0
-            n, d = ascend(
-                cells,
-                start,
-                rows,
-                width,
-                cases[k],
-                here,
-                lead,
-                half,
-                chosen,
-                work[:, :states],
-                sums,
-                threshold,
-            )
-            found = ratio(n, d)
-            if found > best:
-                top, base, best, hint = n, d, found, k
-            if best >= threshold:
-                break
-        sums_found[pair, 0] = top
-        sums_found[pair, 1] = base
-        if best >= threshold:
-            continue
-        for k in range(number):  # a rough bound for each case: the order in which to look
-            parts = cases[k]
-            n, d = 0.0, 0.0
-            for h in range(states):
-                product = lead[h]
-                side = 0 if h < half else 1
-                for p in range(count):
-                    product *= limit[edge[parts[p], side] + here[p, h]]
-                if h < half:
-                    n += product
-                else:
-                    d += product
-            outer[k] = ratio(n, d)
-        order = np.argsort(-outer)
-        verdict[pair] = PROVED
-        for k in order:
-            if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
-                break
-            for p in range(count):
-                chosen[p] = 0
-            n, d = ascend(
-                cells,
-                start,
-                rows,
-                width,
-                cases[k],
-                here,
-                lead,
-                half,
-                chosen,
-                work[:, :states],
-                sums,
-                threshold,
-            )
-            found = ratio(n, d)
-            if found > best:
-                top, base, best, hint = n, d, found, k
-            if best >= threshold or best == np.inf:
-                break
-        left = budget
-        for again in range(STARTS):  # from other rows, in the cases that looked best
-            if best >= threshold or best == np.inf:
-                break
-            k = hint if again % 2 else order[again // 2 % min(number, LOOKS)]
-            for p in range(count):
-                seed = (seed * 1103515245 + 12345) % 2147483648
-                chosen[p] = (seed >> 8) % rows[cases[k, p]]
-            n, d = ascend(
-                cells,
-                start,
-                rows,
-                width,
-                cases[k],
-                here,
-                lead,
-                half,
-                chosen,
-                work[:, :states],
-                sums,
-                threshold,
-            )
-            found = ratio(n, d)
-            if found > best:
-                top, base, best, hint = n, d, found, k
-        if best >= threshold:
+        top, base, hint = climb(
+            cells,
+            start,
+            rows,
+            width,
+            limit,
+            edge,
+            cases,
+            place,
+            lead,
+            half,
+            threshold,
+            hint,
+            work,
+            sums,
+            outer,
+        )
+        found = ratio(top, base)
+        if found >= threshold:
             verdict[pair] = BEATEN
-        elif best < np.inf:
-            for k in order:
-                if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
-                    break
-                parts = cases[k]
-                # single rows first; then the parts that differ most
-                spread = np.empty(count)
-                for p in range(count):
-                    part = parts[p]
-                    spread[p] = -np.inf
-                    if rows[part] > 1:
-                        spread[p] = 0.0
-                        for c in range(width[part]):
-                            most, least = limit[edge[part, 0] + c], limit[edge[part, 1] + c]
-                            if most > 0:
-                                spread[p] = max(spread[p], min(ratio(most, least), 1e300))
-                        spread[p] = -spread[p]
-                turn = np.argsort(spread)
-                first = 0
-                for q in range(count):
-                    ordered[q] = parts[turn[q]]
-                    moved[q, :states] = here[turn[q]]
-                    moved_holds[q] = holds[turn[q]]
-                    first += rows[ordered[q]] == 1
-                first = min(first, count - 1)
-                limits(
-                    limit, edge, ordered, moved[:, :states], moved_holds, rest, joint, alone
-                )
-                for h in range(states):
-                    work[first, h] = lead[h]
-                    for q in range(first):
-                        work[first, h] *= cells[start[ordered[q]] + moved[q, h]]
-                top, base, left = descend(
-                    cells,
-                    start,
-                    rows,
-                    width,
-                    ordered,
-                    moved[:, :states],
-                    half,
-                    rest,
-                    first,
-                    work[:, :states],
-                    joint[:, :, :states],
-                    alone,
-                    sums,
-                    at,
-                    top,
-                    base,
-                    threshold,
-                    left,
-                )
-                best = ratio(top, base)
-                if best >= threshold:
-                    verdict[pair] = BEATEN
-                    break
-                if left < 0:
-                    verdict[pair] = UNKNOWN
-                    break
-                if best == np.inf:
-                    break
+        elif found == np.inf:
+            verdict[pair] = PROVED
+        else:
+            top, base, verdict[pair] = prove(
+                cells,
+                start,
+                rows,
+                width,
+                limit,
+                edge,
+                cases,
+                place,
+                holds,
+                lead,
+                half,
+                rest,
+                threshold,
+                budget,
+                work,
+                sums,
+                outer,
+                top,
+                base,
+            )
         sums_found[pair, 0] = top
         sums_found[pair, 1] = base
 
