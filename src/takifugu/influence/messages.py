@@ -84,7 +84,8 @@ class Messages:
 
     def several(self, numbers: Integers) -> Booleans:
         """Which of these messages have more than one row."""
-        return self._table[numbers, 1] > 1
+        found: Booleans = self._table[numbers, 1] > 1
+        return found
 
     def arrays(self) -> tuple[Floats, Integers, Integers, Integers, Floats, Integers]:
         """Cells, where each message starts, its rows, its width; limits, and where they start."""

@@ -63,7 +63,8 @@ class Surroundings:
         within: The same, as a list, and ``sizes``: how many values each has.
         cases: ``[case, part]``: numbers of messages; in each case one row of each is chosen.
         fixed: Messages of one row that belong to every case.
-        strides: ``[part, entry]``, of both in turn: how far apart two values of an entry lie in a row.
+        strides: ``[part, entry]``, of ``cases`` then ``fixed``: how far apart two values of an
+            entry lie in a row.
         roundings: How many relative roundings any product of rows can be off by.
         exact: False if states that cannot happen may be among them.
     """
@@ -290,7 +291,9 @@ class Elimination:
         *,
         work: float = WORK,
     ) -> tuple[Floats, Integers]:
-        """``[pair]``: the largest log f_A / f_B, for ``[pair, side, value]``, and what the number is worth (see ``ratios``).
+        """``[pair]``: the largest log f_A / f_B, and what the number is worth (see ``ratios``).
+
+        ``sides`` is ``[pair, side, value]``: which values of the entry are in A, and in B.
 
         PROVED: an upper bound, tight up to rounding. BEATEN: it is at least as large as the
         number ``known``, which is all that was asked. UNKNOWN: it took more than ``work``; the
@@ -351,9 +354,7 @@ class Elimination:
                 found.append(case)
         return found, [self._masks[k] & scope for k in factors]
 
-    def _table(
-        self, outside: int, scope: int, factors: list[int], allowed: list[Piece]
-    ) -> Message:
+    def _table(self, outside: int, scope: int, factors: list[int], allowed: list[Piece]) -> Message:
         """All states of a group at once."""
         around, within = bits(outside), bits(scope)
         shape = tuple(self.sizes[v] for v in (*around, *within))

@@ -34,10 +34,11 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 def _compiled(loop: Loop) -> Loop:
     """Compile ``loop`` and keep it on disk where there is a place."""
+    options: dict[str, Any] = {"error_model": "numpy"}
     try:
-        kept: Loop = numba.njit(cache=True)(loop)
+        kept: Loop = numba.njit(cache=True, **options)(loop)
     except RuntimeError:  # numba: no locator available
-        kept = numba.njit(loop)
+        kept = numba.njit(**options)(loop)
     return kept
 
 
@@ -485,10 +486,8 @@ def _largest(
     """
     number, count = cases.shape
     values = sizes[axis]
-    rest = 1
-    for v in range(sizes.shape[0]):
-        if v != axis:
-            rest *= sizes[v]
+    rest = int(np.prod(sizes) // values)
+    zero = rest * 0  # not a literal, for which numba would compile everything once more
     within = np.zeros((count + fixed.shape[0], rest), dtype=np.int64)  # [part, state but secret]
     for r in range(rest):
         left = r
@@ -511,9 +510,9 @@ def _largest(
         for k in range(number):
             widest = max(widest, width[cases[k, p]])
     sums, outer = np.empty((2, widest)), np.empty(number)
-    hint = 0
+    hint = zero
     for pair in range(sides.shape[0]):
-        half = states = 0
+        half = states = zero
         for v in range(values):
             half += rest * sides[pair, 0, v]
             states += rest * (int(sides[pair, 0, v]) + int(sides[pair, 1, v]))
