@@ -76,7 +76,7 @@ def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
     check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(model=fields(zeros=True))
 def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField) -> None:
     try:
@@ -91,7 +91,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
     check_exact(model, curve)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(model=networks(zeros=False))
 def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: BayesianNetwork) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -99,7 +99,7 @@ def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: Bayesia
         check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(model=networks())
 def test_cases_that_cannot_happen_are_left_out(model: BayesianNetwork) -> None:
     try:

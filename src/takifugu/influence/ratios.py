@@ -53,7 +53,9 @@ ratio = _compiled(_ratio)
 
 def _descending(values: Floats) -> Integers:
     """The places of the values, the largest first (Shell's sort: numba's own compiles slowly)."""
-    order = np.arange(values.shape[0])
+    order = np.empty(values.shape[0], dtype=np.int64)
+    for i in range(values.shape[0]):
+        order[i] = i
     gap = values.shape[0] // 2
     while gap > 0:
         for i in range(gap, values.shape[0]):
@@ -279,10 +281,15 @@ limits = _compiled(_limits)
 
 
 def _rough(
-    limit: Floats, edge: Integers, cases: Integers, place: Integers, lead: Floats, half: int
-) -> Floats:
-    """``[case]``: a rough upper bound on the ratio: the most for A, the least for B."""
-    found = np.empty(cases.shape[0])
+    limit: Floats,
+    edge: Integers,
+    cases: Integers,
+    place: Integers,
+    lead: Floats,
+    half: int,
+    found: Floats,
+) -> None:
+    """Write ``[case]`` a rough upper bound on the ratio: the most for A, the least for B."""
     for k in range(cases.shape[0]):
         n, d = 0.0, 0.0
         for h in range(lead.shape[0]):
@@ -295,7 +302,6 @@ def _rough(
             else:
                 d += weight
         found[k] = ratio(n, d)
-    return found
 
 
 rough = _compiled(_rough)
@@ -331,7 +337,7 @@ def _climb(
     attempt = 0
     while attempt < looks + number + STARTS:
         if attempt == looks:
-            outer[:] = rough(limit, edge, cases, place, lead, half)
+            rough(limit, edge, cases, place, lead, half, outer)
             order = descending(outer)
         again = attempt - looks - number
         if attempt < looks:
@@ -344,8 +350,8 @@ def _climb(
         else:
             k = where if again % 2 else order[again // 2 % looks]
         for p in range(count):
-            share = (again + 1) * (p + 1) * GOLDEN % 1.0 if again >= 0 else 0.0
-            chosen[p] = int(share * rows[cases[k, p]])
+            share = max(again + 1, 0) * (p + 1) * GOLDEN
+            chosen[p] = int((share - int(share)) * rows[cases[k, p]])
         n, d = ascend(
             cells, start, rows, width, cases[k], place, lead, half, chosen, work, sums, threshold
         )
