@@ -55,8 +55,11 @@ def networks(draw: st.DrawFn, *, zeros: bool = True, most: int = 5) -> BayesianN
 
 
 @st.composite
-def fields(draw: st.DrawFn, *, most: int = 5) -> MarkovRandomField:
-    """Fields of 2 nodes or more with 2 or 3 values and positive weights on random edges."""
+def fields(draw: st.DrawFn, *, zeros: bool = False, most: int = 5) -> MarkovRandomField:
+    """Fields of 2 nodes or more with 2 or 3 values and weights on random edges.
+
+    With zeros some weights of pairs are 0, but never where both values are the first.
+    """
     n = draw(st.integers(2, most))
     sizes = [draw(st.integers(2, 3)) for _ in range(n)]
     pairs = [(i, j) for i in range(n) for j in range(i)]
@@ -64,7 +67,10 @@ def fields(draw: st.DrawFn, *, most: int = 5) -> MarkovRandomField:
 
     def table(*shape: int) -> Floats:
         count = int(np.prod(shape))
-        return np.array(draw(st.lists(POSITIVE, min_size=count, max_size=count))).reshape(shape)
+        kind = WEIGHTS if zeros and len(shape) > 1 else POSITIVE
+        found = np.array(draw(st.lists(kind, min_size=count, max_size=count))).reshape(shape)
+        found.flat[0] = found.flat[0] or 1.0
+        return found
 
     return MarkovRandomField(
         tuple(range(n)),

@@ -85,23 +85,3 @@ def _thinned(rows: Floats) -> Integers:
         rest = np.delete(rest, near[np.all(gap <= 0.66 * SLACK * target, axis=1)])
     stay[rest] = True
     return np.flatnonzero(stay)
-
-
-def notable(rays: Floats, count: int) -> Integers:
-    """At most ``count`` rows that look furthest in fixed directions: no proof, but quick.
-
-    Good for lower bounds: every row is a real alternative, and the best is mostly among them.
-    """
-    possible = np.flatnonzero(rays.any(axis=1))
-    rows = rays[possible]
-    if len(rows) <= count:
-        return possible
-    width = rows.shape[1]
-    level = rows / np.maximum(rows.max(axis=0), np.finfo(np.float64).tiny)
-    level /= level.sum(axis=1, keepdims=True)
-    every = np.sin(np.outer(np.arange(1, width + 1), np.arange(1, count + 1)) * 1.6180339887)
-    if width <= count // 2:
-        every[:, :width] = np.eye(width)
-        every[:, width : 2 * width] = -np.eye(width)
-    found: Integers = possible[np.unique(np.argmax(level @ every, axis=0))]
-    return found
