@@ -52,6 +52,14 @@ class DuckBackend(Backend):
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=config)
+        try:
+            self._view(declaration)
+        except BaseException:
+            self.close()
+            raise
+
+    def _view(self, declaration: Declaration) -> None:
+        """Make the one view that queries read."""
         self._run("SET GLOBAL TimeZone = 'UTC'")
         source = self._source(declaration)
         found = {

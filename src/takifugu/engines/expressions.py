@@ -82,7 +82,7 @@ def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
 def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:
     """Rows of: codes, how many values were added, their sum in steps, and how many are missing."""
     units, missing = clamped(rows[amount.column], amount, kind)
-    added = rows.select(*codes, units=units, missing=missing.cast("int64"))
+    added = rows.select(*codes, units=units, missing=_flag(missing))
     measures = {
         "count": added.units.count(),
         "total": added.units.sum(),
@@ -151,7 +151,7 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
     steps = rows.select(
         here=rows[column],
         before=rows[column].lag().over(window),
-        gap=gap.cast("int64"),
+        gap=_flag(gap),
         **{f"place_{i}": rows[name] for i, name in enumerate(places)},
         **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
     )
@@ -162,15 +162,15 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
         "before",
         "here",
         "gap",
-        first=steps.place_before_0.isnull().cast("int64"),
-        tie=ibis.ifelse(tie, 1, 0),
+        first=_flag(steps.place_before_0.isnull()),
+        tie=_flag(tie),
     )
 
 
 def lengths(rows: Any, entity: str) -> Any:
     """Rows of: a length, how many entities have it, and whether one of them has no name."""
     each = rows.group_by(entity).aggregate(length=rows.count())
-    each = each.select("length", nameless=each[entity].isnull().cast("int64"))
+    each = each.select("length", nameless=_flag(each[entity].isnull()))
     found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
     return found.select("length", "entities", "nameless")
 
@@ -211,6 +211,13 @@ def _by_code(
         **{name: getattr(coded[name], how)() for name, how in measures.items()}
     )
     return found.select(*groups, *measures)
+
+
+def _flag(condition: Any) -> Any:
+    """1 or 0; PostgreSQL does not cast one to the other."""
+    import ibis
+
+    return ibis.ifelse(condition, 1, 0)
 
 
 def _code(value: Any, codes: Lookup) -> Any:

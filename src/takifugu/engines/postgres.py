@@ -64,13 +64,20 @@ class PostgresBackend(Backend):
             autocommit=True,
             options="-c default_transaction_read_only=on -c TimeZone=UTC",
         )
+        try:
+            self.kinds = declared_kinds(declaration, self._found(table))
+        except BaseException:
+            self.close()
+            raise
+
+    def _found(self, table: str) -> dict[str, Kind]:
+        """Every column that the table has, and its kind."""
         found = self._connection.execute(
             "SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid"
             " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
             (table,),
         ).fetchall()
-        kinds: dict[str, Kind] = {name: KINDS.get(kind, "unknown") for name, kind in found}
-        self.kinds = declared_kinds(declaration, kinds)
+        return {name: KINDS.get(kind, "unknown") for name, kind in found}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""
