@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
     if not (shutil.which("initdb") and shutil.which("pg_ctl")):
         pytest.skip("needs PostgreSQL: initdb and pg_ctl are not on the path")
     owner: dict[str, Any] = {}
-    folder = tempfile.mkdtemp(prefix="pg", dir="/tmp")  # noqa: S108 - sockets need a short path
+    folder = tempfile.mkdtemp(prefix="pg", dir="/tmp")  # sockets need a short path
     os.chmod(folder, 0o700)
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root
         try:

@@ -108,8 +108,9 @@ class Engine:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
         for *place, count in self._ask(ask.histogram(self._within(scope), codes)):
-            if self._inside(names, place):
-                counts[tuple(place)] = int(count)
+            cell = self._cell(codes, place)
+            if cell is not None:
+                counts[cell] += int(count)
         return Histogram(names, keys, _still(counts))
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
@@ -126,9 +127,10 @@ class Engine:
                 raise InvalidDeclaration(
                     column, given="has missing values", needed="have none, as declared"
                 )
-            if self._inside(names, place):
-                counts[tuple(place)] = int(count)
-                units[tuple(place)] = int(total or 0)
+            cell = self._cell(codes, place)
+            if cell is not None:
+                counts[cell] += int(count)
+                units[cell] += int(total or 0)
         return Sums(amount, names, keys, _still(counts), _still(units))
 
     def transitions(self, column: str, scope: Scope = EVERYTHING) -> Transitions:
@@ -147,9 +149,12 @@ class Engine:
             ask.transitions(rows, self._declaration, column, codes[column])
         ):
             self._refuse(tie, gap)
-            if self._inside((column,), (here,)) and not first:
-                self._inside((column,), (before,))
-                counts[before, here] = int(count)
+            arrived, left = (
+                self._cell(codes, (here,)),
+                None if first else codes[column].code(before),
+            )
+            if arrived is not None and left is not None:
+                counts[left, arrived[0]] += int(count)
         return Transitions(counts, keys)
 
     def refuse_disorder(self) -> None:
@@ -192,9 +197,12 @@ class Engine:
             return Lookup({key: code for code, key in enumerate(self.keys(column))})
         return lookup(category, self._backend.kinds[column])
 
-    def _inside(self, columns: Sequence[str], place: Sequence[int]) -> bool:
-        """Whether a group counts; an error where the rule is to refuse it."""
-        for column, code in zip(columns, place, strict=True):
+    def _cell(
+        self, codes: Mapping[str, Lookup], places: Sequence[int | None]
+    ) -> tuple[int, ...] | None:
+        """Where a group counts; None if nowhere, and an error where the rule is to refuse it."""
+        cell = tuple(look.code(place) for look, place in zip(codes.values(), places, strict=True))
+        for column, code in zip(codes, cell, strict=True):
             if code == OUTSIDE:
                 if self._category(column).outside == "refuse":
                     raise InvalidDeclaration(
@@ -202,8 +210,8 @@ class Engine:
                         given="has values outside its declared list, or missing",
                         needed="have none, as declared; or declare outside = 'other' or 'drop'",
                     )
-                return False
-        return True
+                return None
+        return cell
 
     def _within(self, scope: Scope) -> Any:
         """The rows that ``scope`` is about."""

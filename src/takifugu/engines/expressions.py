@@ -1,8 +1,8 @@
 """The questions as Ibis expressions, the same for every database.
 
-Each one is a single pass over the rows. A value becomes its code, its place in the declared list
-or −1, only after the rows were counted by raw value: then the list is looked up once for each
-raw value and not once for each row.
+Each one is a single pass over the rows. A value becomes its place in the declared list, −1 or
+NULL if it has none, only after the rows were counted by raw value: then the list is looked up once
+for each raw value and not once for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,13 +74,13 @@ def shared(rows: Any, entity: str, share: Share) -> Any:
 
 
 def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
-    """Rows of: one code for each column, and how many rows have them."""
+    """Rows of: one place for each column, and how many rows have them."""
     counted = rows.group_by(list(codes)).aggregate(count=rows.count())
-    return _by_code(counted, codes, {"count": "sum"})
+    return _by_place(counted, codes, {"count": "sum"})
 
 
 def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:
-    """Rows of: codes, how many values were added, their sum in steps, and how many are missing."""
+    """Rows of: places, how many values were added, their sum in steps, and how many are missing."""
     units, missing = clamped(rows[amount.column], amount, kind)
     added = rows.select(*codes, units=units, missing=_flag(missing))
     measures = {
@@ -90,7 +90,7 @@ def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> 
     }
     grouped = added.group_by(list(codes)) if codes else added
     counted = grouped.aggregate(**measures)
-    return _by_code(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
+    return _by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
 
 
 def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
 
 
 def transitions(rows: Any, declaration: Declaration, column: str, codes: Lookup) -> Any:
-    """Rows of: code before, code here, whether there was none before, count, ties, gaps.
+    """Rows of: place before, place here, whether there was none before, count, ties, gaps.
 
     ``ties`` is 1 if rows of one entity share their whole place in the order; ``gaps`` if a row has
     no entity or no place.
@@ -130,7 +130,7 @@ def transitions(rows: Any, declaration: Declaration, column: str, codes: Lookup)
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
     both = {"before": codes, "here": codes}
-    return _by_code(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    return _by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
 
 
 def disorder(rows: Any, declaration: Declaration) -> Any:
@@ -194,19 +194,19 @@ def count(rows: Any) -> Any:
     return rows.aggregate(count=rows.count())
 
 
-def _by_code(
+def _by_place(
     counted: Any,
     codes: Mapping[str, Lookup],
     measures: Mapping[str, str],
     *,
     keep: Sequence[str] = (),
 ) -> Any:
-    """Groups by raw value become groups by code."""
+    """Groups by raw value become groups by the place of that value in its list."""
     coded = counted.select(
-        **{f"code_{i}": _code(counted[name], codes[name]) for i, name in enumerate(codes)},
+        **{f"place_{i}": _place(counted[name], codes[name]) for i, name in enumerate(codes)},
         **{name: counted[name] for name in (*keep, *measures)},
     )
-    groups = [*(f"code_{i}" for i in range(len(codes))), *keep]
+    groups = [*(f"place_{i}" for i in range(len(codes))), *keep]
     found = coded.group_by(groups).aggregate(
         **{name: getattr(coded[name], how)() for name, how in measures.items()}
     )
@@ -220,8 +220,9 @@ def _flag(condition: Any) -> Any:
     return ibis.ifelse(condition, 1, 0)
 
 
-def _code(value: Any, codes: Lookup) -> Any:
+def _place(value: Any, codes: Lookup) -> Any:
+    """Where a raw value stands in its list, which is one literal: Ibis is slow with many."""
     import ibis
 
-    branches = ((value == raw, code) for raw, code in codes.codes.items())
-    return ibis.cases(*branches, else_=codes.otherwise)
+    kind = "int64" if isinstance(codes.raw[0], int) else "string"
+    return ibis.literal(list(codes.raw), type=f"array<{kind}>").index(value)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from takifugu.engines.backend import Kind
 from takifugu.engines.columns import Category
@@ -22,10 +23,26 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Lookup:
-    """The code of every raw value of a column, and that of all others."""
+    """The code of every raw value of a column, and that of all others.
+
+    A database answers with the place of a raw value among ``codes``; `code` does the rest.
+    """
 
     codes: Mapping[Name, int]
     otherwise: int = OUTSIDE
+
+    @cached_property
+    def raw(self) -> tuple[Name, ...]:
+        """The raw values, in the order of their places."""
+        return tuple(self.codes)
+
+    @cached_property
+    def _by_place(self) -> tuple[int, ...]:
+        return tuple(self.codes.values())
+
+    def code(self, place: int | None) -> int:
+        """The code of the raw value at ``place``; −1 or None for one that has none."""
+        return self.otherwise if place is None or place < 0 else self._by_place[place]
 
 
 def refuse_misfits(declaration: Declaration, kinds: Mapping[str, Kind]) -> None:
