@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 COUNTRIES, LABELS, ROWS, ROUNDS = 77, 78, 1_000_000, 3
@@ -30,10 +30,10 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
             size = path.stat().st_size / 2**20
             print(f"made {rows:,} rows, {size:.0f} MiB, in {perf_counter() - began:.1f} s")
         for question in QUESTIONS:
-            found = {
-                way: [_measured(question, way, path) for _ in range(rounds)]
-                for way in ("engine", "plain")
-            }
+            found: dict[str, list[dict[str, Any]]] = {"engine": [], "plain": []}
+            for _ in range(rounds):
+                for way, ones in found.items():
+                    ones.append(_measured(question, way, path))
             assert len({one["total"] for ones in found.values() for one in ones}) == 1
             _print(question, found)
 
@@ -73,11 +73,12 @@ def _one(question: str, way: str, path: str) -> dict[str, Any]:
     prepare = {"engine": _engine, "plain": _plain}[way]
     work = prepare(question, path)
     imports, before = perf_counter() - began, _peak()
-    began = perf_counter()
+    began, busy = perf_counter(), process_time()
     total = work()
-    seconds = perf_counter() - began
+    seconds, busy = perf_counter() - began, process_time() - busy
     return {
         "seconds": seconds,
+        "processor": busy,
         "imports": imports,
         "peak": _peak(),
         "growth": _peak() - before,
@@ -143,14 +144,16 @@ def _print(question: str, found: dict[str, list[dict[str, Any]]]) -> None:
     }
     for way, figures in middle.items():
         print(
-            f"{question}, {way}: {figures['seconds']:.3f} s after {figures['imports']:.2f} s of"
-            f" imports; peak {figures['peak']:.0f} MiB, of it {figures['growth']:.0f} for the work"
+            f"{question}, {way}: {figures['seconds']:.3f} s ({figures['processor']:.2f} s of"
+            f" processors) after {figures['imports']:.2f} s of imports; peak"
+            f" {figures['peak']:.0f} MiB, of it {figures['growth']:.0f} for the work"
         )
     engine, plain = middle["engine"], middle["plain"]
-    ratios = {key: engine[key] / plain[key] for key in ("seconds", "growth", "peak")}
+    ratios = {key: engine[key] / plain[key] for key in ("seconds", "processor", "growth", "peak")}
     print(
-        f"{question}, engine against plain: time {ratios['seconds']:.2f}, memory for the work"
-        f" {ratios['growth']:.2f}, peak with imports {ratios['peak']:.2f}"
+        f"{question}, engine against plain: time {ratios['seconds']:.2f}, processors"
+        f" {ratios['processor']:.2f}, memory for the work {ratios['growth']:.2f}, peak with"
+        f" imports {ratios['peak']:.2f}"
     )
 
 
