@@ -6,6 +6,8 @@ import time
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
+
 from takifugu.priors import MarkovChain, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.translation.table import tabulate
@@ -33,7 +35,7 @@ def run() -> None:
             )
     else:
         print("the check-ins of New York are not here; that part is skipped")
-    small = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]]))
+    small = Translation(MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]])))
     begin = time.perf_counter()
     table = tabulate(small)
     made = time.perf_counter() - begin

@@ -10,8 +10,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.approximate import approximate, concentrated, mixed, zcdp_epsilon
 from takifugu.translation.translation import Method, Translation
-
-from ..oracles import translation as oracle
+from tests.oracles import translation as oracle
 
 
 def gaussian_delta(rho: float, epsilon: float) -> float:
@@ -19,9 +18,7 @@ def gaussian_delta(rho: float, epsilon: float) -> float:
     with mpmath.workdps(60):
         mu = mpmath.sqrt(2 * mpmath.mpf(rho))
         e = mpmath.mpf(epsilon)
-        return float(
-            mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
-        )
+        return float(mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu))
 
 
 @settings(max_examples=60)
@@ -67,7 +64,7 @@ def test_no_event_of_an_approximate_mechanism_exceeds_the_promise(
 
 
 def test_a_different_delta_for_each_entry_takes_the_worst_ratio() -> None:
-    translation = Translation(MarkovChain([[0.8, 0.2], [0.2, 0.8]], length=3))
+    translation = Translation(MarkovChain(np.array([[0.8, 0.2], [0.2, 0.8]]), length=3))
     spent, chance = np.array([0.5, 1.0, 0.2]), np.array([1e-6, 4e-6, 0.0])
     found = approximate(translation, spent, chance)
     kappa = max(1e-6 / np.expm1(0.5), 4e-6 / np.expm1(1.0))
@@ -77,13 +74,13 @@ def test_a_different_delta_for_each_entry_takes_the_worst_ratio() -> None:
 
 
 def test_an_entry_with_delta_alone_is_given_some_epsilon() -> None:
-    translation = Translation(MarkovChain([[0.8, 0.2], [0.2, 0.8]], length=3))
+    translation = Translation(MarkovChain(np.array([[0.8, 0.2], [0.2, 0.8]]), length=3))
     found = approximate(translation, np.zeros(3), 1e-6)
     assert 0 < found.epsilon < 0.05 and 1e-6 <= found.delta < 5e-6
 
 
 def test_concentrated_losses_fit_the_delta_asked_for() -> None:
-    translation = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=20))
+    translation = Translation(MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), length=20))
     found = concentrated(translation, 0.001, 1e-6)
     assert 0.5e-6 < found.delta <= 1e-6 and found.dp_delta < 1e-6
     assert found.dp == pytest.approx(zcdp_epsilon(0.001, found.dp_delta), rel=1e-9)
@@ -96,7 +93,7 @@ def test_concentrated_losses_fit_the_delta_asked_for() -> None:
 def test_what_cannot_be_converted_is_refused(rho: float, delta: float) -> None:
     with pytest.raises(UnsoundRequest):
         zcdp_epsilon(rho, delta)
-    translation = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=3))
+    translation = Translation(MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), length=3))
     with pytest.raises(UnsoundRequest):
         concentrated(translation, rho, delta)
     with pytest.raises(UnsoundRequest):

@@ -66,6 +66,9 @@ def test_all_currencies_add_up_by_entry() -> None:
     assert found.epsilon > without.epsilon
     with pytest.raises(UnsoundRequest, match="delta"):
         compose(translation, releases)
+    alone = compose(translation, [Release.read("rho=0.01@1:2")], delta=1e-14)
+    spent = np.asarray(alone.dp)
+    assert (spent == 0).tolist() == [True, False, True, True] and 0 < alone.delta <= 1e-14
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,2,3", "0.1@", "0.1@5:3", "0.1@x:y", "-1", "0.1,2"])

@@ -12,7 +12,11 @@ from takifugu.translation.translation import Translation
 
 
 def enumerated_leak(
-    chain: MarkovChain, factors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", entry: int, left: int, right: int
+    chain: MarkovChain,
+    factors: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    entry: int,
+    left: int,
+    right: int,
 ) -> float:
     """The log-ratio of E[g|left] to E[g|right], one dataset after the other."""
     total = {left: 0.0, right: 0.0}
@@ -53,7 +57,7 @@ def test_its_leak_is_what_enumeration_finds(seed: int, profile: bool) -> None:
 
 @pytest.mark.parametrize(("p", "q"), [(0.9, 0.9), (0.7, 0.4), (0.5, 0.5)])
 def test_in_sticky_binary_chains_it_counts(p: float, q: float) -> None:
-    chain = MarkovChain([[p, 1 - p], [1 - q, q]], length=5)
+    chain = MarkovChain(np.array([[p, 1 - p], [1 - q, q]]), length=5)
     answer = Translation(chain).explain(0.8)
     factors, binding = answer.witness.factors, answer.witness.binding
     assert factors is not None and binding is not None
@@ -64,5 +68,5 @@ def test_in_sticky_binary_chains_it_counts(p: float, q: float) -> None:
 
 
 def test_very_large_losses_stay_finite_and_sound() -> None:
-    answer = Translation(MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=30)).explain(100.0)
+    answer = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=30)).explain(100.0)
     assert 100 <= answer.lower <= answer.pufferfish <= 3000 * (1 + 1e-12)

@@ -34,8 +34,8 @@ def run_audit(
 
     Losses are added up for each entry, and the sum is translated once. Keys of the JSON object:
     pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries differ), dp_delta,
-    lower_bound (some mechanism with the ε released leaks it), method, by_method, binding, theorem_7 (the paper's bound; null unless all losses
-    are pure), releases (how many).
+    lower_bound (some mechanism with the ε released leaks it), method, by_method, binding,
+    theorem_7 (the paper's bound; null unless all losses are pure), releases (how many).
     """
     from takifugu.priors import read_prior
     from takifugu.translation.composition import compose
@@ -98,7 +98,9 @@ def _print(result: dict[str, Any]) -> None:
     most = max(dp) if isinstance(dp, list) else dp
     many = "release" if result["releases"] == 1 else "releases"
     spent = f", δ {result['dp_delta']:.3g}" if result["dp_delta"] else ""
-    typer.echo(f"{result['releases']} {many}, together DP ε {most:.6g}{spent} on the entry most used")
+    typer.echo(
+        f"{result['releases']} {many}, together DP ε {most:.6g}{spent} on the entry most used"
+    )
     spare = f", δ = {result['pufferfish_delta']:.3g}" if result["pufferfish_delta"] else ""
     typer.echo(f"Pufferfish ε {result['pufferfish_epsilon']:.6g}{spare}, by {result['method']}")
     if result["binding"]:

@@ -103,7 +103,9 @@ def checked_method(method: str) -> "Method":
     for known in METHODS:
         if method == known:
             return known
-    raise InvalidOption("--method", given=f"is {method!r}", needed=f"be one of {', '.join(METHODS)}")
+    raise InvalidOption(
+        "--method", given=f"is {method!r}", needed=f"be one of {', '.join(METHODS)}"
+    )
 
 
 @contextmanager
@@ -162,19 +164,16 @@ def _profile(
 
 
 def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
-    allowed = float(translation.differential(target, method))
-    by_method: dict[str, float | None] = {
-        name: float(translation.differential(target, name)) for name in ("curve", "group")
-    }
-    transport = None
-    if translation.tight is not None:
-        transport = (
-            allowed
-            if method in ("best", "transport") and allowed > max(by_method.values(), key=float)  # type: ignore[arg-type]
-            else float(translation.differential(target, "transport"))
-        )
+    from takifugu.translation.translation import METHODS
+
+    by_method: dict[str, float | None] = {"transport": None}
+    for name in METHODS[1:]:
+        if name != "transport" or translation.tight is not None:
+            by_method[name] = float(translation.differential(target, name))
+    values = [value for value in by_method.values() if value is not None]
+    allowed = max(values) if method == "best" else by_method[method] or 0.0
     answer = translation.explain(allowed, method)
-    result = _facts(answer, {"transport": transport, **by_method})
+    result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
     return result
 
@@ -195,7 +194,9 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
     """One object: its values are lists if several numbers were asked for."""
     if len(found) == 1:
         return found[0]
-    together = {key: [one[key] for one in found] for key in found[0] if key != "by_method"}
+    together: dict[str, Any] = {
+        key: [one[key] for one in found] for key in found[0] if key != "by_method"
+    }
     names = found[0]["by_method"]
     together["by_method"] = {name: [one["by_method"][name] for one in found] for name in names}
     return together

@@ -34,7 +34,10 @@ def translation_figure(
         shown = np.isfinite(values)
         if shown.any():
             axes.plot(
-                np.r_[0.0, grid[shown]], np.r_[0.0, values[shown]], label=name, **STYLES[name]  # type: ignore[arg-type]
+                np.r_[0.0, grid[shown]],
+                np.r_[0.0, values[shown]],
+                label=name,
+                **STYLES[name],  # type: ignore[arg-type]
             )
     leaks = [answer.lower for answer in answers]
     axes.plot(grid, leaks, "o", ms=4, color="#55a868", label="leaked by some mechanism", zorder=5)

@@ -3,7 +3,8 @@
 Two objectives. ``least`` makes the smallest ε of any entry as large as it can be: since the loss
 rises with every ε, a constant profile is best, and the answer is the largest constant. ``total``
 aims at a large sum: entries near the ends, about which fewer others tell, may get more. It levels
-the losses of all entries to the target; the result is feasible by proof, not claimed to be the best.
+the losses of all entries to the target; the result is feasible by proof, and not claimed to be
+the best.
 """
 
 from dataclasses import dataclass

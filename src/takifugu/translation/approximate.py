@@ -15,8 +15,8 @@ Concentrated losses add up first and are converted once. For ρ-zCDP and any α 
 (Canonne, Kamath & Steinke, 2020, Proposition 12). *Proof.* With Z the privacy loss,
 δ(ε) = E[(1 − e^{ε−Z})₊] and (1 − e^{−u}) ≤ c e^{(α−1)u} for u ≥ 0, where c is the largest value of
 (1 − e^{−u}) e^{−(α−1)u}, at e^{−u} = 1 − 1/α: c = (1 − 1/α)^{α−1}/α. Hence
-δ(ε) ≤ c e^{−(α−1)ε} E[e^{(α−1)Z}] ≤ c e^{(α−1)(αρ−ε)}; solve for ε. ∎ Any α is sound; a search finds
-a good one.
+δ(ε) ≤ c e^{−(α−1)ε} E[e^{(α−1)Z}] ≤ c e^{(α−1)(αρ−ε)}; solve for ε. ∎ Any α is sound; a
+search finds a good one.
 """
 
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def approximate(
     top = float(chance.max(initial=0.0))
     if top == 0:
         return ApproximateLoss(bound.value, 0.0, name, bound, one, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(chance > 0, chance / np.expm1(raised), 0.0)
     kappa = float(np.max(ratio)) * (1 + 8 * UNIT)
     grown = float(np.expm1(min(bound.value, 700.0))) if bound.value <= 700 else np.inf
@@ -132,16 +132,14 @@ def mixed(
     if not rhos.any():
         return approximate(translation, spent, chance, method=method)
     if not 0 < delta < 1:  # also false for NaN
-        raise UnsoundRequest(
-            f"delta is {delta}; concentrated losses need one above 0 and below 1"
-        )
+        raise UnsoundRequest(f"delta is {delta}; concentrated losses need one above 0 and below 1")
     kinds, place = np.unique(rhos, return_inverse=True)
     share = delta
     for _ in range(ROUNDS):
         converted = np.array([zcdp_epsilon(float(r), share) for r in kinds])[place]
-        total = up(spent + converted.reshape(rhos.shape))
+        total = (spent + converted.reshape(rhos.shape)) * (1 + 2 * UNIT)  # 0 stays 0
         extra = np.where(rhos > 0, share, 0.0)
-        found = approximate(translation, total, up(chance + extra), method=method)
+        found = approximate(translation, total, (chance + extra) * (1 + 2 * UNIT), method=method)
         if found.delta <= delta:
             return found
         share *= min(0.9, 0.9 * delta / found.delta)
@@ -154,9 +152,7 @@ def mixed(
 
 
 def _converted(rho: float, wish: float, orders: Floats) -> Floats:
-    values: Floats = (
-        orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
-    )
+    values: Floats = orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
     return values
 
 

@@ -46,6 +46,9 @@ class Binding:
     def of_pair(cls, label: str) -> "Binding":
         """The binding that a row of an influence curve names."""
         left, _, right = label.partition(" / ")
+        (entry, mark, one), (again, _, other) = left.partition("="), right.partition("=")
+        if mark and entry == again:
+            return cls(one, other, entry=int(entry) if entry.isdigit() else entry)
         return cls(left, right or left)
 
 
@@ -114,6 +117,6 @@ def worst(bounds: Mapping[str, Bound]) -> Bound:
 def of_pair(pair: SecretPair) -> Binding:
     """The binding that a pair of statements names."""
     if isinstance(pair.left, EntryIs) and isinstance(pair.right, EntryIs):
-        sides = ("|".join(map(str, side.values)) for side in (pair.left, pair.right))
-        return Binding(*sides, entry=pair.left.entry)
+        left, right = ("|".join(map(str, side.values)) for side in (pair.left, pair.right))
+        return Binding(left, right, entry=pair.left.entry)
     return Binding(str(pair.left), str(pair.right))

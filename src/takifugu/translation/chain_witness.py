@@ -132,7 +132,9 @@ class _Side:
 
 def _unit(rows: Floats) -> Floats:
     """Each row divided by its largest entry; only ratios within a row matter."""
-    return rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    largest = np.maximum(rows.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    scaled: Floats = rows / largest
+    return scaled
 
 
 def _two_levels(a: Floats, b: Floats, high: float) -> Floats:

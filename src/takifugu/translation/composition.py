@@ -187,7 +187,9 @@ def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> rang
         return range(*release.window)
     if release.entries is None:
         return range(size)
-    known: dict[Name, int] = {name: k for k, name in enumerate(range(size) if names is None else names)}
+    known: dict[Name, int] = {
+        name: k for k, name in enumerate(range(size) if names is None else names)
+    }
     known.update({str(name): k for name, k in known.items() if str(name) not in known})
     for entry in release.entries:
         if entry not in known:
@@ -203,7 +205,7 @@ def _numbers(exact: list[Fraction]) -> Floats:
 
 
 def _theorem_7(translation: Translation, releases: Sequence[Release]) -> float | None:
-    """max a + Σ bε, each release at its own best point of the pooled curve (the paper, Thm 7)."""
+    """Max a + Σ bε, each release at its own best point of the pooled curve (the paper, Thm 7)."""
     losses = [release.loss for release in releases]
     if not all(isinstance(loss, Pure) for loss in losses):
         return None

@@ -1,7 +1,7 @@
 """Which proof serves which prior: the tight translation of each family, or why there is none."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Protocol
@@ -22,10 +22,10 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
+from takifugu.translation.intervals import IntervalTransport
 from takifugu.translation.inverse import largest_within
-from takifugu.translation.sequences import ChainTransport, IntervalTransport
-
-MOST_STATES = 400  # of a chain: a step solves a transport for each of the pairs
+from takifugu.translation.sequences import ChainTransport
+from takifugu.translation.steps import MOST_STATES
 
 
 class Tight(Protocol):
@@ -65,7 +65,9 @@ def tight(prior: Any, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | N
         case IndependentEntries():
             return IndependentTransport(prior, secrets)
         case Product():
-            parts = {n: tight(part, secrets, tolerance=tolerance) for n, part in prior.parts.items()}
+            parts = {
+                n: tight(part, secrets, tolerance=tolerance) for n, part in prior.parts.items()
+            }
             return _together(parts)
         case BayesianNetwork() | MarkovRandomField():
             from takifugu.translation.graphs import NetworkTransport
@@ -81,7 +83,9 @@ def tight(prior: Any, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | N
             raise UnsoundRequest(f"a {type(prior).__name__} is not a prior that can be translated")
 
 
-def several(priors: Mapping[str, Any], secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | None:
+def several(
+    priors: Mapping[str, Any], secrets: Secrets, *, tolerance: float = 1e-3
+) -> Tight | None:
     """The tight translation of a set of priors over the same entries: each on its own."""
     parts = {name: tight(prior, secrets, tolerance=tolerance) for name, prior in priors.items()}
     return None if any(part is None for part in parts.values()) else Alternatives(parts)  # type: ignore[arg-type]
@@ -93,10 +97,10 @@ def _chain(
     if len(prior.states) > MOST_STATES:
         _warn(f"{len(prior.states)} states are more than the {MOST_STATES} that a step can join")
         return None
-    make: Callable[..., Tight]
-    make = ChainTransport if isinstance(prior, MarkovChain) else IntervalTransport
     try:
-        return make(prior, secrets, tolerance=tolerance)
+        if isinstance(prior, MarkovChain):
+            return ChainTransport(prior, secrets, tolerance=tolerance)
+        return IntervalTransport(prior, secrets, tolerance=tolerance)
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))
         return None
@@ -296,7 +300,11 @@ class IndependentTransport:
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:  # noqa: ARG002
         """Randomised response on the entry alone."""
         spent = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(self._entries))
-        k = int(np.argmax([e * (n in self._questions) for e, n in zip(spent, self._entries, strict=True)]))
+        k = int(
+            np.argmax(
+                [e * (n in self._questions) for e, n in zip(spent, self._entries, strict=True)]
+            )
+        )
         binding = self._binding(k)
         if binding is None:
             return Witness(0.0, None)

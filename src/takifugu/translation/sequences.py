@@ -1,4 +1,4 @@
-r"""The tight translation of Markov chains, and of chains known within intervals.
+r"""The tight translation of Markov chains.
 
 Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
 over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
@@ -12,12 +12,11 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
-from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.endless import EndlessLosses, differential, unbounded_losses
-from takifugu.translation.fixedpoint import fixed_point
 from takifugu.translation.inverse import largest_within
 from takifugu.translation.laws import (
     backward_rows,
@@ -27,15 +26,7 @@ from takifugu.translation.laws import (
     transition_rows,
 )
 from takifugu.translation.recursion import ChainLosses, chain_losses
-from takifugu.translation.robust import (
-    backward_boxes,
-    box_rows,
-    interval_losses,
-    law_bounds,
-    robust_rows,
-)
 from takifugu.translation.steps import off_diagonal
-from takifugu.translation.chain_witness import Neighbourhood, best_product
 
 WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
 QUESTIONS = 64  # how many of the worst pairs a witness is looked for
@@ -161,7 +152,7 @@ class ChainTransport:
         found = best_product(around, left, right)
         factors = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
         a, b = sides[found.question]
-        binding = Binding(*(_joined(chain.states, side) for side in (a, b)), entry=centre)
+        binding = Binding(joined(chain.states, a), joined(chain.states, b), entry=centre)
         entries = tuple(range(first, first + len(factors)))
         return Witness(found.leak, binding, entries, frozen(factors))
 
@@ -210,7 +201,8 @@ class ChainTransport:
     def _binding(self, x: int, y: int, entry: int | None) -> Binding:
         """The first question asked that holds the pair of values."""
         a, b = next(s for s in self._sides if x in s[0] and y in s[1])
-        return Binding(*(_joined(self._chain.states, side) for side in (a, b)), entry=entry)
+        states = self._chain.states
+        return Binding(joined(states, a), joined(states, b), entry=entry)
 
     @property
     def _middle(self) -> int:
@@ -244,9 +236,7 @@ class ChainTransport:
             laws.append(laws[-1] @ self._chain.kernel(time))
         return laws
 
-    def _neighbourhood(
-        self, epsilon: float | Floats, centre: int
-    ) -> tuple[Neighbourhood, int]:
+    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
         spent = np.asarray(epsilon, dtype=np.float64)
@@ -255,6 +245,9 @@ class ChainTransport:
         if spent.ndim == 0:
             spent = np.full(last + 1, float(spent))
         spent = np.pad(spent, (0, max(0, last + 1 - len(spent))))
+        # far entries are left out where all together would be more than floats can hold
+        last = centre + _within(spent[centre + 1 : last + 1])
+        first = centre - _within(spent[first:centre][::-1])
         slack = (last - first) * row_slack(self._size)
         if self._at_rest:
             ahead = [self._rest[0]] * (last - centre)
@@ -278,9 +271,7 @@ class ChainTransport:
         )
         return around, first
 
-    def _likely(
-        self, law: Floats, bound: Bound
-    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def _likely(self, law: Floats, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The questions with the largest bounds, of those that can be asked."""
         sides = [s for s in self._sides if all(law[list(part)].sum() > 0 for part in s)]
         if bound.by_values is None:
@@ -289,79 +280,7 @@ class ChainTransport:
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
 
 
-class IntervalTransport:
-    """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
-
-    exact = False
-
-    def __init__(
-        self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
-    ) -> None:
-        self._chain, self._secrets, self._tolerance = chain, secrets, tolerance
-        self._sides = secrets.sides(chain.states)
-        self._pairs = pair_mask(self._sides, len(chain.states))
-        self.uniform(0.0)  # an error now rather than later
-
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if there is no end."""
-        return self._chain.length
-
-    def uniform(self, epsilon: float) -> Bound:
-        r"""The loss when every entry is charged ``epsilon``.
-
-        ``start="any"``: the law of entry 0 is free, so all that is known of the step back to it
-        is that it costs at most its dearest move, ε. From entry 1 on a law is a mixture of rows,
-        which bounds it; a fixed point above ε then covers all entries.
-        """
-        chain = self._chain
-        if chain.start == "stationary":
-            losses = interval_losses(chain.lower, chain.upper, epsilon, tolerance=self._tolerance)
-        else:
-            low, high = box_rows(chain.lower, chain.upper)
-            size = len(low)
-            behind = backward_boxes(low, high, *law_bounds(low, high, rounds=0))
-            sides = [
-                fixed_point(
-                    *(robust_rows(*boxes), size, epsilon),
-                    slack=2 * row_slack(size),
-                    tolerance=self._tolerance,
-                    above=above,
-                    with_lower=False,
-                )
-                for boxes, above in (
-                    ((low, high), None),
-                    (behind, epsilon * off_diagonal(size)),
-                )
-            ]
-            losses = EndlessLosses(epsilon, *sides)
-        table = np.where(self._pairs, losses.upper, -np.inf)
-        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
-        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
-        binding = Binding(*(_joined(chain.states, side) for side in (a, b)))
-        return Bound(float(table[x, y]), binding)
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """At most the loss when every entry is charged the largest ε of the profile."""
-        return self.uniform(float(np.max(epsilon, initial=0.0)))
-
-    def largest(self, target: float) -> float:
-        """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
-
-    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
-        """The witness of one chain within the bounds: its middle, at rest."""
-        chain = self._chain
-        below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
-        share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
-        middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
-        inside = MarkovChain(middle, chain.states, length=chain.length)
-        return ChainTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))
-
-
-def pair_mask(
-    sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int
-) -> Booleans:
+def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
     """``[x, y]``: whether some question has x on its left and y on its right."""
     mask = np.zeros((states, states), dtype=np.bool_)
     for a, b in sides:
@@ -386,8 +305,15 @@ def _given(law: Floats, side: tuple[int, ...], states: int) -> Floats:
     """The law of the entry, given that it has one of the values of ``side``."""
     kept = np.zeros(states)
     kept[list(side)] = law[list(side)]
-    return kept / kept.sum()
+    given: Floats = kept / kept.sum()
+    return given
 
 
-def _joined(states: Sequence[object], side: tuple[int, ...]) -> str:
+def _within(spent: Floats) -> int:
+    """How many of the first entries stay below half of the total that a witness may use."""
+    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+
+
+def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
+    """The values of a side, in words."""
     return "|".join(str(states[v]) for v in side)

@@ -63,14 +63,15 @@ class TranslationTable(ByContent):
         """The loss of ``dp`` per entry: that of the next point; beyond the last one, an error."""
         if isinstance(dp, float | int):
             return self._loss(float(dp))
-        return np.vectorize(self._loss, otypes=[np.float64])(np.asarray(dp, dtype=np.float64))
+        found: Floats = np.vectorize(self._loss, otypes=[np.float64])(np.asarray(dp))
+        return found
 
     def differential(self, pufferfish: ArrayLike) -> Floats | float:
         """The largest ε of the grid whose loss is at most ``pufferfish``; below it, an error."""
         if isinstance(pufferfish, float | int):
             return self._allowed(float(pufferfish))
-        wanted = np.asarray(pufferfish, dtype=np.float64)
-        return np.vectorize(self._allowed, otypes=[np.float64])(wanted)
+        found: Floats = np.vectorize(self._allowed, otypes=[np.float64])(np.asarray(pufferfish))
+        return found
 
     def _loss(self, dp: float) -> float:
         if dp == 0:
@@ -172,7 +173,7 @@ def tabulate(
             f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"
         )
     count = int(np.ceil(np.log(ends[1] / ends[0]) / np.log1p(share))) + 1
-    grid = np.geomspace(*ends, count)
+    grid = np.geomspace(ends[0], ends[1], count)
     values = _computed(translation, grid, progress)
     for _ in range(ROUNDS):
         with np.errstate(invalid="ignore"):

@@ -6,8 +6,8 @@ r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every metho
 * ``best``: the least of them. All are upper bounds, so the least is one.
 
 Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
-and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)), whatever
-proved it. So does the curve wherever some entry is not exposed, and ``group`` stays as it is.
+and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)),
+whatever proved it. So does the curve wherever some entry is not exposed, and ``group`` stays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +33,7 @@ from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
 
 Method = Literal["best", "transport", "curve", "group"]
+ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -89,7 +90,7 @@ class Translation(ByContent):
     """
 
     prior: Any
-    secrets: Secrets = Secrets()
+    secrets: Secrets = ALL
     uncertainty: float = 0.0
     tolerance: float = 1e-3
     max_exposed: int | None = None
@@ -178,7 +179,9 @@ class Translation(ByContent):
         found = self._all(one)
         name = method if method != "best" else min(found, key=lambda key: found[key].value)
         chosen = found.get(name, Bound(np.inf))
-        values = {key: found[key].value if key in found else None for key in METHODS[1:]}
+        values: dict[str, float | None] = {
+            key: found[key].value if key in found else None for key in METHODS[1:]
+        }
         by_entry = found["transport"].by_entry if "transport" in found else None
         return Answer(
             one, chosen.value, name, values, chosen.binding, self._witness(one, found), by_entry
@@ -197,7 +200,10 @@ class Translation(ByContent):
             uniform = np.ndim(dp) == 0
             found = self.tight.uniform(float(dp)) if uniform else self.tight.profile(dp)  # type: ignore[arg-type]
             shift = self._shift
-            if shift and top > 0:
+            if top == 0:  # nothing was asked, so nothing was told
+                zeros = None if found.by_entry is None else np.zeros_like(found.by_entry)
+                found = Bound(0.0, found.binding, zeros, found.by_values)
+            elif shift:
                 by_entry = None if found.by_entry is None else up(found.by_entry + shift)
                 value = float(up(found.value + shift))
                 found = Bound(value, found.binding, by_entry, found.by_values)

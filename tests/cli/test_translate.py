@@ -1,0 +1,144 @@
+"""``takifugu translate``: what it prints, what it writes and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from takifugu.cli import app
+from takifugu.errors import TakifuguError
+from takifugu.priors import Gaussian, MarkovChain, write_prior
+
+WARD = {
+    "kind": "markov-chain",
+    "states": ["home", "ward"],
+    "transition": [[0.9, 0.1], [0.1, 0.9]],
+    "length": 7,
+}
+
+
+@pytest.fixture
+def ward(tmp_path: Path) -> Path:
+    path = tmp_path / "ward.json"
+    path.write_text(json.dumps(WARD))
+    return path
+
+
+def command(*arguments: object) -> Any:
+    result = CliRunner().invoke(app, ["translate", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def facts(*arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(command(*arguments, "--json").stdout)
+    return found
+
+
+def test_dp_to_pufferfish(ward: Path) -> None:
+    found = facts(ward, "--dp", 0.2)
+    assert found["pufferfish_epsilon"] == pytest.approx(0.97324, abs=6e-6)
+    assert found["dp_epsilon"] == 0.2 and found["method"] == "transport"
+    assert found["lower_bound"] == pytest.approx(found["pufferfish_epsilon"], abs=1e-7)
+    assert set(found["by_method"]) == {"transport", "curve", "group"}
+    assert found["binding"] == {"entry": 3, "left": "ward", "right": "home"}
+    page = command(ward, "--dp", 0.2).stdout
+    assert page.startswith("DP ε 0.2 per entry is Pufferfish ε 0.973238\n")
+
+
+def test_pufferfish_to_dp_and_back(ward: Path) -> None:
+    found = facts(ward, "--pufferfish", 1)
+    assert found["pufferfish_epsilon"] == 1 and found["by_method"]["group"] < 1 / 7
+    assert found["by_method"]["transport"] == found["dp_epsilon"]
+    assert facts(ward, "--dp", found["dp_epsilon"])["pufferfish_epsilon"] <= 1
+    curve = facts(ward, "--pufferfish", 1, "--method", "curve")
+    assert curve["dp_epsilon"] == found["by_method"]["curve"] and curve["method"] == "curve"
+
+
+def test_several_numbers_make_lists(ward: Path) -> None:
+    found = facts(ward, "--dp", "0.2,1")
+    assert found["pufferfish_epsilon"] == pytest.approx([0.97324, 4.12131], abs=6e-6)
+    assert len(found["by_method"]["group"]) == len(found["binding"]) == 2
+    assert command(ward, "--dp", "0.2,1").stdout.count("some mechanism leaks") == 2
+
+
+def test_a_profile_is_told_entry_by_entry(ward: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    profile.write_text("[0.1, 0.1, 0.1, 0, 0, 0.3, 0.3]")
+    found = facts(ward, "--profile", profile)
+    assert len(found["by_entry"]) == len(found["dp_epsilon"]) == 7
+    assert max(found["by_entry"]) == found["pufferfish_epsilon"]
+    assert "a profile of 7 ε up to 0.3" in command(ward, "--profile", profile).stdout
+
+
+def test_delta_uncertainty_and_secrets(ward: Path) -> None:
+    spare = facts(ward, "--dp", 0.2, "--delta", 1e-6)
+    assert spare["pufferfish_delta"] == pytest.approx(7.44e-6, rel=1e-2)
+    sure, unsure = (facts(ward, "--dp", 0.5, "--uncertainty", r) for r in (0, 0.2))
+    assert unsure["by_method"]["transport"] - sure["by_method"]["transport"] == pytest.approx(
+        0.405465, abs=1e-6
+    )
+    end = facts(ward, "--dp", 0.2, "--entries", "0", "--pairs", "ward/home")
+    assert end["pufferfish_epsilon"] < 0.97 and end["binding"]["entry"] == 0
+
+
+def test_infinity_is_a_word_and_what_does_not_apply_is_null(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.json"
+    endless.write_text(json.dumps({**WARD, "length": None}))
+    assert facts(endless, "--dp", 0.1)["by_method"]["group"] == "infinity"
+    smooth = tmp_path / "gaussian.json"
+    write_prior(Gaussian.process(3, length=0.5, bound=5.0, width=0.1), smooth)
+    assert facts(smooth, "--dp", 0.1)["by_method"]["transport"] is None
+
+
+def test_a_looser_answer_says_why_on_stderr(tmp_path: Path) -> None:
+    import numpy as np
+
+    path = tmp_path / "begins.json"
+    write_prior(MarkovChain(np.array(WARD["transition"]), start=np.array([1.0, 0.0])), path)
+    result = command(path, "--dp", 0.1, "--json")
+    assert "takifugu: translated by the influence curve" in result.stderr
+    assert json.loads(result.stdout)["method"] == "curve"
+
+
+def test_a_table_is_made_once_and_a_stale_one_is_refused(ward: Path, tmp_path: Path) -> None:
+    first = facts(ward, "--dp", 0.2, "--table")
+    assert 0.97323 <= first["pufferfish_epsilon"] <= 0.97324 * 1.021
+    table = tmp_path / first["table"]
+    stamp = table.stat().st_mtime_ns
+    again = facts(ward, "--pufferfish", 1, "--table")
+    assert again["dp_epsilon"] == pytest.approx(0.2055, rel=0.022)
+    assert table.stat().st_mtime_ns == stamp
+    ward.write_text(json.dumps({**WARD, "length": 8}))
+    with pytest.raises(TakifuguError, match="another prior"):
+        command(ward, "--dp", 0.2, "--table")
+
+
+def test_a_figure_is_drawn(ward: Path, tmp_path: Path) -> None:
+    command(ward, "--dp", 0.2, "--plot", tmp_path / "t.svg")
+    assert "<svg" in (tmp_path / "t.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--dp", "0.1", "--pufferfish", "1"),
+        ("--dp", "much"),
+        ("--dp", "-1"),
+        ("--dp", "inf"),
+        ("--dp", "0.1", "--method", "exact"),
+        ("--pufferfish", "1", "--delta", "0.1"),
+        ("--profile", "none.json"),
+        ("--dp", "0.1", "--uncertainty", "1"),
+        ("--dp", "0.1", "--pairs", "ward/moon"),
+        ("--dp", "0.1", "--plot", "t.xyz"),
+    ],
+)
+def test_a_slip_is_refused(ward: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(TakifuguError):
+        command(ward, *arguments)
