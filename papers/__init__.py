@@ -1,0 +1,1 @@
+"""Reproductions, one folder for each paper."""

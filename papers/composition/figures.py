@@ -80,17 +80,18 @@ def alarm_curves(path: Path) -> tuple[Curves, Curves]:
     )
 
 
-def figure(title: str, printed: Curves, right: Curves, *, most: int, log: bool = False) -> "Figure":
+def figure(
+    title: str, printed: Curves, right: Curves, *, beside: str, most: int, log: bool = False
+) -> "Figure":
     """The printed curves on the left, the right ones beside them on the same scale."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(10.5, 4.2), layout="constrained")
-    left, beside = drawn.subplots(1, 2, sharey=True)
-    for axes, curves, name in ((left, printed, "as printed"), (beside, right, "as it should be")):
-        draw_curves(axes, curves, most=most)
+    panels = drawn.subplots(1, 2, sharey=True)
+    for axes, curves, name in zip(panels, (printed, right), ("as printed", beside), strict=True):
+        draw_curves(axes, curves, most=most, log=log)
         axes.set_title(f"{title}, {name}", fontsize=10)
         if log:
-            axes.set_yscale("log")
             axes.set_ylim(1e-3, None)
         axes.legend(frameon=False, fontsize=8)
     return drawn
@@ -110,22 +111,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/composition"))
     out: Path = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    panels: dict[str, tuple[str, Curves, Curves, int, bool]] = {
-        "a": ("binary Markov chains", *binary_curves(), CHAIN_MOST, False),
-        "b": ("Gaussian processes", *gaussian_curves(), ENTRIES, True),
+    panels: dict[str, tuple[str, Curves, Curves, str, int, bool]] = {
+        "a": ("binary Markov chains", *binary_curves(), "exact", CHAIN_MOST, False),
+        "b": (
+            "Gaussian processes",
+            *gaussian_curves(),
+            "sound for the truncated law",
+            ENTRIES,
+            True,
+        ),
     }
     alarm = alarm_file()
     if alarm is None:
         print("(c) is left out: install pgmpy for the file of ALARM", file=sys.stderr)
     else:
-        panels["c"] = ("ALARM", *alarm_curves(alarm), ALARM_MOST, False)
+        panels["c"] = ("ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST, False)
     written = {}
-    for key, (title, printed, right, most, log) in panels.items():
+    for key, (title, printed, right, beside, most, log) in panels.items():
+        drawn = figure(f"({key}) {title}", printed, right, beside=beside, most=most, log=log)
         path = out / f"curves-{key}.svg"
-        reports.save(figure(f"({key}) {title}", printed, right, most=most, log=log), path)
-        reports.save(
-            figure(f"({key}) {title}", printed, right, most=most, log=log), path.with_suffix(".png")
-        )
+        reports.save(drawn, path)
+        reports.save(drawn, path.with_suffix(".png"))
         written[key] = {"printed": numbers(printed), "right": numbers(right)}
         print(path)
     (out / "curves.json").write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")

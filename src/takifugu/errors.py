@@ -6,12 +6,28 @@
     x InvalidMechanism    a mechanism is not a table of probabilities, or does not fit its world
     x InvalidWorld        datasets, priors and secrets do not fit together
     x InvalidFile         a file cannot be read, or does not say what it must
+    x InvalidCharge       what is to be written in a ledger has no meaning there
   x UnsoundRequest        the number asked for is one that no proof supports
   x TooLarge              the exact answer is out of reach at this size; nothing was approximated
+  x BudgetExceeded        the ledger refuses; nothing was released
+  * LedgerError           the ledger gave no receipt, so nothing may be released
+    x NoBudget            nobody has set a budget for this dataset
+    x NotALedger          the file or database holds something else
+    x NewerLedger         a later version of takifugu wrote it
+    x LedgerUnavailable   it cannot be reached, or others hold it locked
+    x LedgerUnwritable    it can be read but not written: full, or read-only
+    x LedgerDamaged       what is stored contradicts itself
+    x LedgerConflict      a key or a receipt was used for two different things
 
 Messages say what was given, what is needed and what to do next. They may name parameters,
 columns and budgets. They never contain a value read from a protected table.
 """
+
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
+
+MICRO = 10**6
 
 
 class TakifuguError(Exception):
@@ -48,3 +64,67 @@ class UnsoundRequest(TakifuguError, ValueError):
 
 class TooLarge(TakifuguError):
     """An exact answer would take more than the stated room; a smaller question is suggested."""
+
+
+class InvalidCharge(Malformed):
+    """A charge, budget, window or answer that a ledger cannot write down."""
+
+
+class BudgetExceeded(TakifuguError):
+    """The ledger refused a charge. Nothing was released.
+
+    Attributes:
+        currency: What is counted, per entry: "epsilon" or "rho".
+        needs: What the charge asked for.
+        left: The most that would have been accepted on the same entries, rounded down.
+    """
+
+    def __init__(
+        self, query: str, *, currency: str, needs: Fraction, left: Fraction, whose: str
+    ) -> None:
+        most = Fraction(floor(left * MICRO), MICRO)
+        advice = f"Ask for at most {currency} = {_shown(most)}, or have" if most > 0 else "Have"
+        super().__init__(
+            f"query {query!r} needs {currency} = {_shown(Fraction(ceil(needs * MICRO), MICRO))} per"
+            f" entry but {whose} has {_shown(most)} left; nothing was released. {advice} the owner"
+            " raise the budget."
+        )
+        self.query, self.whose = query, whose
+        self.currency, self.needs, self.left = currency, needs, left
+
+
+def _shown(millionths: Fraction) -> str:
+    """Six decimals at most. The caller rounds: advice printed here must work when followed."""
+    return f"{Decimal(int(millionths * MICRO)) / MICRO:f}"
+
+
+class LedgerError(TakifuguError):
+    """The ledger could not do what was asked. No receipt was given: release nothing."""
+
+
+class NoBudget(LedgerError):
+    """A charge on a dataset for which no budget was ever set."""
+
+
+class NotALedger(LedgerError):
+    """A file or database that is not a takifugu ledger."""
+
+
+class NewerLedger(LedgerError):
+    """A ledger that a later version has written; this one would misread it."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger cannot be reached, or stayed locked for longer than the timeout."""
+
+
+class LedgerUnwritable(LedgerError):
+    """The ledger can be read but not written: the disk is full, or the file is read-only."""
+
+
+class LedgerDamaged(LedgerError):
+    """What the ledger holds contradicts itself: it was edited, or the storage failed."""
+
+
+class LedgerConflict(LedgerError):
+    """One key, or one receipt, for two different things."""

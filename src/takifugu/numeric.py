@@ -104,7 +104,7 @@ def distribution(
         total = float(np.atleast_1d(array.sum(axis=-1)).ravel()[worst])
         which = f"{axis_name} {worst} " if array.ndim > 1 else ""
         along = f" along every {axis_name}" if array.ndim > 1 else ""
-        raise problem(field, given=f"{which}sums to {total:.6g}", needed=f"sum to 1{along}")
+        raise problem(field, given=f"{which}sums to {total:.12g}", needed=f"sum to 1{along}")
     return array
 
 

@@ -72,6 +72,6 @@ def test_what_is_no_mechanism_is_refused_in_one_line(
 
 def test_a_function_that_answers_with_no_distribution_is_refused() -> None:
     with pytest.raises(InvalidMechanism, match=r"`likelihood` row 0 sums to 0.5"):
-        Mechanism.from_function(TWO, lambda _: {"x": 0.5})  # type: ignore[arg-type, return-value]
+        Mechanism.from_function(TWO, lambda _: {"x": 0.5})
     with pytest.raises(InvalidMechanism, match=r"`likelihood` row 0 sums to 0"):
         Mechanism.from_function(TWO, lambda _: {})

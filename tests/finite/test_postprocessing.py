@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
 from takifugu.finite import Mechanism
+from takifugu.finite.compose import post_process
 from takifugu.finite.nfc import (
     Constraint,
     constraint_values,
@@ -19,7 +20,6 @@ from takifugu.finite.nfc import (
     needed_epsilons,
     non_redundant,
 )
-from takifugu.finite.compose import post_process
 from takifugu.finite.postprocessing import paper_construction
 from takifugu.numeric import Floats
 from takifugu.priors import Universe

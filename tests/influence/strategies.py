@@ -1,10 +1,31 @@
 """Random small networks and fields."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
+from takifugu.numeric import Floats
+from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
+
+
+def network(
+    entries: Sequence[Name],
+    states: Sequence[Sequence[Name]],
+    parents: Sequence[Sequence[Name]],
+    *tables: ArrayLike,
+) -> BayesianNetwork:
+    """A network from plain lists."""
+    return BayesianNetwork(
+        tuple(entries),
+        tuple(map(tuple, states)),
+        tuple(map(tuple, parents)),
+        tuple(np.array(table, dtype=np.float64) for table in tables),
+    )
+
 
 WEIGHTS = st.sampled_from([0.0, 1.0, 1.0, 2.0, 3.0, 5.0, 17.0])
 POSITIVE = st.sampled_from([1.0, 2.0, 3.0, 5.0, 17.0, 100.0])
@@ -34,16 +55,22 @@ def networks(draw: st.DrawFn, *, zeros: bool = True, most: int = 5) -> BayesianN
 
 
 @st.composite
-def fields(draw: st.DrawFn, *, most: int = 5) -> MarkovRandomField:
-    """Fields of 2 nodes or more with 2 or 3 values and positive weights on random edges."""
+def fields(draw: st.DrawFn, *, zeros: bool = False, most: int = 5) -> MarkovRandomField:
+    """Fields of 2 nodes or more with 2 or 3 values and weights on random edges.
+
+    With zeros some weights of pairs are 0, but never where both values are the first.
+    """
     n = draw(st.integers(2, most))
     sizes = [draw(st.integers(2, 3)) for _ in range(n)]
     pairs = [(i, j) for i in range(n) for j in range(i)]
     edges = draw(st.lists(st.sampled_from(pairs), unique=True))
 
-    def table(*shape: int) -> np.ndarray:
+    def table(*shape: int) -> Floats:
         count = int(np.prod(shape))
-        return np.array(draw(st.lists(POSITIVE, min_size=count, max_size=count))).reshape(shape)
+        kind = WEIGHTS if zeros and len(shape) > 1 else POSITIVE
+        found = np.array(draw(st.lists(kind, min_size=count, max_size=count))).reshape(shape)
+        found.flat[0] = found.flat[0] or 1.0
+        return found
 
     return MarkovRandomField(
         tuple(range(n)),

@@ -10,17 +10,16 @@ from takifugu.errors import UnsoundRequest
 from takifugu.influence.attractive import AttractiveField, attractive_curve, check_attractive
 from takifugu.influence.search import network_curve
 from takifugu.priors import Secrets
-from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
-from tests.influence.strategies import attractive
+from tests.influence.strategies import attractive, network
 from tests.oracles import networks as oracle
 
 WARD = Path("../shared/data/hospital_contacts.csv.gz")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(model=attractive())
 def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
     model: MarkovRandomField,
@@ -41,7 +40,7 @@ def test_curve_is_never_below_all_splits_and_equal_where_it_says_so(
     assert np.all(np.diff(curve.leak, axis=1) <= 0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(model=attractive())
 def test_the_general_search_agrees(model: MarkovRandomField) -> None:
     general = network_curve(model, largest=3)
@@ -53,7 +52,7 @@ def test_the_general_search_agrees(model: MarkovRandomField) -> None:
 
 def test_prior_odds_out_of_reach_are_bounded_not_guessed() -> None:
     ring = MarkovRandomField.ising(
-        {i: -1.0 for i in range(24)}, {(i, (i + 1) % 24): 1.0 for i in range(24)}
+        dict.fromkeys(range(24), -1.0), {(i, (i + 1) % 24): 1.0 for i in range(24)}
     )
     bounded = attractive_curve(ring, Secrets(entries=(0,)), largest=7)
     exact = network_curve(ring, Secrets(entries=(0,)), largest=7)
@@ -68,19 +67,21 @@ def test_fields_that_are_not_attractive_are_refused() -> None:
         attractive_curve(MarkovRandomField.ising(field, {(0, 1): -0.1}))
     check_attractive(MarkovRandomField.ising(field, {(0, 1): 0.0}))
     with pytest.raises(UnsoundRequest, match="two values"):
-        check_attractive(BayesianNetwork(("a",), ((0, 1, 2),), ((),), ([0.2, 0.3, 0.5],)))
+        check_attractive(network(("a",), ((0, 1, 2),), ((),), [0.2, 0.3, 0.5]))
     with pytest.raises(UnsoundRequest, match="holds a 0"):
-        check_attractive(BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],)))
+        check_attractive(network(("a",), ((0, 1),), ((),), [1.0, 0.0]))
     with pytest.raises(UnsoundRequest, match="from 1 to"):
         attractive_curve(MarkovRandomField.ising(field, {}), largest=99)
 
 
 def test_a_chain_with_p_plus_q_at_least_one_is_attractive() -> None:
-    chain = BayesianNetwork(
+    chain = network(
         (0, 1, 2),
         ((0, 1),) * 3,
         ((), (0,), (1,)),
-        ([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.9, 0.1], [0.1, 0.9]]),
+        [0.5, 0.5],
+        [[0.9, 0.1], [0.1, 0.9]],
+        [[0.9, 0.1], [0.1, 0.9]],
     )
     assert attractive_curve(chain, largest=1).pooled()[0] == pytest.approx(2 * np.log(9))
 

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence import InfluenceCurve
+from takifugu.influence import InfluenceCurve, ratios
+from takifugu.influence.networks import Elimination
 from takifugu.influence.search import Progress, nearest_curve, network_curve
 from takifugu.priors import Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
-from tests.influence.strategies import fields, networks
+from tests.influence.strategies import fields, network, networks
 from tests.oracles import networks as oracle
 from tests.priors.files import example
 
@@ -25,7 +26,7 @@ def rows(
     curve: InfluenceCurve, model: FactorModel
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...], int]]:
     """For each row of a curve of single values: entry, left value, right value, number."""
-    found = []
+    found: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
     for k, pair in enumerate(curve.pairs):
         left, right = (side.split("=") for side in pair.split(" / "))
         entry = [str(e) for e in model.entries].index(left[0])
@@ -54,7 +55,7 @@ def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
                 assert x == y or possible == ((entry, (x,), (y,)) in seen)
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(model=networks())
 def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     try:
@@ -69,10 +70,99 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     check_exact(model, curve)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(model=fields())
 def test_field_curve_is_what_all_splits_give(model: MarkovRandomField) -> None:
     check_exact(model, network_curve(model, largest=len(model.entries)))
+
+
+@settings(max_examples=10)
+@given(model=fields(zeros=True))
+def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField) -> None:
+    try:
+        curve = network_curve(model, largest=len(model.entries))
+    except InvalidPrior:  # every entry has one possible value
+        law = written_out(model)
+        assert all(
+            sum(oracle.chance(law, e, (v,)) > 0 for v in range(len(s))) == 1
+            for e, s in enumerate(model.states)
+        )
+        return
+    check_exact(model, curve)
+
+
+@settings(max_examples=10)
+@given(model=networks(zeros=False))
+def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: BayesianNetwork) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("takifugu.influence.networks.FLAT", 0)
+        check_exact(model, network_curve(model, largest=len(model.entries)))
+
+
+@settings(max_examples=10)
+@given(model=networks())
+def test_cases_that_cannot_happen_are_left_out(model: BayesianNetwork) -> None:
+    try:
+        whole = network_curve(model, largest=len(model.entries))
+    except InvalidPrior:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("takifugu.influence.networks.FLAT", 0)
+        cases = network_curve(model, largest=len(model.entries))
+    assert cases.exact.all()
+    check_exact(model, cases)
+    np.testing.assert_allclose(cases.leak, whole.leak, atol=ROUNDING, rtol=0)
+
+
+def dense(seed: int) -> BayesianNetwork:
+    """Six nodes of three values, each with up to three parents before it."""
+    rng = np.random.default_rng(seed)
+    names = tuple(f"v{k}" for k in range(6))
+    parents = tuple(names[max(0, k - 3) : k] for k in range(6))
+    tables = tuple(rng.dirichlet([0.3] * 3, size=(3,) * len(above)) for above in parents)
+    return BayesianNetwork(names, ((0, 1, 2),) * 6, parents, tables)
+
+
+@pytest.mark.parametrize("flat", [0, 1024])
+def test_a_dense_network_is_exact(flat: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("takifugu.influence.networks.FLAT", flat)
+    model = dense(7)
+    curve = network_curve(model, Secrets(entries=("v1", "v4")), largest=3)
+    law = written_out(model)
+    assert curve.exact.all()
+    for entry, left, right, k in rows(curve, model):
+        for point, b in enumerate(curve.exposed[:2]):
+            truth = oracle.best_leak(law, int(b), entry, left, right)
+            assert truth - 1e-12 <= curve.leak[k, point] <= truth + ROUNDING
+
+
+def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
+    model = dense(7)
+    full = Elimination(model)
+    around = full.surroundings(0b000110)
+    sides = np.zeros((1, 2, 3), dtype=np.bool_)
+    sides[0, 0, 0] = sides[0, 1, 1] = True
+    endless = np.array([np.inf])
+    value, verdict = full.evaluate(around, 1, sides, endless)
+    assert verdict.tolist() == [ratios.PROVED]
+    least, gave_up = full.evaluate(around, 1, sides, endless, work=-1.0)
+    assert gave_up.tolist() == [ratios.UNKNOWN] and least[0] <= value[0] + ROUNDING
+    _, beaten = full.evaluate(around, 1, sides, value - 0.1)
+    assert beaten.tolist() == [ratios.BEATEN]
+
+
+@pytest.mark.parametrize("limit", ["STATES", "CASES"])
+def test_sets_out_of_reach_leave_upper_bounds_that_are_not_exact(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = dense(7)
+    monkeypatch.setattr("takifugu.influence.networks.FLAT", 0)
+    whole = network_curve(model, Secrets(entries=("v1",)), largest=4)
+    monkeypatch.setattr(f"takifugu.influence.networks.{limit}", 9)
+    short = network_curve(model, Secrets(entries=("v1",)), largest=4)
+    assert np.all(short.leak >= whole.leak - ROUNDING)
+    assert not short.exact[:, 1:4].all() and whole.exact.all()
+    assert np.all((np.abs(short.leak - whole.leak) <= ROUNDING) | ~short.exact)
 
 
 @settings(max_examples=30)
@@ -123,8 +213,8 @@ def test_groups_of_values_can_be_secret(model: BayesianNetwork) -> None:
 
 
 def test_a_chain_of_two_leaks_its_log_ratio() -> None:
-    model = BayesianNetwork(
-        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]])
+    model = network(
+        ("a", "b"), ((0, 1), (0, 1)), ((), ("a",)), [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]
     )
     curve = network_curve(model)
     assert curve.leak[0, 0] == pytest.approx(np.log(4.5)) and curve.leak[0, 1] == 0.0
@@ -132,12 +222,12 @@ def test_a_chain_of_two_leaks_its_log_ratio() -> None:
 
 
 def test_bad_questions_get_one_clear_line() -> None:
-    model = BayesianNetwork(("a",), ((0, 1),), ((),), ([0.5, 0.5],))
+    model = network(("a",), ((0, 1),), ((),), [0.5, 0.5])
     with pytest.raises(UnsoundRequest, match="largest is 0"):
         network_curve(model, largest=0)
     with pytest.raises(InvalidPrior, match="'zz'"):
         network_curve(model, Secrets(entries=("zz",)))
-    sure = BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],))
+    sure = network(("a",), ((0, 1),), ((),), [1.0, 0.0])
     with pytest.raises(InvalidPrior, match="can happen"):
         network_curve(sure)
 

@@ -12,7 +12,7 @@ from takifugu.priors import Explicit, Tables
 def leak(
     law: Explicit, exposed: Sequence[int], entry: int, left: Sequence[int], right: Sequence[int]
 ) -> float:
-    """max log P(x_L | entry in left) / P(x_L | entry in right) over x_L possible under left."""
+    """Largest log P(x_L | entry in left) / P(x_L | entry in right) over x_L possible under left."""
     universe = law.universe
     assert isinstance(universe, Tables)
     sums: dict[tuple[int, ...], list[float]] = {}

@@ -6,11 +6,12 @@ Each command is a module of its own that imports what it needs when it is called
 
 import typer
 
-from takifugu.cli import prior
+from takifugu.cli import dataset, prior
 from takifugu.cli.audit import run_audit
 from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
+from takifugu.cli.ledger import app as ledger_app
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
@@ -44,7 +45,9 @@ app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)
+app.add_typer(dataset.app, name="dataset")
 app.add_typer(prior.app, name="prior")
+app.add_typer(ledger_app, name="ledger")
 
 
 def main() -> None:

@@ -17,13 +17,12 @@ equal, because the construction makes a = b = 1 there. So the printed "≥" is a
 instance. `paper_construction` builds it and shows the numbers.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.errors import UnsoundRequest
 from takifugu.finite.compose import post_process
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.constraints import (
@@ -33,7 +32,7 @@ from takifugu.finite.nfc.constraints import (
     needed_epsilons,
     one_universe,
 )
-from takifugu.numeric import Floats, distribution, frozen
+from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Universe
 
 

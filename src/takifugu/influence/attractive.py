@@ -102,6 +102,8 @@ class AttractiveField:
         clamped = self.pair[np.ix_(order, around)]  # [inside, around, own value, value around]
         alone = self.alone[order][:, :, None] * np.prod(clamped, axis=1)  # [inside, own, around]
         low, high = float(alone.min()), float(alone.max())
+        if not (low > 2.0**-1000 and high < np.inf):
+            raise TooLarge("the weights of this set span more than float64 can hold")
         if not (low > 2.0**-40 and high < 2.0**40):
             alone = np.ldexp(alone, -np.frexp(alone.max(axis=(1, 2), keepdims=True))[1])
             if not float(alone.min()) > 2.0 ** (-900 / len(order)):

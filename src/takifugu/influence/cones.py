@@ -4,12 +4,11 @@ import numpy as np
 
 from takifugu.numeric import UNIT, Floats, Integers
 
-NOTABLE = 12  # rows that a quick look keeps
 SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from the cone it lies in
 COST = round(SLACK / UNIT)  # the same in units of rounding
 FEW = 8  # rows that are not worth thinning
-MANY = 100_000  # rows that are too many to thin
-WIDE = 4  # columns beyond which few rows are inside, and the proof is slow
+MANY = 3_000  # rows that are too many to thin
+WIDE = 4  # columns beyond which the proof is slow
 
 
 def extremes(rays: Floats) -> tuple[Integers, int]:
@@ -19,14 +18,15 @@ def extremes(rays: Floats) -> tuple[Integers, int]:
     Σ λ_j r_j = p up to ``SLACK`` relative in every coordinate, over rows r_j that stay. Rows of
     zeros (impossible) are always left out.
     """
-    possible = np.flatnonzero(rays.any(axis=1))
-    if len(possible) <= 1:
-        return possible, 0
-    rows = rays[possible]
-    used = rows.any(axis=0)
-    if not used.all():
-        rows = np.ascontiguousarray(rows[:, used])
-    if rows.shape[1] == 1:
+    every = np.arange(len(rays))
+    if rays.min() > 0:
+        possible, rows = every, rays
+    else:
+        possible = np.flatnonzero(rays.any(axis=1))
+        rows = rays[possible]
+        used = rows.any(axis=0)
+        rows = rows if used.all() else np.ascontiguousarray(rows[:, used])
+    if len(possible) <= 1 or rows.shape[1] <= 1:
         return possible[:1], 0
     if len(rows) == 2:
         return possible, 0
@@ -35,10 +35,10 @@ def extremes(rays: Floats) -> tuple[Integers, int]:
             ratio = rows[:, 0] / rows[:, 1]
         ends = sorted({int(ratio.argmin()), int(ratio.argmax())})
         return possible[ends], 2
-    if len(rows) <= FEW:
+    if not FEW < len(rows) <= MANY or rows.shape[1] > WIDE:
         return possible, 0
     keep = _first_of_each(rows)
-    if FEW < len(keep) <= MANY and rows.shape[1] <= WIDE:
+    if len(keep) > FEW:
         keep = keep[_thinned(rows[keep])]
     return possible[keep], COST
 
@@ -85,22 +85,3 @@ def _thinned(rows: Floats) -> Integers:
         rest = np.delete(rest, near[np.all(gap <= 0.66 * SLACK * target, axis=1)])
     stay[rest] = True
     return np.flatnonzero(stay)
-
-
-def notable(rays: Floats) -> Integers:
-    """At most a dozen rows that look furthest in fixed directions: no proof, but quick.
-
-    Good for lower bounds: every row is a real alternative, and the best is mostly among them.
-    """
-    possible = np.flatnonzero(rays.any(axis=1))
-    rows = rays[possible]
-    if len(rows) <= NOTABLE:
-        return possible
-    width = rows.shape[1]
-    level = rows / np.maximum(rows.max(axis=0), np.finfo(np.float64).tiny)
-    level /= level.sum(axis=1, keepdims=True)
-    every = np.sin(np.outer(np.arange(1, width + 1), np.arange(1, NOTABLE + 1)) * 1.6180339887)
-    if width <= NOTABLE // 2:
-        every[:, :width] = np.eye(width)
-        every[:, width : 2 * width] = -np.eye(width)
-    return possible[np.unique(np.argmax(level @ every, axis=0))]

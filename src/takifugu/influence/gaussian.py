@@ -29,10 +29,14 @@ from typing import Any, Literal
 import numpy as np
 
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import up
 from takifugu.priors.gaussian import Gaussian
 
 Law = Literal["truncated", "printed"]
+
+# Added to every leak, relative to 1 + its size: past the accuracy of the normal distribution
+# function, and past the error of the deviation, in which the Gaussian term is not monotone (its
+# slope there is at most γ² where the parabola has its top inside, and the error about 1e-12).
+MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def _split_leak(prior: Gaussian, i: int, exposed: Sequence[int], law: Law, withi
     if law == "truncated":
         others = [j for j in exposed if j != i]
         value -= _log_stay(prior, others, [i, *hidden]) + within
-    return max(float(up(value)), 0.0)
+    return max(value + MARGIN * (1 + value), 0.0)
 
 
 def _log_within(prior: Gaussian, i: int) -> float:

@@ -1,11 +1,9 @@
-"""The influence curve of a network: the best set to expose, found by branch and bound.
+"""The influence curve of a network: the best set to expose, among all connected ones.
 
-Only connected sets matter, and a larger set never leaks more (see ``networks``). So for each
-secret and each b the search runs over connected sets of b entries that hold the secret. It splits
-them by "holds C, and nothing of X". Every such set lies in R, what can be reached from C in
-b − |C| steps without X, so its leak is at least that of R: if that is not below the best leak
-found, nothing better is among them. The bound is computed for a few states of the boundary of R
-(a lower bound), the leaks that are reported for all states (an upper bound).
+Only connected sets matter, and a larger set never leaks more (see ``networks``). So for each b
+the search runs over all connected sets of b entries, and for each set over the secrets it holds.
+Most sets need one state of the boundary only, which shows that they leak more than the best set
+so far. The leaks that are reported are proved: largest over all states of the boundary.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,14 +16,15 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.networks import Elimination, Side, bits
+from takifugu.influence.networks import Elimination, Side, Surroundings, bits
 from takifugu.numeric import Booleans, Floats, up
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 
-TIE = 1e-9  # leaks closer than this count as equal: pruning, not rounding
+TIE = 1e-10  # leaks closer than this count as equal: pruning, not rounding
 CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
+LAYER = 2_000_000  # connected sets of one size; beyond, the search ends
 
 Sides = tuple[tuple[Side, Side], ...]
 
@@ -65,14 +64,55 @@ def network_curve(
     goes, and ends it by returning False. Points that the search did not finish are upper bounds
     and say so (``exact``). Values that cannot happen are no secrets; their pairs are left out.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
 
-    def explore(entry: int, sides: Sides) -> "_Search":
-        search = _Search(full, quick, entry, sides, model.entries[entry], evaluations, progress)
-        search.run(largest)
-        return search
+    def explore(searches: Sequence["_Search"]) -> None:
+        layer = {1 << search.entry for search in searches}
+        for b in range(1, largest + 1):
+            active = [search for search in searches if b < search.whole.bit_count()]
+            if not active or any(search.stopped for search in active):
+                return
+            first = {inside for search in active for inside in search.open(b)}
+            if len(layer) > LAYER:
+                for search in active:
+                    search.stopped = True
+            order = [*sorted(first), *sorted(layer - first)]
+            _look(full, order, active, b, evaluations, progress)
+            layer = {inside | 1 << v for inside in layer for v in bits(full.boundary(inside))}
 
     return _curve(model, full, secrets or Secrets(), largest, explore)
+
+
+def _look(
+    full: Elimination,
+    sets: Iterable[int],
+    active: Sequence["_Search"],
+    b: int,
+    evaluations: int | None,
+    progress: Callable[[Progress], bool | None] | None,
+) -> None:
+    """Show each set to every secret that it holds, until all are done or stopped."""
+    for inside in sets:
+        around: Surroundings | None = None
+        for search in active:
+            if not inside >> search.entry & 1 or search.stopped:
+                continue
+            if evaluations is not None and search.evaluated >= evaluations:
+                search.stopped = True
+                continue
+            if progress and progress(Progress(search.name, b, search.evaluated)) is False:
+                for other in active:
+                    other.stopped = True
+                return
+            if around is None:
+                try:
+                    around = full.surroundings(inside)
+                except TooLarge:
+                    for other in active:
+                        if inside >> other.entry & 1:
+                            other.unknown(inside)
+                    break
+            search.settle(around)
 
 
 def nearest_curve(
@@ -83,15 +123,14 @@ def nearest_curve(
     Distances are steps in the moral graph (entries that share a table are one step apart). All
     ways to break ties are tried. An upper bound on the curve.
     """
-    full, quick = Elimination(model), Elimination(model, thin=True)
+    full = Elimination(model)
 
-    def explore(entry: int, sides: Sides) -> "_Search":
-        search = _Search(full, quick, entry, sides, model.entries[entry], None, None)
-        for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
-            search.open(b)
-            search.consider(b, _nearest(full, entry, b))
-            search.finished[-1] = False
-        return search
+    def explore(searches: Sequence["_Search"]) -> None:
+        for search in searches:
+            for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
+                search.open(b)
+                _look(full, _nearest(full, search.entry, b), [search], b, None, None)
+                search.every = False
 
     return _curve(model, full, secrets or Secrets(), largest, explore)
 
@@ -117,142 +156,64 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
 class _Search:
     """Everything about one secret entry: the best sets so far, for each pair and each b."""
 
-    def __init__(
-        self,
-        full: Elimination,
-        quick: Elimination,
-        entry: int,
-        sides: Sides,
-        name: Name,
-        evaluations: int | None,
-        progress: Callable[[Progress], bool | None] | None,
-    ) -> None:
-        self.full, self.quick, self.entry, self.sides, self.name = full, quick, entry, sides, name
-        self.limit, self.progress = evaluations, progress
+    def __init__(self, full: Elimination, entry: int, sides: Sides, name: Name) -> None:
+        self.full, self.entry, self.sides, self.name = full, entry, sides, name
         self.whole = full.part((1 << len(full.sizes)) - 1, entry)
+        self._marks = np.zeros((len(sides), 2, full.sizes[entry]), dtype=np.bool_)
+        for k, pair in enumerate(sides):
+            for side in (0, 1):
+                self._marks[k, side, list(pair[side])] = True
         self.best: list[Floats] = []
         self.sets: list[list[int]] = []
-        self.finished: list[bool] = []
+        self.every = True  # whether all connected sets are looked at
         self.relaxed = False  # some number may be too high: nothing is exact
         self.evaluated = 0
         self.stopped = False
-        self.guessing = False
-        self.guess: Floats = np.zeros(0)
-        self.likely: list[int] = []
-        self._known: dict[int, Floats] = {}
-        self._least: dict[int, Floats] = {}
+        self._doubt: list[tuple[int, Floats]] = []  # size and lower bound of sets out of reach
 
-    def run(self, largest: int) -> None:
-        """Search b = 1, 2, … up to ``largest``, or to all entries that matter but one.
+    def open(self, b: int) -> list[int]:
+        """Start a new b from what the one before found; the sets to look at first."""
+        if not self.best:
+            self.best.append(np.full(len(self.sides), np.inf))
+            self.sets.append([1 << self.entry] * len(self.sides))
+            return [1 << self.entry]
+        before = set(self.sets[-1])
+        self.best.append(self.best[-1].copy())
+        self.sets.append(list(self.sets[-1]))
+        grown = {s | 1 << v for s in before for v in bits(self.full.boundary(s))}
+        return [inside for inside in grown if inside.bit_count() == b]
 
-        First with lower bounds alone. If the best set by them leaks no more than its lower bound
-        says, it is the best of all; else the search is repeated with the leaks themselves.
-        """
-        for b in range(1, min(largest, self.whole.bit_count() - 1) + 1):
-            start = [1 << self.entry] if b == 1 else self._grown(set(self.sets[-1]))
-            self.open(b)
-            self.guess = np.full(len(self.sides), np.inf)
-            self.likely = [1 << self.entry] * len(self.sides)
-            self.guessing = True
-            self.consider(b, start)
-            self._branch(b, 1 << self.entry, 0)
-            self.guessing = False
-            for inside in sorted(set(self.likely)):
-                self._try(b, inside)
-            if not self.stopped and np.any(self.best[-1] > self.guess + TIE):
-                self._branch(b, 1 << self.entry, 0)
-            self.finished[-1] = self.finished[-1] and not self.stopped
+    def settle(self, around: Surroundings) -> None:
+        """Compare the leaks of a set, where they are less, with the best."""
+        from takifugu.influence.ratios import PROVED, UNKNOWN
 
-    def open(self, b: int) -> None:
-        """Start a new b from what the one before found."""
-        start = np.full(len(self.sides), np.inf)
-        self.best.append(self.best[-1].copy() if self.best else start)
-        self.sets.append(list(self.sets[-1]) if self.sets else [1 << self.entry] * len(self.sides))
-        self.finished.append(True)
-        self._tell(b)
+        self.evaluated += 1
+        best = self.best[-1]
+        found, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
+        self.relaxed = self.relaxed or not around.exact
+        for k in np.flatnonzero((verdict == PROVED) & (found < best)):
+            best[k] = found[k]
+            self.sets[-1][k] = around.inside
+        if (verdict == UNKNOWN).any():
+            least = np.where(verdict == UNKNOWN, found - TIE, np.inf)
+            self._doubt.append((around.inside.bit_count(), least))
 
-    def _tell(self, b: int) -> None:
-        if self.limit is not None and self.evaluated >= self.limit:
-            self.stopped = True
-        if self.progress is not None and not self.stopped:
-            answer = self.progress(Progress(self.name, b, self.evaluated))
-            self.stopped = answer is False
+    def unknown(self, inside: int) -> None:
+        """A set is out of reach: no point is exact for which it might have been the best."""
+        self.evaluated += 1
+        self._doubt.append((inside.bit_count(), np.full(len(self.sides), -np.inf)))
 
-    def _grown(self, sets: set[int]) -> list[int]:
-        return sorted(
-            {inside | 1 << v for inside in sets for v in bits(self.full.boundary(inside))}
+    def exact(self, at: int, pair: int) -> bool:
+        """Whether the best leak of a pair at the b with number ``at`` is proved to be the least."""
+        done = at + 1 < len(self.best) or not self.stopped
+        return (
+            done
+            and self.every
+            and not self.relaxed
+            and not any(
+                size <= at + 1 and least[pair] < self.best[at][pair] for size, least in self._doubt
+            )
         )
-
-    def consider(self, b: int, candidates: Iterable[int]) -> None:
-        """Evaluate the candidates that could be better, the most promising first."""
-        ranked = sorted(
-            (float(np.sum(np.minimum(self.least(inside), 1e6))), inside) for inside in candidates
-        )
-        for _, inside in ranked:
-            self._try(b, inside)
-
-    def _try(self, b: int, inside: int) -> None:
-        least = self.least(inside)
-        if self.guessing:
-            for k in np.flatnonzero(least < self.guess - TIE):
-                self.guess[k] = least[k]
-                self.likely[k] = inside
-            return
-        if not np.any(least < self.best[-1] - TIE):
-            return
-        try:
-            found = self.evaluate(inside)
-        except TooLarge:
-            self.finished[-1] = False
-            return
-        for k in np.flatnonzero(found < self.best[-1]):
-            self.best[-1][k] = found[k]
-            self.sets[-1][k] = inside
-
-    def evaluate(self, inside: int) -> Floats:
-        """``[pair]``: the leak without the prior's odds, rounded up."""
-        found = self._known.get(inside)
-        if found is None:
-            self.evaluated += 1
-            found, exact = self.full.evaluate(inside, self.entry, self.sides)
-            self.relaxed = self.relaxed or not exact
-            self._known[inside] = found
-        return found
-
-    def least(self, inside: int) -> Floats:
-        """``[pair]``: a lower bound on the same."""
-        found = self._least.get(inside)
-        if found is None:
-            self.evaluated += 1
-            try:
-                found, exact = self.quick.evaluate(inside, self.entry, self.sides)
-                self.relaxed = self.relaxed or not exact
-            except TooLarge:
-                found = np.full(len(self.sides), -np.inf)
-            self._least[inside] = found
-        return found
-
-    def _branch(self, b: int, inside: int, banned: int) -> None:
-        """All connected sets of b entries that hold ``inside`` and nothing of ``banned``."""
-        self._tell(b)
-        if self.stopped:
-            return
-        edge = self.full.boundary(inside) & ~banned
-        if inside.bit_count() == b or not edge:
-            self._try(b, inside)
-            return
-        reach = inside
-        for _ in range(b - inside.bit_count()):
-            reach |= self.full.boundary(reach) & ~banned
-        known = self.guess if self.guessing else self.best[-1]
-        if not np.any(self.least(reach) < known - TIE):
-            return
-        if inside.bit_count() == b - 1:
-            self.consider(b, [inside | 1 << v for v in bits(edge)])
-            return
-        v = (edge & -edge).bit_length() - 1
-        self._branch(b, inside | 1 << v, banned)
-        self._branch(b, inside, banned | 1 << v)
 
     def offset(self) -> tuple[Floats, bool]:
         """``[pair]``: log P(B)/P(A), rounded up; and whether that is all that rounding did.
@@ -262,10 +223,9 @@ class _Search:
         """
         back = [self.sides.index((b, a)) for a, b in self.sides]
         try:
-            found, _ = self.full.evaluate(self.whole, self.entry, self.sides)
-            return found[back], True
+            return self.full.odds(self.whole, self.entry, self.sides)[back], True
         except TooLarge:
-            bounds = np.min([np.full(len(back), np.inf), *self._known.values()], axis=0)
+            bounds = np.min([np.full(len(back), np.inf), *self.best], axis=0)
             return bounds[back], False
 
 
@@ -274,7 +234,7 @@ def _curve(
     full: Elimination,
     secrets: Secrets,
     largest: int,
-    explore: Callable[[int, Sides], _Search],
+    explore: Callable[[Sequence[_Search]], None],
 ) -> InfluenceCurve:
     """Put the searches of all secrets together."""
     count = len(model.entries)
@@ -290,11 +250,13 @@ def _curve(
     exact: list[Booleans] = []
     pairs: list[str] = []
     masks: list[tuple[int, ...]] = []
-    for entry in chosen:
-        sides = secrets.sides(model.states[entry])
-        if not sides:
-            continue
-        found = explore(entry, sides)
+    asked = {entry: secrets.sides(model.states[entry]) for entry in chosen}
+    searches = [
+        _Search(full, entry, sides, model.entries[entry]) for entry, sides in asked.items() if sides
+    ]
+    explore(searches)
+    for found in searches:
+        entry, sides = found.entry, found.sides
         offset, sure = found.offset()
         for k in range(len(sides)):
             if offset[k] in (np.inf, -np.inf) and sure:
@@ -326,7 +288,7 @@ def _row(
         at = min(b, len(found.best)) - 1
         best = float(found.best[at][pair])
         row[k] = np.inf if best == np.inf else max(0.0, float(up(best + offset)))
-        flags[k] = b <= len(found.best) and found.finished[at] and sure and not found.relaxed
+        flags[k] = b <= len(found.best) and sure and found.exact(at, pair)
         masks.append(found.sets[at][pair])
     return row, flags, tuple(masks)
 

@@ -1,5 +1,8 @@
 """What an adversary may believe, and the secrets to keep."""
 
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.bif import read_bif, to_bif
+from takifugu.priors.contacts import Contacts, contagion, read_contacts
 from takifugu.priors.documents import from_document, read_prior, write_prior
 from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.fitting import Transitions, smoothed, with_other
@@ -7,6 +10,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import (
     EntryIs,
     Holds,
@@ -20,7 +24,9 @@ from takifugu.priors.secrets import (
 from takifugu.priors.universe import Name, Tables, Universe
 
 __all__ = [
+    "BayesianNetwork",
     "Between",
+    "Contacts",
     "EntryIs",
     "Explicit",
     "Gaussian",
@@ -29,6 +35,7 @@ __all__ = [
     "IntervalMarkovChain",
     "Knowledge",
     "MarkovChain",
+    "MarkovRandomField",
     "Name",
     "OneOf",
     "Product",
@@ -39,10 +46,14 @@ __all__ = [
     "Transitions",
     "Universe",
     "both_ways",
+    "contagion",
     "entry_pairs",
     "from_document",
+    "read_bif",
+    "read_contacts",
     "read_prior",
     "smoothed",
+    "to_bif",
     "with_other",
     "write_prior",
 ]

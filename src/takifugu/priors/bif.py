@@ -102,7 +102,11 @@ class _Parser:
             match = _TOKEN.match(text, at)
             if match is None:
                 self.starts.append(at)
-                self._fail(0, "has a quotation mark without its partner", "close it on its line")
+                self._fail(
+                    len(self.starts) - 1,
+                    "has a quotation mark without its partner",
+                    "close it on its line",
+                )
             if match.lastgroup != "skip":
                 if match.lastgroup == "quoted":
                     self.quoted.add(len(self.tokens))

@@ -30,12 +30,12 @@ def from_document(document: Any) -> Any:
     kind = document.get("kind")
     if kind == Product.kind:
         return _product(document)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         near = get_close_matches(str(kind), [*KINDS, Product.kind], n=1, cutoff=0.4)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(sorted([*KINDS, Product.kind]))
         raise InvalidPrior("kind", given=f"is {kind!r}{meant}", needed=f"be one of {known}")
-    module, name = KINDS[str(kind)]
+    module, name = KINDS[kind]
     return getattr(import_module(module), name).from_document(document)
 
 

@@ -1,4 +1,4 @@
-"""Laws that are products of small tables: what Bayesian networks and random fields have in common."""
+"""Laws that are products of small tables: Bayesian networks and random fields alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

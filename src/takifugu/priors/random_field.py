@@ -23,7 +23,11 @@ class MarkovRandomField(ByContent):
     ``weights[e][x_i, x_j]`` over the edges e = (i, j). A weight of 0 says what cannot happen.
 
     >>> couple = MarkovRandomField(
-    ...     ("ada", "bob"), ((0, 1), (0, 1)), ([3, 1], [1, 1]), (("ada", "bob"),), ([[1, 1], [1, 3]],)
+    ...     entries=("ada", "bob"),
+    ...     states=((0, 1), (0, 1)),
+    ...     unary=([3, 1], [1, 1]),
+    ...     edges=(("ada", "bob"),),
+    ...     weights=([[1, 1], [1, 3]],),
     ... )
     >>> couple.explicit().probability
     array([0.3, 0.3, 0.1, 0.3])
@@ -94,8 +98,8 @@ class MarkovRandomField(ByContent):
     @classmethod
     def ising(
         cls,
-        field: Mapping[Name, float],
-        coupling: Mapping[tuple[Name, Name], float],
+        field: Mapping[Any, float],
+        coupling: Mapping[tuple[Any, Any], float],
         *,
         name: str = "ising",
     ) -> "MarkovRandomField":

@@ -37,7 +37,7 @@ def draw_curves(
     curves: Mapping[str, InfluenceCurve],
     *,
     most: int | None = None,
-    styles: Mapping[str, Mapping[str, object]] | None = None,
+    log: bool = False,
 ) -> None:
     """Draw pooled curves into ``axes``: finite points joined, infinite ones as arrows on top."""
     from matplotlib.ticker import MaxNLocator
@@ -46,9 +46,9 @@ def draw_curves(
         leak = curve.pooled()
         shown = np.ones(len(leak), dtype=bool) if most is None else curve.exposed <= most
         finite = shown & np.isfinite(leak)
-        style: dict[str, object] = {"marker": "o", "ms": 3.5, "lw": 1.6}
-        style.update((styles or {}).get(name, {}))
-        (line,) = axes.plot(curve.exposed[finite], leak[finite], label=name, **style)  # type: ignore[arg-type]
+        (line,) = axes.plot(
+            curve.exposed[finite], leak[finite], marker="o", ms=3.5, lw=1.6, label=name
+        )
         for b in curve.exposed[shown & np.isinf(leak)]:
             axes.plot(
                 b, 0.985, marker="^", ms=7, color=line.get_color(),
@@ -56,7 +56,10 @@ def draw_curves(
             )  # fmt: skip
     axes.set_xlabel("b, entries exposed")
     axes.set_ylabel("a(b), nats that the rest leaks")
-    axes.set_ylim(bottom=0)
+    if log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
 

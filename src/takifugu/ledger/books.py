@@ -1,0 +1,72 @@
+"""Accounts and budgets by dataset and analyst, and how events change them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from takifugu.errors import LedgerDamaged
+from takifugu.ledger.accounts import Account, Shape
+from takifugu.ledger.values import loss_of
+
+WHOLE = ""  # the analyst of the account that everybody's charges are added to
+
+
+@dataclass(eq=False)
+class Book:
+    """One account with its budget. ``id`` is 0 until it is stored."""
+
+    dataset: str
+    analyst: str
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    shape: Shape = field(default_factory=Shape)  # of the whole dataset; analysts use that one
+    account: Account = field(default_factory=Account)
+    id: int = 0
+
+
+class Books:
+    """All accounts, by replay of the events."""
+
+    def __init__(self) -> None:
+        self.books: dict[tuple[str, str], Book] = {}
+
+    def book(self, dataset: str, analyst: str) -> Book:
+        """The account of ``analyst`` on ``dataset``; opened if there is none."""
+        return self.books.setdefault((dataset, analyst), Book(dataset, analyst))
+
+    def apply(self, body: Mapping[str, Any]) -> None:
+        """Take one more event into account."""
+        match body["kind"]:
+            case "budget":
+                book = self.book(body["dataset"], body["analyst"] or WHOLE)
+                book.epsilon, book.delta = Fraction(body["epsilon"]), Fraction(body["delta"])
+            case "partition":
+                self.book(body["dataset"], WHOLE).shape.partition = tuple(body["columns"])
+            case "charge" | "reuse":
+                shape = self.book(body["dataset"], WHOLE).shape
+                touch = shape.touch(body["window"], body["groups"])
+                for analyst in charged(body):
+                    account = self.book(body["dataset"], analyst).account
+                    account.apply(touch, loss_of(body["loss"]))
+            case "created" | "answer":
+                pass
+            case kind:
+                raise LedgerDamaged(f"there is no kind of event called {kind!r}")
+
+
+def charged(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whose accounts a charge or reuse is added to. What was released before costs the whole 0."""
+    whole = () if body["kind"] == "reuse" else (WHOLE,)
+    return whole if body["analyst"] is None else (*whole, body["analyst"])
+
+
+def contents(book: Book) -> dict[str, Any]:
+    """All that an account says, to compare two of them by."""
+    account = book.account
+    return {
+        "budget": (book.epsilon, book.delta),
+        "shape": (book.shape.unit, book.shape.partition),
+        "totals": (account.always, account.worst),
+        "segments": [(s.start, s.end, s.base, s.peak, s.own) for s in account.segments],
+    }

@@ -1,0 +1,96 @@
+"""Totals over many cells, and which of them can be the worst.
+
+Three currencies have no single order: a cell with more ε and one with more ρ are both kept. What
+is kept dominates every cell, so a translation that grows with each currency has its maximum there.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil
+
+from takifugu.losses import Loss, Total
+
+Frontier = tuple[Total, ...]
+
+MOST_BITS = 1200  # of a denominator; beyond it a total is rounded up, so that sums stay cheap
+GRID = 2**1150
+MOST_TOTALS = 8  # beyond it a frontier becomes the one total that dominates all of it
+ZERO = Total()
+
+
+def bounded(value: Fraction) -> Fraction:
+    """``value``, exactly, unless its denominator has grown past all use; then rounded up."""
+    if value.denominator.bit_length() <= MOST_BITS:
+        return value
+    return Fraction(ceil(value * GRID), GRID)
+
+
+def add(total: Total, loss: Loss) -> Total:
+    """A total and one more loss."""
+    return _bounded(total.plus(loss))
+
+
+def joined(first: Total, second: Total) -> Total:
+    """Two totals on the same entries, added."""
+    return _bounded(
+        Total(first.epsilon + second.epsilon, first.delta + second.delta, first.rho + second.rho)
+    )
+
+
+def _bounded(total: Total) -> Total:
+    return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho))
+
+
+def dominates(one: Total, other: Total) -> bool:
+    """Whether ``one`` is at least ``other`` in every currency."""
+    return one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho
+
+
+def worst(totals: Iterable[Total]) -> Frontier:
+    """The totals that no other dominates; an upper bound on them all if they are very many."""
+    kept: list[Total] = []
+    for total in totals:
+        if any(dominates(other, total) for other in kept):
+            continue
+        kept = [other for other in kept if not dominates(total, other)]
+        kept.append(total)
+    if len(kept) > MOST_TOTALS:
+        kept = [
+            Total(
+                max(t.epsilon for t in kept), max(t.delta for t in kept), max(t.rho for t in kept)
+            )
+        ]
+    return tuple(sorted(kept, key=lambda t: (t.epsilon, t.delta, t.rho)))
+
+
+def write(totals: Frontier) -> str:
+    """A frontier as text: ε δ ρ, each an exact rational, one total after another."""
+    return ";".join(f"{t.epsilon} {t.delta} {t.rho}" for t in totals)
+
+
+def read(text: str) -> Frontier:
+    """The frontier that `write` wrote."""
+    found = []
+    for part in text.split(";"):
+        epsilon, delta, rho = part.split(" ")
+        found.append(Total(_rational(epsilon), _rational(delta), _rational(rho)))
+    return tuple(found)
+
+
+def read_one(text: str) -> Total:
+    """The one total that `write` wrote."""
+    (total,) = read(text)
+    return total
+
+
+_NOTHING = Fraction(0)
+
+
+def _rational(text: str) -> Fraction:
+    if text == "0":
+        return _NOTHING
+    numerator, _, denominator = text.partition("/")
+    value = Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
+    if value < 0:
+        raise ValueError("a total below 0")
+    return value

@@ -1,0 +1,346 @@
+"""The ledger: charge, then release.
+
+`charge` is durable before it returns a receipt; noise is drawn after that; `record_answer` stores
+the answer beside its charge. A crash in between costs budget, never privacy: noise may have been
+drawn and seen, so a charge without an answer is spent, and asking again pays again.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import bindparam, select
+
+from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
+from takifugu.ledger import answers, chain, reading, replay, tables
+from takifugu.ledger.answers import Answer
+from takifugu.ledger.books import WHOLE, Book
+from takifugu.ledger.chain import Anchor, Event
+from takifugu.ledger.charging import Limits, Receipt, Refusal, Untranslated, enter
+from takifugu.ledger.migrations import prepare
+from takifugu.ledger.reading import Position, Reading, Stretch
+from takifugu.ledger.replay import Report
+from takifugu.ledger.schema import EVENTS
+from takifugu.ledger.statement import Statement
+from takifugu.ledger.store import WAIT, Store
+from takifugu.ledger.values import Charge, Groups, Window, named, ratio
+from takifugu.ledger.view import Translation
+from takifugu.losses import Number, exactly
+
+_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open_ledger(
+    where: str | Path,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+) -> "Ledger":
+    """The ledger in a file, or at a sqlite:/// or postgresql:// address; made if there is none.
+
+    Args:
+        where: A path, or an address that SQLAlchemy reads.
+        create: Whether to make a ledger where there is none.
+        read_only: Whether every attempt to write is to be refused.
+        wait: Seconds to wait while others hold the ledger locked.
+        clock: Tells the time that is written in events; their order never depends on it.
+    """
+    store = Store(where, read_only=read_only, wait=wait)
+    try:
+        prepare(store, clock().astimezone(UTC), create=create and not read_only)
+    except BaseException:
+        store.close()
+        raise
+    return Ledger(store, clock)
+
+
+class Ledger:
+    """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store, self._clock = store, clock
+        self._limits = Limits()
+        self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is kept, without any password."""
+        return self._store.name
+
+    def close(self) -> None:
+        """Let go of the storage."""
+        self._store.close()
+
+    # --- what the owner decides ---
+
+    def set_budget(
+        self, dataset: str, epsilon: Number, *, analyst: str | None = None, delta: Number = 0
+    ) -> Event:
+        """From now on the Pufferfish loss of ``dataset`` is at most (``epsilon``, ``delta``).
+
+        With ``analyst``, that of the analyst's own charges, beside the budget of the whole.
+        """
+        named(dataset, "dataset")
+        if analyst is not None:
+            named(analyst, "analyst")
+        most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+        if most < 0 or not 0 <= chance < 1:
+            raise InvalidCharge(
+                "budget",
+                given=f"is ε = {float(most):g}, δ = {float(chance):g}",
+                needed="have ε of 0 or more and δ from 0 to below 1",
+            )
+        content = {
+            "dataset": dataset,
+            "analyst": analyst,
+            "epsilon": ratio(most, "budget"),
+            "delta": ratio(chance, "budget"),
+        }
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            who = analyst or WHOLE
+            book = tables.find(connection, dataset, who).get(who)
+            if book is None:
+                book = tables.open_book(connection, Book(dataset, who))
+            book.epsilon, book.delta = most, chance
+            tables.save(connection, [book])
+            return chain.append(connection, last, "budget", content, self._time())
+
+    def set_partition(self, dataset: str, columns: tuple[str, ...]) -> Event:
+        """Count the groups of ``dataset`` by these public columns, from the first release on.
+
+        Without this the first charge with groups decides. A charge whose groups lack one of the
+        columns counts on every group.
+        """
+        named(dataset, "dataset")
+        wanted = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            book = tables.find(connection, dataset).get(WHOLE)
+            if book is None:
+                book = tables.open_book(connection, Book(dataset, WHOLE))
+            if book.shape.partition not in (None, wanted):
+                raise LedgerConflict(
+                    f"the groups of dataset {dataset!r} are counted by"
+                    f" {', '.join(book.shape.partition or ())}; that cannot change"
+                )
+            book.shape.partition = wanted
+            tables.save(connection, [book])
+            content = {"dataset": dataset, "analyst": None, "columns": list(wanted)}
+            return chain.append(connection, last, "partition", content, self._time())
+
+    # --- charge, release, answer ---
+
+    def charge(self, charge: Charge, translation: Translation) -> Receipt:
+        """Pay for a release before it happens. Durable once it returns; otherwise it raises.
+
+        A call that raised anything but `BudgetExceeded` may or may not have been written: the same
+        charge (same key) given to the same `Ledger` again is then not paid twice.
+        """
+        body = charge.body()
+        _same(charge, translation)
+        attempt = uuid.uuid4().hex
+        try:
+            event, repeated = self._enter("charge", body | {"attempt": attempt}, translation)
+        except BudgetExceeded:
+            raise
+        except BaseException:
+            self._lost.add(attempt)
+            raise
+        return Receipt(
+            anchor=Anchor(event.seq, event.hash),
+            key=charge.key,
+            dataset=charge.dataset,
+            analyst=charge.analyst,
+            question=body["question"],
+            at=event.at,
+            may_release=not repeated or self._claim(event.body["attempt"]),
+        )
+
+    def _claim(self, attempt: str) -> bool:
+        """Whether a charge was written by a call of ours that never gave a receipt; once."""
+        try:
+            self._lost.remove(attempt)
+        except KeyError:
+            return False
+        return True
+
+    def record_answer(self, receipt: Receipt, answer: Any) -> Answer:
+        """Keep what was released under ``receipt``, as JSON, so that asking again is free."""
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            return answers.store(connection, last, receipt, answer, self._time())
+
+    def lookup(self, charge: Charge) -> Answer | None:
+        """The stored answer to the same question on the same data, if its asker has paid for it.
+
+        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do.
+        """
+        with self._store.reading() as connection:
+            return answers.find(connection, charge.body()["question"], charge.analyst)
+
+    def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
+        """Another analyst's answer to the same question, charged to this analyst's budget alone.
+
+        Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
+        """
+        body = charge.body()
+        _same(charge, translation)
+        with self._store.reading() as connection:
+            answer = answers.find(connection, body["question"], charge.analyst)
+            others = answers.find(connection, body["question"], None)
+        if answer is not None or others is None:
+            return answer
+        self._enter("reuse", body | {"charge": others.charge}, translation)
+        return others
+
+    def _enter(
+        self, kind: str, body: dict[str, Any], translation: Translation
+    ) -> tuple[Event, bool]:
+        """Write a charge or reuse; the event, and whether it had been written before."""
+        while True:
+            with self._store.writing() as connection:
+                last = chain.head(connection, lock=True)
+                known = _BY_KEY.one(connection, {"wanted": body["key"]})
+                if known is not None:
+                    event = chain.one(connection, known.seq)
+                    same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
+                    if event.kind != kind or not all(same):
+                        raise LedgerConflict(
+                            f"key {body['key']!r} was used for another charge; use a new key"
+                        )
+                    return event, True
+                now = self._time()
+                done = enter(connection, last, kind, body, translation, self._limits, now)
+            if isinstance(done, Event):
+                return done, False
+            if isinstance(done, Refusal):
+                raise done.error(body)
+            self._translate(translation, done)
+
+    def _translate(self, translation: Translation, cold: Untranslated) -> None:
+        for epsilon, delta in cold.budgets:
+            self._limits.learn(translation, epsilon, delta)
+
+    # --- views ---
+
+    def spent(self, dataset: str, translation: Translation, *, analyst: str | None = None) -> float:
+        """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
+
+        Any translation will do: a new prior re-evaluates everything that was ever released.
+        """
+        with self._store.reading() as connection:
+            book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
+        return reading.spent(book, translation)
+
+    def remaining(
+        self,
+        dataset: str,
+        translation: Translation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> Fraction:
+        """The largest per-entry ε that would be accepted on these entries now, rounded down."""
+        while True:
+            with self._store.reading() as connection:
+                found = reading.remaining(
+                    connection, dataset, analyst, window, groups, translation, self._limits
+                )
+            if not isinstance(found, Untranslated):
+                return found
+            self._translate(translation, found)
+
+    def odometer(
+        self, dataset: str, translation: Translation, *, analyst: str | None = None
+    ) -> Iterator[Reading]:
+        """The Pufferfish ε after every charge so far, in order."""
+        with self._store.reading() as connection:
+            yield from reading.odometer(connection, dataset, translation, analyst)
+
+    def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
+        """What the entries of each stretch of time have lost at worst, exactly."""
+        with self._store.reading() as connection:
+            book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
+            return reading.over_time(connection, book)
+
+    def positions(self) -> tuple[Position, ...]:
+        """Every account: its budget and the worst per-entry totals."""
+        with self._store.reading() as connection:
+            return reading.positions(connection)
+
+    def history(
+        self,
+        dataset: str | None = None,
+        *,
+        analyst: str | None = None,
+        kind: str | None = None,
+        last: int | None = None,
+    ) -> Iterator[Event]:
+        """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
+        with self._store.reading() as connection:
+            yield from reading.history(connection, dataset, analyst, kind, last)
+
+    # --- upkeep ---
+
+    def head(self) -> Anchor:
+        """The last event, to be noted down elsewhere."""
+        with self._store.reading() as connection:
+            last = chain.head(connection)
+        return Anchor(last.seq, last.hash)
+
+    def verify(self, anchor: Anchor | None = None) -> Report:
+        """Check the chain from its beginning, and every total against the events."""
+        with self._store.reading() as connection:
+            return replay.verify(connection, anchor, sqlite=self._store.sqlite)
+
+    def rebuild(self) -> None:
+        """Compute every total anew from the events."""
+        with self._store.writing() as connection:
+            chain.head(connection, lock=True)
+            tables.rebuild(connection, replay.replayed(connection))
+
+    def export(self, path: str | Path) -> int:
+        """Write every event as a line of JSON, hash first; how many there are."""
+        with self._store.reading() as connection:
+            return reading.export(connection, Path(path))
+
+    def _time(self) -> datetime:
+        return self._clock().astimezone(UTC)
+
+
+def _same(charge: Charge, translation: Translation) -> None:
+    """A translation that knows its fingerprint must be the one that the charge names."""
+    mark = getattr(translation, "fingerprint", None)
+    if isinstance(mark, str) and mark != charge.translation:
+        raise UnsoundRequest(
+            f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given"
+        )
+
+
+def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
+    if WHOLE not in found and (analyst or WHOLE) not in found:
+        raise NoBudget(f"the ledger knows no dataset {dataset!r}; have its owner set a budget")
+    return found.get(analyst or WHOLE) or Book(dataset, analyst or WHOLE)

@@ -1,0 +1,65 @@
+"""Statements that SQLAlchemy writes once for each database and the driver then runs.
+
+A charge is a handful of tiny statements under a lock that everybody waits for. Running them through
+SQLAlchemy takes longer than SQLite itself does; writing them by hand would tie us to one database.
+"""
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.sql import ClauseElement, Select
+
+Values = Mapping[str, Any]
+
+
+def _row_of(names: Sequence[str]) -> Any:
+    return namedtuple("Row", names)
+
+
+class Statement:
+    """One statement; ``sets`` are the columns that an insert or update gives a value."""
+
+    def __init__(self, clause: ClauseElement, *sets: str) -> None:
+        self._clause, self._sets = clause, sets
+        self._written: dict[str, tuple[str, list[str] | None]] = {}
+        names = clause.selected_columns.keys() if isinstance(clause, Select) else []
+        self._row = _row_of(names)
+
+    def one(self, connection: Connection, values: Values) -> Any:
+        """The row that was asked for, or None."""
+        found = self._execute(connection, values).fetchone()
+        return None if found is None else self._row._make(found)
+
+    def all(self, connection: Connection, values: Values) -> list[Any]:
+        """Every row that was asked for."""
+        return list(map(self._row._make, self._execute(connection, values).fetchall()))
+
+    def run(self, connection: Connection, values: Values | Sequence[Values]) -> None:
+        """Write once, or once for each of many."""
+        if isinstance(values, Mapping):
+            self._execute(connection, values)
+        elif values:
+            text, order = self._text(connection)
+            given = [self._given(order, one) for one in values]
+            connection.connection.cursor().executemany(text, given)
+
+    def _execute(self, connection: Connection, values: Values) -> Any:
+        text, order = self._text(connection)
+        cursor = connection.connection.cursor()
+        cursor.execute(text, self._given(order, values))
+        return cursor
+
+    def _given(self, order: list[str] | None, values: Values) -> Any:
+        return values if order is None else [values[name] for name in order]
+
+    def _text(self, connection: Connection) -> tuple[str, list[str] | None]:
+        dialect = connection.dialect
+        known = self._written.get(dialect.name)
+        if known is None:
+            sets = list(self._sets) or None
+            compiled: Any = self._clause.compile(dialect=dialect, column_keys=sets)
+            order = list(compiled.positiontup) if compiled.positional else None
+            known = self._written[dialect.name] = (compiled.string, order)
+        return known

@@ -1,0 +1,219 @@
+"""Where a ledger lives: SQLite by default, PostgreSQL by address. Every failure has a name.
+
+A transaction that writes holds the only right to write from its first statement (SQLite: BEGIN
+IMMEDIATE; PostgreSQL: the head row FOR UPDATE) and is on disk when it ends (SQLite: write-ahead
+log with synchronous=FULL; PostgreSQL: synchronous_commit). So no two charges see the same total.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerDamaged,
+    LedgerError,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NotALedger,
+)
+
+WAIT = 10.0  # seconds that a locked ledger is waited for
+
+
+class Store:
+    """A database that holds one ledger, and its two kinds of transactions."""
+
+    def __init__(self, where: str | Path, *, read_only: bool, wait: float) -> None:
+        self._url = _address(where)
+        self.name = self._url.render_as_string(hide_password=True)
+        self.sqlite = self._url.get_backend_name() == "sqlite"
+        self.read_only, self._process = read_only, os.getpid()
+        if self.sqlite:
+            self.name = self._url.database or ""
+            self._engine = self._open_sqlite(wait)
+        else:
+            self._engine = self._open_postgresql(wait)
+        self._reader = self._engine.execution_options(reading=True)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing yet where the ledger is to be."""
+        path = Path(self._url.database or "")
+        return self.sqlite and (not path.exists() or path.stat().st_size == 0)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that nobody else can write beside; durable once it is left."""
+        self._check_process()
+        if self.read_only:
+            raise LedgerUnwritable(
+                f"ledger {self.name!r} was opened read-only; nothing was written"
+            )
+        with self._named(), self._engine.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the ledger and blocks nobody."""
+        self._check_process()
+        with self._named(), self._reader.begin() as connection:
+            yield connection
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
+            raise LedgerUnavailable(
+                f"ledger {self.name!r} was opened by another process; open it again in this one"
+            )
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+    def _open_sqlite(self, wait: float) -> Engine:
+        path = Path(self._url.database or "")
+        if not path.parent.is_dir():
+            raise InvalidFile(
+                "ledger", given=f"would lie in {path.parent}", needed="lie in an existing folder"
+            )
+        if path.is_dir():
+            raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
+        mode = "ro" if self.read_only else "rwc"
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(
+                address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+            )
+
+        engine = create_engine("sqlite://", creator=connect, poolclass=_pool())
+
+        @event.listens_for(engine, "connect")
+        def prepare(raw: Any, _record: Any) -> None:
+            if not self.read_only:
+                mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+                if mode != "wal":
+                    raise LedgerUnwritable(
+                        f"ledger {self.name!r}: SQLite offers journal mode {mode!r} here and a"
+                        " charge needs a write-ahead log; use a local disk"
+                    )
+            raw.execute("PRAGMA synchronous=FULL")
+            raw.execute("PRAGMA cache_size=-32000")
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            reading = connection.get_execution_options().get("reading")
+            connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+        return engine
+
+    def _open_postgresql(self, wait: float) -> Engine:
+        settings = f"-c synchronous_commit=on -c lock_timeout={max(1, round(wait * 1000))}"
+        if self.read_only:
+            settings += " -c default_transaction_read_only=on"
+        given = self._url.query.get("options", "")
+        options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
+        engine = create_engine(
+            self._url,
+            isolation_level="READ COMMITTED",
+            connect_args={"options": options, "connect_timeout": max(2, round(wait))},
+        )
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            if connection.get_execution_options().get("reading"):
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+        return engine
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Give every failure of the database its name in takifugu's tree of errors."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._error(error.orig or error) from error
+        except self._engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
+            raise self._error(error) from error
+        except TimeoutError as error:  # of the pool of connections
+            raise LedgerUnavailable(f"ledger {self.name!r}: {_line(error)}") from error
+
+    def _error(self, cause: BaseException) -> LedgerError:
+        kind, advice = self._kind(cause)
+        return kind(f"ledger {self.name!r}: {_line(cause)}; nothing was released. {advice}")
+
+    def _kind(self, cause: BaseException) -> tuple[type[LedgerError], str]:
+        if self.sqlite:
+            code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+            if code in _SQLITE:
+                return _SQLITE[code]
+        else:
+            state = getattr(cause, "sqlstate", None) or ""
+            for prefix, found in _POSTGRESQL.items():
+                if state.startswith(prefix):
+                    return found
+        return LedgerUnavailable, "See whether it can be reached, then try again."
+
+
+_BUSY = (LedgerUnavailable, "Others hold it locked; try again.")
+_FULL = (LedgerUnwritable, "Make room, then try again.")
+_READ_ONLY = (LedgerUnwritable, "Give this user the right to write it.")
+_BROKEN = (LedgerDamaged, "Run `takifugu ledger verify`, and restore a copy.")
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: (LedgerUnwritable, "See to the disk, then try again."),
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: _BROKEN,
+    sqlite3.SQLITE_CONSTRAINT: _BROKEN,  # an event is already there: the head was set back
+    sqlite3.SQLITE_NOTADB: (NotALedger, "Name the file of a ledger."),
+}
+_POSTGRESQL = {
+    "53": _FULL,
+    "55P03": _BUSY,
+    "40": _BUSY,
+    "25006": _READ_ONLY,
+    "42501": _READ_ONLY,
+    "42P01": (NotALedger, "Name the database of a ledger."),
+    "XX": _BROKEN,
+    "23": _BROKEN,
+}
+
+
+def _line(cause: BaseException) -> str:
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
+
+
+def _pool() -> Any:
+    from sqlalchemy.pool import QueuePool
+
+    return QueuePool
+
+
+def _address(where: str | Path) -> URL:
+    text = str(where)
+    if isinstance(where, Path) or "://" not in text:
+        if not text or text == ":memory:":
+            raise InvalidFile("ledger", given=f"is {text!r}", needed="be kept in a file")
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise InvalidFile("ledger", given="is no address", needed="be a path or a URL") from error
+    backend = url.get_backend_name()
+    if backend == "sqlite" and url.database and url.database != ":memory:":
+        return URL.create("sqlite", database=url.database)
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise InvalidFile(
+        "ledger",
+        given=f"is kept by {backend}",
+        needed="be a file, sqlite:///PATH or postgresql://…",
+    )

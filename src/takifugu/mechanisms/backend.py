@@ -1,0 +1,221 @@
+"""OpenDP at its edge: measurements built, losses read from their own maps, chance drawn.
+
+All noise that protects data is drawn by OpenDP's samplers, which are exact and take no seed. A
+measurement does not pickle and costs a little to build, so each process keeps those it used. One
+measurement can be called any number of times; what it costs is counted by whoever calls it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Any
+
+from takifugu.errors import UnsoundRequest
+from takifugu.losses import Approximate, Concentrated, Loss, Pure
+
+KEPT = 512  # measurements kept per process and kind
+
+
+@cache
+def _ready() -> None:
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+
+
+def _attempt(action: Callable[[], Any], doing: str) -> Any:
+    """Run ``action``; an error of OpenDP becomes one line of ours."""
+    from opendp.mod import OpenDPException, UnknownTypeException
+
+    try:
+        return action()
+    except (OpenDPException, UnknownTypeException, TypeError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UnsoundRequest(f"OpenDP refused {doing}: {reason[:200]}") from error
+
+
+@lru_cache(KEPT)
+def laplace(scale: float) -> Any:
+    """Integer Laplace noise on every number of a list; distance in L1."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+
+    _ready()
+    space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    return _attempt(lambda: make_laplace(*space, scale=scale), "this Laplace noise")
+
+
+@lru_cache(KEPT)
+def gaussian(scale: float) -> Any:
+    """Integer Gaussian noise on every number of a list; distance in L2."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+
+    _ready()
+    space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+    return _attempt(lambda: make_gaussian(*space, scale=scale), "this Gaussian noise")
+
+
+@lru_cache(KEPT)
+def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
+    """The indices of k high scores, best first; distance in L∞.
+
+    OpenDP peels: k rounds, each over what is left. Under pure DP a round is permute-and-flip,
+    under concentrated DP it is the exponential mechanism (it flips *with* replacement, which is
+    rejection sampling from weights exp(score / scale)).
+    """
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_top_k
+    from opendp.measures import max_divergence, zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+
+    _ready()
+    measure = zero_concentrated_divergence() if concentrated else max_divergence()
+    space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
+    return _attempt(
+        lambda: make_noisy_top_k(*space, measure, k=k, scale=scale), "this noisy selection"
+    )
+
+
+@lru_cache(KEPT)
+def randomised_response(categories: int, truth: float) -> Any:
+    """The category itself with chance ``truth``, else one of the others, all alike."""
+    from opendp.measurements import make_randomized_response
+
+    _ready()
+    codes = list(range(categories))
+    return _attempt(
+        lambda: make_randomized_response(codes, truth, T="i64"), "this randomised response"
+    )
+
+
+@lru_cache(KEPT)
+def quantile(candidates: tuple[float, ...], alpha: float, scale: float, entries: int) -> Any:
+    """One of the candidates, near the quantile of a list of known length, by permute-and-flip."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_private_quantile
+    from opendp.measures import max_divergence
+    from opendp.metrics import symmetric_distance
+
+    _ready()
+    domain = vector_domain(atom_domain(T="f64", nan=False), size=entries)
+    return _attempt(
+        lambda: make_private_quantile(
+            domain, symmetric_distance(), max_divergence(), list(candidates), alpha, scale
+        ),
+        "this quantile",
+    )
+
+
+@lru_cache(KEPT)
+def threshold(scale: float, least: int) -> Any:
+    """Integer Laplace noise on counts by key; keys whose noisy count is low are left out."""
+    from opendp.domains import atom_domain, map_domain
+    from opendp.measurements import make_laplace_threshold
+    from opendp.metrics import absolute_distance, l01inf_distance
+
+    _ready()
+    domain = map_domain(atom_domain(T="String"), atom_domain(T="i64"))
+    metric = l01inf_distance(absolute_distance(T="i64"))
+    return _attempt(
+        lambda: make_laplace_threshold(domain, metric, scale=scale, threshold=least),
+        "this thresholded histogram",
+    )
+
+
+def release(measurement: Any, values: Any) -> Any:
+    """One draw. OpenDP's reason for a refusal is dropped: it may repeat what it was given."""
+    from opendp.mod import OpenDPException
+
+    try:
+        return measurement(values)
+    except (OpenDPException, TypeError, ValueError, OverflowError) as error:
+        kind = type(error).__name__
+    raise UnsoundRequest(
+        f"OpenDP refused to release ({kind}); the values do not fit the measurement's input domain"
+    )
+
+
+def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
+    """What OpenDP's own map proves for inputs at distance ``d_in``, as an exact rational.
+
+    OpenDP rounds its maps up. A privacy profile needs a ``delta`` to be read at; a measure that is
+    none of ours is refused.
+    """
+    _ready()
+    measure = str(measurement.output_measure.type)
+    if "L01Inf" in str(measurement.input_metric):
+        raise UnsoundRequest(
+            "OpenDP 0.16 understates the delta of its thresholded histograms;"
+            " use takifugu's ThresholdedHistogram, which corrects it"
+        )
+    proven = _attempt(lambda: measurement.map(d_in), f"distance {d_in!r}")
+    match measure:
+        case "MaxDivergence":
+            return Pure(proven)
+        case "ZeroConcentratedDivergence":
+            if delta is None:
+                return Concentrated(proven)
+            return approximate(measurement, d_in, delta)
+        case "Approximate<MaxDivergence>":
+            return Approximate(*proven)
+        case "SmoothedMaxDivergence":
+            if delta is None:
+                raise UnsoundRequest(
+                    "this measurement proves a privacy profile; give `delta`, at which to read it"
+                )
+            return Approximate(_attempt(lambda: proven.epsilon(delta), f"delta {delta}"), delta)
+    raise UnsoundRequest(
+        f"a loss in {measure} is not one takifugu can add up; convert the measurement to"
+        " MaxDivergence, ZeroConcentratedDivergence or Approximate<MaxDivergence> first"
+    )
+
+
+def pure(measurement: Any, d_in: Any) -> Pure:
+    """The loss of a measurement that is known to be pure."""
+    return Pure(_attempt(lambda: measurement.map(d_in), f"distance {d_in!r}"))
+
+
+def concentrated(measurement: Any, d_in: Any) -> Concentrated:
+    """The loss of a measurement that is known to be concentrated."""
+    return Concentrated(_attempt(lambda: measurement.map(d_in), f"distance {d_in!r}"))
+
+
+def approximate_pair(measurement: Any, d_in: Any) -> Approximate:
+    """The loss of a measurement whose map is a pair (ε, δ)."""
+    return Approximate(*_attempt(lambda: measurement.map(d_in), f"distance {d_in!r}"))
+
+
+def approximate(measurement: Any, d_in: Any, delta: float) -> Approximate:
+    """A concentrated loss read as (ε, δ) by OpenDP's conversion."""
+    from opendp.combinators import make_fix_delta, make_zCDP_to_approxDP
+
+    _ready()
+    fixed = _attempt(
+        lambda: make_fix_delta(make_zCDP_to_approxDP(measurement), delta), f"delta {delta}"
+    )
+    return Approximate(*_attempt(lambda: fixed.map(d_in), f"distance {d_in!r}"))
+
+
+def fair_byte() -> int:
+    """A number from 0 to 255, all alike: randomised response that forgets its input."""
+    return int(release(randomised_response(256, 1 / 256), 0))
+
+
+def pick(weights: Sequence[int]) -> int:
+    """An index, drawn with chance exactly weight / sum, by whole numbers alone.
+
+    A uniform real is revealed a byte at a time until every real that it may still be falls
+    on the same index: two bytes on average, whatever the weights.
+    """
+    ends = list(accumulate(weights))
+    total, low, parts = ends[-1], 0, 1
+    while True:
+        first = bisect_right(ends, low * total // parts)
+        last = bisect_right(ends, ((low + 1) * total - 1) // parts)
+        if first == last:
+            return first
+        low, parts = low * 256 + fair_byte(), parts * 256

@@ -1,0 +1,210 @@
+"""Mechanisms that a user brings: an OpenDP measurement, or a finite channel."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import inf, lcm, log, log1p
+from typing import Any, ClassVar
+
+import numpy as np
+
+from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.finite.mechanism import Mechanism as Channel
+from takifugu.losses import Loss, Pure
+from takifugu.mechanisms import backend
+from takifugu.mechanisms.checks import chance, whole
+from takifugu.mechanisms.protocol import words
+from takifugu.numeric import Floats
+from takifugu.priors.universe import Tables
+
+Law = Callable[[Any, int, np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Any OpenDP measurement; its loss is read from its own map.
+
+    Attributes:
+        measurement: What OpenDP built.
+        d_in: How far one replaced entry moves its input, in its own metric. This is the user's
+            claim; for rows under the symmetric distance it is 2 (one out, one in).
+        name: What to call it; its identity, as a measurement has none.
+        delta: Where to read a privacy profile, or a concentrated loss as (ε, δ).
+        law: ``law(values, repetitions, rng)`` draws from the same law with numpy, if known.
+        deviation: The standard deviation of its error, if known.
+    """
+
+    kind: ClassVar[str] = "opendp"
+
+    measurement: Any = field(metadata={"identity": False}, compare=False)
+    d_in: Any
+    name: str
+    delta: float | None = None
+    law: Law | None = field(default=None, metadata={"identity": False}, compare=False)
+    deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        if not all(hasattr(self.measurement, part) for part in ("map", "output_measure")):
+            raise InvalidMechanism(
+                "measurement",
+                given=f"is a {type(self.measurement).__name__}",
+                needed="be an OpenDP measurement",
+            )
+        if self.delta is not None:
+            object.__setattr__(self, "delta", chance(self.delta, "delta"))
+        if not self.name:
+            raise InvalidMechanism("name", given="is empty", needed="name the measurement")
+        object.__setattr__(
+            self, "_loss", backend.loss_of(self.measurement, self.d_in, delta=self.delta)
+        )
+
+    @property
+    def loss(self) -> Loss:
+        """What its own map proves for one replaced entry."""
+        loss: Loss = self.__dict__["_loss"]
+        return loss
+
+    def release(self, values: Any) -> Any:
+        """One draw."""
+        return backend.release(self.measurement, values)
+
+    def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
+        """From the given ``law``; refused without one, as nothing here knows the law."""
+        if self.law is None:
+            raise UnsoundRequest(
+                f"the law of {self.name!r} is not known; give `law` to simulate it"
+            )
+        return self.law(values, whole(repetitions, "repetitions"), rng)
+
+    def error(self) -> float:
+        """The standard deviation that was given; refused without one."""
+        if self.deviation is None:
+            raise UnsoundRequest(f"the error of {self.name!r} is not known; give `deviation`")
+        return self.deviation
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, name, distance and loss."""
+        return {
+            "kind": self.kind,
+            "query": self.name,
+            "d_in": repr(self.d_in),
+            "loss": words(self.loss),
+        }
+
+
+@dataclass(frozen=True)
+class FiniteChannel:
+    """A table of chances over a finite world of tables, priced and drawn exactly.
+
+    Every row is read as exact rationals and divided by its exact sum. The loss is the
+    largest log-ratio between rows of datasets that differ in one entry; draws use the same
+    rationals and OpenDP's random bits, so that what is drawn is what was priced.
+
+    Attributes:
+        channel: ``likelihood[dataset, output]`` over a universe of tables.
+    """
+
+    kind: ClassVar[str] = "finite-channel"
+
+    channel: Channel
+
+    def __post_init__(self) -> None:
+        _tables(self.channel)
+
+    @cached_property
+    def loss(self) -> Pure:
+        """ε per entry: exact, then rounded up to a float."""
+        universe = _tables(self.channel)
+        worst, ties = -inf, set[tuple[int, int, int]]()
+        chances = self.channel.likelihood
+        chances = chances / chances.sum(axis=1, keepdims=True)
+        for column in range(len(universe.entries)):
+            pairs = universe.neighbours(column)
+            if not len(pairs):
+                continue
+            p, q = chances[pairs[:, 0]], chances[pairs[:, 1]]
+            if ((p > 0) & (q == 0)).any():
+                raise UnsoundRequest(
+                    f"{self.channel.name!r} has an output that one value of an entry allows and"
+                    " another forbids: its per-entry loss is infinite"
+                )
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = np.where(p > 0, np.log(p) - np.log(q), -np.inf)
+            top = float(ratios.max())
+            if top > worst + 1e-9:
+                worst, ties = top, set()
+            for pair, output in np.argwhere(ratios >= worst - 1e-9).tolist():
+                ties.add((int(pairs[pair, 0]), int(pairs[pair, 1]), output))
+        exact = max((self._ratio(*tie) for tie in ties), default=Fraction(1))
+        return Pure(_log_up(max(exact, Fraction(1))))
+
+    def _ratio(self, left: int, right: int, output: int) -> Fraction:
+        p, q = (Fraction(self.channel.likelihood[i, output].item()) for i in (left, right))
+        return (p * self._sums[right]) / (q * self._sums[left])
+
+    @cached_property
+    def _sums(self) -> tuple[Fraction, ...]:
+        rows = self.channel.likelihood.tolist()
+        return tuple(sum((Fraction(x) for x in row), Fraction(0)) for row in rows)
+
+    def chances(self, dataset: Hashable) -> Floats:
+        """``[output]``: the chances for one dataset, which must not be the protected one."""
+        row = self.channel.likelihood[self.channel.universe.position(dataset)]
+        return np.asarray(row / row.sum())
+
+    def release(self, values: Hashable) -> Hashable:
+        """One output, drawn exactly; ``values`` is the dataset."""
+        universe = self.channel.universe
+        if values not in universe.datasets:
+            raise InvalidMechanism(
+                "values", given="is no dataset of the world", needed="be one of its datasets"
+            )
+        row = [Fraction(x) for x in self.channel.likelihood[universe.position(values)].tolist()]
+        common = lcm(*(x.denominator for x in row))
+        return self.channel.outputs[backend.pick([int(x * common) for x in row])]
+
+    def simulate(
+        self, values: Hashable, repetitions: int, *, rng: np.random.Generator
+    ) -> list[Hashable]:
+        """``[repetition]``: outputs from the same law, from numpy."""
+        times = whole(repetitions, "repetitions")
+        drawn = rng.choice(len(self.channel.outputs), size=times, p=self.chances(values))
+        return [self.channel.outputs[i] for i in drawn.tolist()]
+
+    def error(self, values: Hashable | None = None) -> Floats:
+        """As `chances`: what its outputs mean is the user's."""
+        if values is None:
+            raise UnsoundRequest("the error of a channel depends on the dataset; give a public one")
+        return self.chances(values)
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, name, size and loss."""
+        return {
+            "kind": self.kind,
+            "query": self.channel.name,
+            "outputs": len(self.channel.outputs),
+            "loss": words(self.loss),
+        }
+
+
+def _tables(channel: Channel) -> Tables:
+    if not isinstance(channel.universe, Tables):
+        raise InvalidMechanism(
+            "channel",
+            given="is over datasets without entries",
+            needed="be over tables, or one replaced entry has no meaning",
+        )
+    return channel.universe
+
+
+def _log_up(ratio: Fraction) -> float:
+    """A float at or above log(ratio), for a ratio of at least 1."""
+    if ratio == 1:
+        return 0.0
+    if ratio < 2:
+        near = log1p(float(ratio - 1))
+    else:
+        near = log(ratio.numerator) - log(ratio.denominator)
+        near += 2.0**-51 * (log(ratio.numerator) + log(ratio.denominator))
+    return near * (1 + 2.0**-50)

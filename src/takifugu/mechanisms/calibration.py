@@ -1,0 +1,95 @@
+"""From a Pufferfish loss that is allowed to the parameters of a mechanism that keeps it."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import expm1, inf, nextafter
+
+from takifugu.errors import UnsoundRequest
+from takifugu.losses import Approximate, Number, Pure, exactly
+from takifugu.mechanisms.checks import WIDEST, chance, positive
+from takifugu.mechanisms.protocol import Translation
+
+MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
+
+
+def target_of(epsilon: Number, name: str = "epsilon") -> float:
+    """The largest float that is not above a loss asked for; positive and finite."""
+    near = positive(epsilon, name)
+    return near if Fraction(near) <= exactly(epsilon, name) else nextafter(near, 0.0)
+
+
+def allowance(epsilon: Number, translation: Translation) -> float:
+    """The per-entry loss that a Pufferfish loss of ``epsilon`` leaves, rounded down."""
+    target = target_of(epsilon)
+    allowed = float(translation.differential(target))
+    if not 0 < allowed < inf:  # also false for NaN
+        raise UnsoundRequest(
+            f"a Pufferfish loss of {target:g} leaves no per-entry loss under this prior (the"
+            f" translation allows {allowed:g}); ask for a larger epsilon or a weaker prior"
+        )
+    return allowed
+
+
+def approximate_allowance(
+    epsilon: Number, delta: float, translation: Translation
+) -> tuple[float, float]:
+    r"""The per-entry (ε, δ) that a Pufferfish loss of (``epsilon``, ``delta``) leaves.
+
+    A per-entry :math:`(\varepsilon, \delta)`-DP mechanism is
+    :math:`(\varepsilon_P, \delta (e^{\varepsilon_P} - 1)/(e^\varepsilon - 1))`-Pufferfish
+    private, with :math:`\varepsilon_P` the translation of :math:`\varepsilon`. For the exact
+    translation that is the dual of the transport; for a curve the factor is at most this one, as
+    :math:`b \varepsilon \le \varepsilon_P` at the point that is used. Rounded down.
+    """
+    target, room = target_of(epsilon), chance(delta, "delta")
+    allowed = allowance(target, translation)
+    if target > 700:
+        raise UnsoundRequest(f"epsilon is {target:g}; with a delta it must be at most 700")
+    kept = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
+    return allowed, positive(min(kept, room), "the delta that is left for one entry")
+
+
+def at_least(value: Fraction) -> float:
+    """The least float that is not below ``value``."""
+    near = float(value)
+    return near if Fraction(near) >= value else nextafter(near, inf)
+
+
+def certify(loss: Pure | Approximate, epsilon: Number, translation: Translation) -> None:
+    """Refuse a loss whose Pufferfish loss is more than ``epsilon``."""
+    total = float(translation.pufferfish(at_least(loss.epsilon)))
+    if not total <= target_of(epsilon):  # also false for NaN
+        raise UnsoundRequest(
+            f"the calibrated mechanism would lose {total!r}, more than the {epsilon!r} asked for;"
+            " the translation's two directions contradict each other, and nothing can be built"
+        )
+
+
+def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: float) -> float:
+    """The noise scale at or just above ``guess`` whose proven loss is within ``allowed``."""
+    scale, step = guess, 2.0**-52
+    while not loss_at(scale) <= allowed:
+        scale, step = scale * (1 + step), 2 * step
+        if not scale <= WIDEST:
+            raise UnsoundRequest(
+                f"no noise scale up to 2^50 loses as little as {allowed:g} per entry; ask for more"
+            )
+    return scale
+
+
+def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: float) -> float:
+    """The least noise scale, to one part in 10⁷, whose proven loss is within ``allowed``."""
+    high = guess
+    while not loss_at(high) <= allowed:
+        high *= 2
+        if not high <= WIDEST:
+            raise UnsoundRequest(
+                f"no noise scale up to 2^50 loses as little as {allowed:g} per entry; ask for more"
+            )
+    low = high / 2
+    while loss_at(low) <= allowed and low > guess * 2.0**-20:
+        low, high = low / 2, low
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if loss_at(middle) <= allowed else (middle, high)
+    return high

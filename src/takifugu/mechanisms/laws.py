@@ -1,0 +1,152 @@
+"""The exact laws behind the mechanisms: what noise and selections do, before they are drawn.
+
+Everything here is a formula for planning. Nothing here draws, and nothing here is a promise.
+"""
+
+from collections.abc import Callable
+from math import ceil, comb, exp, expm1, log, sqrt
+
+import numpy as np
+
+from takifugu.errors import TooLarge
+from takifugu.mechanisms.protocol import Error
+from takifugu.numeric import Floats, Integers
+
+RoundLaw = Callable[[Floats], Floats]
+MOST_SETS = 20_000  # sets of removed candidates that a ranking is summed over
+TABLE = 200_000  # a Gaussian narrower than this is tabulated; a wider one is its density
+
+
+def laplace_error(scale: float) -> Error:
+    r"""Integer Laplace noise: :math:`P(z) \propto r^{|z|}`, :math:`r = e^{-1/\text{scale}}`."""
+    r, rest = exp(-1 / scale), -expm1(-1 / scale)
+    # P(|Z| > h) = 2 r^(h+1) / (1 + r) ≤ 0.05
+    beyond = ceil(scale * log(40 / (1 + r))) - 1
+    return Error(deviation=sqrt(2 * r) / rest, interval=float(max(beyond, 0)))
+
+
+def gaussian_error(scale: float) -> Error:
+    r"""Integer Gaussian noise: :math:`P(z) \propto e^{-z^2 / 2\,\text{scale}^2}`."""
+    if scale > TABLE / 40:
+        return Error(deviation=scale, interval=float(ceil(1.96 * scale)))
+    z, p = gaussian_table(scale)
+    middle = len(z) // 2
+    inside = 2 * np.cumsum(p[middle:]) - p[middle]  # P(|Z| ≤ h)
+    return Error(
+        deviation=float(np.sqrt(p @ z.astype(np.float64) ** 2)),
+        interval=float(np.argmax(inside >= 0.95)),
+    )
+
+
+def laplace_pmf(scale: float, z: Integers) -> Floats:
+    """P(Z = z) of integer Laplace noise."""
+    rest = -expm1(-1 / scale)
+    chances: Floats = rest / (2 - rest) * np.exp(-np.abs(z) / scale)
+    return chances
+
+
+def laplace_above(scale: float, z: Floats) -> Floats:
+    """P(Z > z) of integer Laplace noise, for whole z."""
+    half = 1 / (1 + exp(-1 / scale))
+    tail = half * np.exp(-(np.abs(z) + 1) / scale)  # P(Z > |z|)
+    equal = laplace_pmf(scale, np.asarray(z, dtype=np.int64))
+    return np.where(z >= 0, tail, 1 - tail - equal)
+
+
+def gaussian_table(scale: float) -> tuple[Integers, Floats]:
+    """Support and chances of integer Gaussian noise, cut off where less than 10⁻³⁰ is left."""
+    reach = ceil(12 * scale) + 2
+    z = np.arange(-reach, reach + 1)
+    weight = np.exp(-0.5 * (z / scale) ** 2)
+    return z, weight / weight.sum()
+
+
+def softmax(scores: Floats, scale: float) -> Floats:
+    """``[..., candidate]``: the exponential mechanism, chance ∝ exp(score / scale)."""
+    weight = np.exp((scores - scores.max(axis=-1, keepdims=True)) / scale)
+    chances: Floats = weight / weight.sum(axis=-1, keepdims=True)
+    return chances
+
+
+def permute_and_flip(scores: Floats, scale: float) -> Floats:
+    r"""``[..., candidate]``: permute-and-flip (McKenna and Sheldon, 2020).
+
+    Candidates in random order, each accepted with chance :math:`q_i = e^{(x_i - \max x)/s}`. It
+    has the law of the largest score with exponential noise (Ding et al., 2021), hence
+
+    .. math:: P(i) = q_i \int_0^1 \prod_{j \ne i} (1 - q_j y) \, dy.
+
+    The integrand is a polynomial without sign changes, which Gauss–Legendre quadrature of
+    sufficient order integrates exactly.
+    """
+    n = scores.shape[-1]
+    q = np.exp((scores - scores.max(axis=-1, keepdims=True)) / scale)
+    nodes, weights = np.polynomial.legendre.leggauss(n // 2 + 1)
+    chances = np.zeros_like(q)
+    for y, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+        factors = 1 - q * y
+        logs = np.log(factors)
+        chances += w * np.exp(logs.sum(axis=-1, keepdims=True) - logs)
+    return np.asarray(q * chances)
+
+
+def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
+    """``[place, candidate]``: k rounds of ``law``, each over the candidates that are left.
+
+    Summed over the sets of candidates that may have been removed, which is exact; refused when
+    there are too many.
+    """
+    n = len(scores)
+    if comb(n, k - 1) > MOST_SETS:
+        raise TooLarge(
+            f"the first {k} of {n} can be preceded by {comb(n, k - 1):,} sets of candidates; at"
+            f" most {MOST_SETS:,} are summed over. Use `simulate` instead"
+        )
+    places = np.zeros((k, n))
+    gone: Integers = np.zeros((1, 0), dtype=np.int64)  # [set, member]
+    reached: Floats = np.ones(1)  # [set]
+    for place in range(k):
+        there = np.ones((len(gone), n), dtype=bool)
+        np.put_along_axis(there, gone, False, axis=1)
+        left = np.nonzero(there)[1].reshape(len(gone), n - place)  # [set, candidate left]
+        chances = reached[:, None] * law(scores[left])
+        np.add.at(places[place], left, chances)
+        if place + 1 == k:
+            break
+        after = np.concatenate(
+            [np.repeat(gone, n - place, axis=0), left.reshape(-1, 1)], axis=1
+        )  # every set with every candidate that may follow
+        gone, which = np.unique(np.sort(after, axis=1), axis=0, return_inverse=True)
+        reached = np.asarray(np.bincount(which.ravel(), weights=chances.ravel()), np.float64)
+    return places
+
+
+def noisy_places(scores: Integers, k: int, scale: float) -> Floats:
+    """``[place, candidate]``: the k largest of scores with integer Laplace noise on each.
+
+    Equal noisy scores keep the order of the candidates. Given the noisy score of a
+    candidate, the others beat it independently of one another, so that its place is a sum of
+    independent coins.
+    """
+    n = len(scores)
+    if n * n * scale * k > 4e8:
+        raise TooLarge(
+            f"the places of {n} candidates with noise of scale {scale:g} take too many sums;"
+            " use `simulate` instead"
+        )
+    reach = ceil(40 * scale) + 2
+    places = np.zeros((k, n))
+    z = np.arange(-reach, reach + 1)
+    own = laplace_pmf(scale, z)
+    for i in range(n):
+        ahead = np.zeros((k, len(z)))  # [how many are ahead, z]
+        ahead[0] = 1.0
+        for j in range(n):
+            if j == i:
+                continue
+            needed = scores[i] + z - scores[j]  # j is ahead when its noise is above this
+            beats = laplace_above(scale, (needed - (j < i)).astype(np.float64))
+            ahead[1:] = ahead[1:] * (1 - beats) + ahead[:-1] * beats
+            ahead[0] *= 1 - beats
+        places[:, i] = ahead @ own
+    return places

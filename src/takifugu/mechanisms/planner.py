@@ -1,0 +1,263 @@
+"""Which mechanism to use for a histogram or a top-k question, and why, before anything is spent.
+
+The planner never looks at protected data. It compares every mechanism that keeps the allowance by
+the error of its noise: for a histogram by the standard deviation; for a ranking by the chance that
+its places are right for *reference* counts (a public table, last year's release, a stated gap), or
+without any by the least gap that is told apart.
+
+Groups over public keys touch disjoint entries. They are released by one call and cost one loss.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import pi, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidMechanism, UnsoundRequest
+from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
+from takifugu.mechanisms.calibration import at_least, certify
+from takifugu.mechanisms.candidates import (
+    Additive,
+    Priced,
+    Selection,
+    additive,
+    allowed_loss,
+    selections,
+)
+from takifugu.mechanisms.checks import chance as checked_chance
+from takifugu.mechanisms.checks import positive, whole
+from takifugu.mechanisms.plans import (
+    Choice,
+    E,
+    M,
+    Plan,
+    RankingError,
+    merit,
+    name,
+    once,
+    others,
+    price,
+)
+from takifugu.mechanisms.prediction import Shape, predicted, resolution, staircase
+from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation
+from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.mechanisms.targets import additive_within, ranked_right
+from takifugu.numeric import Floats
+
+ALIKE = 1e-4  # chances closer than this are compared by the gap that is told apart
+
+
+def plan_histogram(
+    categories: int | Sequence[object],
+    groups: int = 1,
+    *,
+    loss: Loss | None = None,
+    translation: Translation | None = None,
+    epsilon: Number | None = None,
+    delta: float | None = None,
+    within: float | None = None,
+    chance: float = 0.95,
+    sensitivity: Sensitivity = HISTOGRAM,
+) -> Plan[Additive, Error]:
+    """The least noise on every count for what may be lost; or the least loss for an error.
+
+    Give ``loss`` per entry, or a Pufferfish ``epsilon`` (and ``delta``) with a ``translation``.
+    Or give ``within`` and ``chance``, "±50 at 95 %", and no ``epsilon``: the answer is the
+    smallest per-entry ε that keeps every single count within it; ``delta`` is then per entry.
+    """
+    size, parts = _size(categories), whole(groups, "groups")
+    if within is None:
+        allowed = allowed_loss(loss, translation, epsilon, delta)
+        found = [_noise(one) for one in additive(allowed, sensitivity)]
+        found.sort(key=lambda choice: choice.error.deviation)
+        aim = f"within {price(allowed)} per entry"
+    else:
+        _no_allowance(loss, epsilon, delta, translation)
+        meeting = additive_within(positive(within, "within"), chance, delta, sensitivity)
+        found = _cheapest(_noise(one) for one in meeting)
+        aim = f"to keep each count within ±{within:g} with a chance of {chance:.3g}"
+    best = found[0]
+    reason = (
+        f"{aim}, {name(best.mechanism)} has a standard deviation of {best.error.deviation:.4g}"
+        f" on each of the {size} counts and costs {price(best.loss)}"
+        + others(found, lambda c: f"{c.error.deviation:.4g}, {price(c.loss)}")
+        + once(parts)
+    )
+    return _plan(found, reason, parts, translation, epsilon)
+
+
+def plan_top_k(
+    categories: int | Sequence[object],
+    k: int,
+    groups: int = 1,
+    *,
+    loss: Loss | None = None,
+    translation: Translation | None = None,
+    epsilon: Number | None = None,
+    delta: float | None = None,
+    reference: ArrayLike | None = None,
+    gap: float | None = None,
+    chance: float | None = None,
+    sensitivity: Sensitivity = HISTOGRAM,
+) -> Plan[Selection, RankingError]:
+    """The mechanism that gets most of a ranking right for what may be lost; or the least loss.
+
+    Give ``loss`` per entry, or a Pufferfish ``epsilon`` (and ``delta``) with a ``translation``.
+    Or give ``chance`` and no ``epsilon``: the answer is the smallest per-entry ε with which
+    places are right that often, on average, for the ``reference`` or ``gap``; ``delta`` is
+    then per entry.
+
+    Args:
+        categories: How many, or which, categories are ranked.
+        k: How many are named, best first.
+        groups: Over how many public groups. Their entries are disjoint: one charge for all.
+        loss: What every entry may lose.
+        translation: From a Pufferfish loss to a loss per entry.
+        epsilon: The Pufferfish loss.
+        delta: The Pufferfish δ.
+        reference: ``[category]`` or ``[group, category]``: counts that are public or made up.
+            Never the protected ones: a choice made by them would itself tell of them.
+        gap: Instead of a reference: by how much each of the first k leads the next.
+        chance: How often places are to be right.
+        sensitivity: How far one replaced entry moves the scores; by default one count down and
+            another up.
+    """
+    size, parts, places = _size(categories), whole(groups, "groups"), whole(k, "k")
+    if places > size:
+        raise InvalidMechanism("k", given=f"is {k} of {size}", needed="be at most the categories")
+    known = _references(reference, gap, size, parts, places)
+    if chance is None:
+        allowed = allowed_loss(loss, translation, epsilon, delta)
+        offered = selections(allowed, places, sensitivity)
+        found = sorted((_ranking(one, size, places, known) for one in offered), key=_worse)
+        aim = f"within {price(allowed)} per entry"
+    else:
+        _no_allowance(loss, epsilon, delta, translation)
+        if known is None:
+            raise UnsoundRequest(
+                "how often places are right depends on the gaps between counts; give a public"
+                " `reference` or a `gap`"
+            )
+        often = checked_chance(chance, "chance")
+        meeting = ranked_right(known, places, often, delta, sensitivity)
+        found = _cheapest(_ranking(one, size, places, known) for one in meeting)
+        aim = f"for places that are right with a chance of {often:.3g}"
+    best = found[0]
+    reason = (
+        f"{aim}, {name(best.mechanism)} {merit(best)}"
+        + (f" and costs {price(best.loss)}" if chance is not None else "")
+        + others(found, lambda c: price(c.loss) if chance is not None else merit(c))
+        + once(parts)
+    )
+    return _plan(found, reason, parts, translation, epsilon)
+
+
+def noise_of(mechanism: Selection) -> tuple[Shape, float, float]:
+    """The shape, the scale and the standard deviation of the noise behind a ranking."""
+    if isinstance(mechanism, PermuteAndFlip):  # exponential noise (Ding et al., 2021)
+        return "flips", mechanism.scale, mechanism.scale
+    if isinstance(mechanism, Exponential):
+        return "gumbel", mechanism.scale, mechanism.scale * pi / sqrt(6)
+    shape: Shape = "laplace" if isinstance(mechanism, LaplaceTopK) else "gaussian"
+    return shape, mechanism.noise.scale, mechanism.noise.deviation
+
+
+def _ranking(
+    one: Priced[Selection], size: int, k: int, known: Floats | None
+) -> Choice[Selection, RankingError]:
+    shape, scale, deviation = noise_of(one.mechanism)
+    gap = resolution(size, k, shape) * scale
+    if known is None:
+        return Choice(one.mechanism, one.loss, RankingError(deviation, gap))
+    seen = [predicted(row, k, shape, scale) for row in known]
+    right = tuple(float(x) for x in np.mean([one.places for one in seen], axis=0))
+    hits = float(np.mean([one.hits for one in seen]))
+    return Choice(one.mechanism, one.loss, RankingError(deviation, gap, right, hits))
+
+
+def _worse(choice: Choice[Selection, RankingError]) -> tuple[float, float]:
+    error = choice.error
+    right = error.mean_right
+    return (0.0 if right is None else round((1 - right) / ALIKE), error.gap)
+
+
+def _noise(one: Priced[Additive]) -> Choice[Additive, Error]:
+    return Choice(one.mechanism, one.loss, one.mechanism.error())
+
+
+def _cheapest(choices: Iterable[Choice[M, E]]) -> list[Choice[M, E]]:
+    return sorted(choices, key=lambda choice: _with_epsilon(choice.loss).epsilon)
+
+
+def _with_epsilon(loss: Loss) -> Pure | Approximate:
+    if isinstance(loss, Concentrated):
+        raise UnsoundRequest("a concentrated loss has no ε of its own; give a delta to read it at")
+    return loss
+
+
+def _plan(
+    found: list[Choice[M, E]],
+    reason: str,
+    groups: int,
+    translation: Translation | None,
+    epsilon: Number | None,
+) -> Plan[M, E]:
+    best, *rest = found
+    pufferfish = None
+    if translation is not None:
+        spent = _with_epsilon(best.loss)
+        if epsilon is not None:
+            certify(spent, epsilon, translation)
+        pufferfish = float(translation.pufferfish(at_least(spent.epsilon)))
+    return Plan(best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish)
+
+
+def _no_allowance(
+    loss: Loss | None,
+    epsilon: Number | None,
+    delta: float | None,
+    translation: Translation | None,
+) -> None:
+    if loss is not None or epsilon is not None:
+        raise UnsoundRequest(
+            "give what may be lost or the error that is wanted, not both: the other is the answer"
+        )
+    if delta is not None and translation is not None:
+        raise UnsoundRequest(
+            "with a target for the error `delta` is per entry and is not translated; leave"
+            " `delta` or `translation` out"
+        )
+
+
+def _size(categories: int | Sequence[object]) -> int:
+    if isinstance(categories, int | np.integer):
+        return whole(int(categories), "categories")
+    return whole(len(categories), "categories")
+
+
+def _references(
+    reference: ArrayLike | None, gap: float | None, size: int, groups: int, k: int
+) -> Floats | None:
+    """``[group, category]``: what the ranking is predicted for, or nothing."""
+    if gap is not None:
+        if reference is not None:
+            raise UnsoundRequest("give a `reference` or a `gap`, not both")
+        return staircase(size, k)[None, :] * positive(gap, "gap")
+    if reference is None:
+        return None
+    try:
+        table = np.atleast_2d(np.asarray(reference, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InvalidMechanism(
+            "reference", given="is not an array of numbers", needed="hold counts"
+        ) from error
+    if table.ndim != 2 or table.shape[1] != size or table.shape[0] not in (1, groups):
+        raise InvalidMechanism(
+            "reference",
+            given=f"has shape {table.shape}",
+            needed=f"hold {size} counts, for one group or for each of {groups}",
+        )
+    if not np.isfinite(table).all():
+        raise InvalidMechanism("reference", given="holds NaN or infinity", needed="hold counts")
+    return table

@@ -1,0 +1,103 @@
+"""``takifugu ledger``: what it prints, what it finds and what it refuses."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from takifugu.cli.ledger import app
+from takifugu.errors import TakifuguError
+from takifugu.ledger import open_ledger
+from tests.ledger.charges import DOUBLING, charge
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "ward.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1, delta="1e-6")
+        ledger.set_budget("ward", "0.5", analyst="ana")
+        ledger.record_answer(ledger.charge(charge("0.1", analyst="ana"), DOUBLING), {"n": 3})
+    return path
+
+
+def test_show_prints_budgets_totals_and_events(path: Path) -> None:
+    page = CliRunner().invoke(app, ["show", str(path)]).stdout
+    assert "ward: Pufferfish budget epsilon = 1, delta = 1e-06; worst entry has lost" in page
+    assert "ward, analyst ana: Pufferfish budget epsilon = 0.5; worst entry has lost" in page
+    assert "5 events" in page and "charge  ward  ana  epsilon=1/10" in page
+    facts = json.loads(CliRunner().invoke(app, ["show", str(path), "--json", "--last", "1"]).stdout)
+    assert set(facts) == {"ledger", "head", "accounts", "events"}
+    assert [event["body"]["kind"] for event in facts["events"]] == ["answer"]
+    assert facts["accounts"][0] == {
+        "dataset": "ward",
+        "analyst": None,
+        "budget": {"epsilon": "1", "delta": "1/1000000"},
+        "worst": [{"epsilon": "1/10", "delta": "0", "rho": "0"}],
+    }
+
+
+def test_verify_ends_with_status_1_if_something_is_wrong(path: Path) -> None:
+    fine = CliRunner().invoke(app, ["verify", str(path)])
+    assert fine.exit_code == 0 and "5 events, sound" in fine.stdout
+    head = fine.stdout.split("head ")[1].strip()
+    assert CliRunner().invoke(app, ["verify", str(path), "--anchor", head]).exit_code == 0
+    other = f"3:{'0' * 64}"
+    old = CliRunner().invoke(app, ["verify", str(path), "--anchor", other, "--json"])
+    assert old.exit_code == 1 and json.loads(old.stdout)["sound"] is False
+    with sqlite3.connect(path) as edited:
+        edited.execute("UPDATE takifugu_events SET body = replace(body, '1/10', '1/99')")
+    edited.close()
+    broken = CliRunner().invoke(app, ["verify", str(path)])
+    assert broken.exit_code == 1 and "NOT sound" in broken.stdout
+    assert "- event 4 was changed" in broken.stdout
+
+
+def test_export_writes_a_line_for_each_event(path: Path) -> None:
+    target = path.parent / "events.jsonl"
+    done = CliRunner().invoke(app, ["export", str(path), str(target)])
+    assert done.exit_code == 0 and done.stdout == ""
+    bodies = [json.loads(line)["body"] for line in target.read_text().splitlines()]
+    assert [body["kind"] for body in bodies] == ["created", "budget", "budget", "charge", "answer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["show", "missing.ledger"], "there is no ledger at 'missing.ledger'"),
+        (["show", "{path}", "--last", "-1"], "`--last` is -1"),
+        (["verify", "{path}", "--anchor", "5"], "`--anchor` is '5'"),
+        (["export", "{path}", "{path}"], "be a new file"),
+    ],
+)
+def test_a_bad_argument_is_refused_and_makes_no_file(
+    path: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    before = path.read_bytes()
+    given = [argument.format(path=path) for argument in arguments]
+    done = CliRunner().invoke(app, given)
+    assert isinstance(done.exception, TakifuguError) and says in str(done.exception)
+    made = {file.name for file in path.parent.iterdir()}
+    assert path.read_bytes() == before
+    assert made <= {path.name, f"{path.name}-wal", f"{path.name}-shm"}  # SQLite's own
+
+
+def test_help_needs_no_sqlalchemy() -> None:
+    import os
+    import subprocess
+    import sys
+
+    import takifugu
+
+    code = (
+        "import sys, takifugu.cli.ledger;"
+        "sys.exit(bool({'sqlalchemy', 'numpy', 'psycopg'} & set(sys.modules)))"
+    )
+    source = str(Path(takifugu.__file__).parents[1])
+    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], check=False, env={**os.environ, "PYTHONPATH": source}
+    )
+    assert done.returncode == 0

@@ -1,0 +1,548 @@
+"""What every backend of the ledger has to keep. One suite; `tests/ledger` runs it on each.
+
+The fixtures: ``url``, the address of a ledger that does not exist yet; ``opened``, which opens one
+and closes it after the test; ``ledger``, with a budget of 2 for the dataset "ward".
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+import takifugu
+from takifugu.errors import (
+    BudgetExceeded,
+    InvalidCharge,
+    LedgerConflict,
+    LedgerDamaged,
+    LedgerError,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NewerLedger,
+    NoBudget,
+    NotALedger,
+    UnsoundRequest,
+)
+from takifugu.ledger import Anchor, Groups, Ledger, Translation, Window
+from takifugu.ledger.store import Store
+from takifugu.losses import Approximate, Concentrated, Total
+from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
+
+Opener = Callable[..., Ledger]
+ROOT = Path(takifugu.__file__).parents[2]
+
+
+def tamper(url: str, *statements: str) -> None:
+    """Change the storage behind the ledger's back."""
+    store = Store(url, read_only=False, wait=5)
+    with store.writing() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    store.close()
+
+
+def worker(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, "-m", "tests.ledger.worker", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+    )
+
+
+def paid(ledger: Ledger) -> set[str]:
+    return {event.body["key"] for event in ledger.history(kind="charge")}
+
+
+# --- the filter ---
+
+
+def test_a_budget_can_be_spent_to_the_last_bit_and_no_further(ledger: Ledger) -> None:
+    for _ in range(10):
+        ledger.charge(charge("0.1"), DOUBLING)
+    assert ledger.remaining("ward", DOUBLING) == 0
+    assert ledger.spent("ward", DOUBLING) == 2
+    with pytest.raises(BudgetExceeded, match=r"has 0 left.*released\. Have the owner"):
+        ledger.charge(charge(Fraction(1, 10**30)), DOUBLING)
+    assert len(paid(ledger)) == 10 and ledger.verify().sound
+
+
+@pytest.mark.parametrize("translation", [DOUBLING, ONE_WAY])
+def test_the_advice_of_a_refusal_works_when_followed(
+    ledger: Ledger, translation: Translation
+) -> None:
+    ledger.charge(charge("1/3", (0, 5)), translation)
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(charge(5, (3, 9)), translation)
+    advice = str(refused.value).split("at most epsilon = ")[1].split(",")[0]
+    assert Fraction(advice) <= refused.value.left < Fraction(advice) + Fraction(1, 10**6)
+    assert refused.value.needs == 5 and "dataset 'ward'" in str(refused.value)
+    ledger.charge(charge(advice, (3, 9)), translation)
+
+
+def test_without_a_budget_nothing_is_charged(ledger: Ledger) -> None:
+    for question in (ledger.spent, ledger.remaining):
+        with pytest.raises(NoBudget, match="'clinic'"):
+            question("clinic", DOUBLING)
+    with pytest.raises(NoBudget, match="dataset 'clinic' has no budget"):
+        ledger.charge(charge("0.1", dataset="clinic"), DOUBLING)
+
+
+def test_a_raised_budget_counts_at_once_and_a_lowered_one_stops_everything(ledger: Ledger) -> None:
+    ledger.charge(charge(1, (0, 5)), DOUBLING)
+    ledger.set_budget("ward", 3)
+    assert ledger.remaining("ward", DOUBLING) == Fraction(1, 2)
+    ledger.charge(charge("0.5"), DOUBLING)
+    ledger.set_budget("ward", 1)
+    with pytest.raises(BudgetExceeded):  # the entries of 0 to 5 are over it, whatever is asked
+        ledger.charge(charge("0.01", (7, 8)), DOUBLING)
+    assert ledger.remaining("ward", DOUBLING, window=Window(7, 8)) == 0
+
+
+def test_disjoint_windows_and_groups_cost_nothing_more(ledger: Ledger) -> None:
+    ledger.charge(charge(1, (0, 5)), DOUBLING)
+    ledger.charge(charge(1, (5, 9), ["fr"]), DOUBLING)
+    ledger.charge(charge(1, (5, 9), ["de", "nl"]), DOUBLING)
+    ledger.charge(charge("0.75", (9, None)), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 2
+    for window, groups, left in [
+        (Window(4, 5), None, 0),
+        (Window(5, 6), Groups(["country"], [("fr",)]), 0),
+        (Window(5, 6), Groups(["country"], [("it",)]), 1),
+        (Window(5, 6), None, 0),
+        (Window(9, 10), None, Fraction(1, 4)),
+        (Window(None, 0), None, 1),
+        (None, Groups(["country"], [("it",)]), 0),
+    ]:
+        found = ledger.remaining("ward", DOUBLING, window=window, groups=groups)
+        assert found == left, (window, groups)
+    stretches = [(s.start, s.end, s.worst[0].epsilon) for s in ledger.over_time("ward")]
+    assert stretches == [
+        (None, 0, 0),
+        (0, 5, 1),
+        (5, 9, 1),
+        (9, None, Fraction(3, 4)),
+    ]
+    assert ledger.verify().sound
+
+
+def test_groups_by_other_columns_count_on_everybody(ledger: Ledger) -> None:
+    ledger.set_partition("ward", ("country",))
+    ledger.charge(charge("0.25", groups=["fr"]), DOUBLING)
+    finer = Groups(["age", "country"], [(30, "de"), (40, "de")])
+    ledger.charge(charge("0.25", groups=finer), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 0.5
+    ledger.charge(charge("0.5", groups=Groups(["age"], [(30,)])), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1.5
+    with pytest.raises(LedgerConflict, match="counted by country"):
+        ledger.set_partition("ward", ("age",))
+    assert ledger.verify().sound
+
+
+def test_keys_that_an_engine_might_confuse_share_a_cell(ledger: Ledger) -> None:
+    for key in ("1", 1):
+        ledger.charge(charge("0.25", groups=Groups(["country"], [(key,)])), DOUBLING)
+    for key in ("caf\u00e9", "cafe\u0301"):
+        ledger.charge(charge("0.25", groups=Groups(["country"], [(key,)])), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1
+
+
+def test_windows_keep_to_one_unit(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25", (0, 5)), DOUBLING)
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    for other in (Window(noon, None), Window(noon.date(), None)):
+        with pytest.raises(InvalidCharge, match="be in steps"):
+            ledger.charge(charge("0.25", other), DOUBLING)
+
+
+def test_an_analyst_is_bounded_alone_and_all_of_them_together(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 1, analyst="ana")
+    ledger.charge(charge("0.5", analyst="ana"), DOUBLING)
+    with pytest.raises(BudgetExceeded, match="analyst 'ana' on dataset 'ward' has 0 left"):
+        ledger.charge(charge("0.25", analyst="ana"), DOUBLING)
+    ledger.charge(charge("0.25", analyst="bob"), DOUBLING)
+    ledger.set_budget("ward", 10, analyst="ana")
+    assert ledger.remaining("ward", DOUBLING, analyst="ana") == Fraction(1, 4)
+    with pytest.raises(BudgetExceeded, match=r"but dataset 'ward' has 0\.25 left"):
+        ledger.charge(charge("0.5", analyst="ana"), DOUBLING)
+    assert ledger.spent("ward", DOUBLING, analyst="ana") == 1
+    assert ledger.spent("ward", DOUBLING, analyst="bob") == 0.5
+    assert ledger.spent("ward", DOUBLING, analyst="eve") == 0
+    assert ledger.spent("ward", DOUBLING) == 1.5
+    assert [r.epsilon for r in ledger.odometer("ward", DOUBLING)] == [1, 1.5]
+    assert [r.epsilon for r in ledger.odometer("ward", DOUBLING, analyst="bob")] == [0.5]
+
+
+def test_three_currencies_are_kept_apart_and_need_a_translation_that_reads_them(
+    ledger: Ledger,
+) -> None:
+    ledger.set_budget("ward", 2, delta="1e-6")
+    ledger.charge(charge("0.25", (0, 5), translation="rich"), RICH)
+    ledger.charge(charge(Approximate("0.5", "1e-7"), (5, 6), translation="rich"), RICH)
+    ledger.charge(charge(Concentrated("0.01"), (5, 9), translation="rich"), RICH)
+    worst = {s.start: s.worst for s in ledger.over_time("ward")}
+    assert worst[0] == (Total(Fraction(1, 4)),)
+    assert worst[5] == (Total(Fraction(1, 2), Fraction(1, 10**7), Fraction(1, 100)),)
+    assert worst[6] == (Total(rho=Fraction(1, 100)),)
+    with pytest.raises(UnsoundRequest, match="does not read"):
+        ledger.charge(charge("0.1", (5, 6)), DOUBLING)
+    with pytest.raises(UnsoundRequest, match="does not read"):
+        ledger.spent("ward", DOUBLING)
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(charge(Concentrated(9), (5, 9), translation="rich"), RICH)
+    assert refused.value.currency == "rho" and 0 < refused.value.left < 9
+    most = Concentrated(refused.value.left)
+    ledger.charge(charge(most, (5, 9), translation="rich"), RICH)
+    with pytest.raises(BudgetExceeded):  # δ alone may be what is too much
+        ledger.charge(charge(Approximate(0, "1e-6"), (5, 6), translation="rich"), RICH)
+    assert ledger.verify().sound
+
+
+def test_a_new_translation_sees_all_that_was_ever_released(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25"), DOUBLING)
+
+    class Worse:
+        def pufferfish(self, epsilon: float, /) -> float:
+            return 100 * epsilon
+
+    assert ledger.spent("ward", Worse()) == 50
+    assert [r.epsilon for r in ledger.odometer("ward", Worse())] == [25, 50]
+    with pytest.raises(BudgetExceeded, match="has 0 left"):
+        ledger.charge(charge("0.001", translation="worse"), Worse())
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1.0])
+def test_a_translation_that_makes_no_sense_lets_nothing_pass(ledger: Ledger, value: float) -> None:
+    class Broken:
+        def pufferfish(self, _epsilon: float, /) -> float:
+            return value
+
+    with pytest.raises(UnsoundRequest, match="must be 0 or more"):
+        ledger.charge(charge("0.1"), Broken())
+    assert not paid(ledger)
+
+
+def test_the_charge_must_name_the_translation_that_is_used(ledger: Ledger) -> None:
+    with pytest.raises(UnsoundRequest, match="names translation other"):
+        ledger.charge(charge("0.1", translation="other"), DOUBLING)
+
+
+# --- answers and retries ---
+
+
+def test_the_same_question_again_is_answered_for_free(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    asked = charge("0.25", (0, 3), ["fr"])
+    assert ledger.lookup(asked) is None
+    receipt = ledger.charge(asked, DOUBLING)
+    assert receipt.may_release and ledger.lookup(asked) is None
+    ledger.record_answer(receipt, {"counts": [1, 2.5, None]})
+    again = opened(url).lookup(charge("0.25", (0, 3), ["fr"], prior="another"))
+    assert again is not None and again.value == {"counts": [1, 2.5, None]}
+    assert again.charge == receipt.anchor.seq
+    for other in (
+        charge("0.5", (0, 3), ["fr"]),
+        charge("0.25", (0, 4), ["fr"]),
+        charge("0.25", (0, 3)),
+        charge("0.25", (0, 3), ["fr"], data="newer"),
+        charge("0.25", (0, 3), ["fr"], mechanism={"kind": "geometric"}),
+        charge("0.25", (0, 3), ["fr"], query={"name": "other"}),
+    ):
+        assert ledger.lookup(other) is None
+
+
+def test_a_charge_without_an_answer_must_be_paid_again(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)  # and the process dies here
+    assert ledger.lookup(charge("0.25")) is None
+    ledger.charge(charge("0.25"), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1
+
+
+def test_a_charge_has_one_answer(ledger: Ledger) -> None:
+    receipt = ledger.charge(charge("0.25"), DOUBLING)
+    first = ledger.record_answer(receipt, [1])
+    assert ledger.record_answer(receipt, [1]) == first
+    with pytest.raises(LedgerConflict, match="another answer"):
+        ledger.record_answer(receipt, [2])
+    with pytest.raises(InvalidCharge, match="finite"):
+        ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), [float("nan")])
+
+
+def test_the_same_key_is_charged_once_and_gives_no_second_release(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    asked = charge("0.25")
+    receipt = ledger.charge(asked, DOUBLING)
+    repeated = opened(url).charge(asked, DOUBLING)
+    assert repeated.anchor == receipt.anchor and not repeated.may_release
+    assert not ledger.charge(asked, DOUBLING).may_release
+    assert ledger.spent("ward", DOUBLING) == 0.5
+    with pytest.raises(LedgerConflict, match="no right to release"):
+        ledger.record_answer(repeated, 1)
+    with pytest.raises(LedgerConflict, match="another charge"):
+        ledger.charge(charge("0.5", key=asked.key), DOUBLING)
+
+
+def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
+    ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, enter = charge("0.25"), Ledger._enter
+
+    def lost(self: Ledger, *arguments: object) -> None:
+        enter(self, *arguments)  # type: ignore[arg-type]
+        raise LedgerUnavailable("the connection broke after the commit")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_enter", lost)
+        with pytest.raises(LedgerUnavailable):
+            ledger.charge(asked, DOUBLING)
+    assert not opened(url).charge(asked, DOUBLING).may_release  # it cannot know what we know
+    assert ledger.charge(asked, DOUBLING).may_release
+    assert not ledger.charge(asked, DOUBLING).may_release
+    assert ledger.spent("ward", DOUBLING) == 0.5
+
+
+def test_a_failed_repeat_of_a_charge_that_was_released_gives_no_second_release(
+    ledger: Ledger, url: str
+) -> None:
+    asked = charge("0.25")
+    assert ledger.charge(asked, DOUBLING).may_release
+    with pytest.raises(LedgerConflict):
+        ledger.charge(charge("0.5", key=asked.key), DOUBLING)
+    tamper(url, "ALTER TABLE takifugu_head RENAME TO elsewhere")
+    with pytest.raises(LedgerError):
+        ledger.charge(asked, DOUBLING)
+    tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
+    assert not ledger.charge(asked, DOUBLING).may_release
+
+
+def test_another_analysts_answer_costs_the_reader_and_not_the_whole(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 1, analyst="bob")
+    hers = charge("0.25", analyst="ana")
+    ledger.record_answer(ledger.charge(hers, DOUBLING), 7)
+    his = charge("0.25", analyst="bob")
+    assert ledger.lookup(his) is None
+    answer = ledger.reuse(his, DOUBLING)
+    assert answer is not None and answer.value == 7 and ledger.lookup(his) == answer
+    assert ledger.reuse(charge("0.25", analyst="bob"), DOUBLING) == answer
+    assert ledger.spent("ward", DOUBLING) == 0.5
+    assert ledger.spent("ward", DOUBLING, analyst="bob") == 0.5
+    dear = charge("0.5", analyst="ana")
+    ledger.record_answer(ledger.charge(dear, DOUBLING), 8)
+    with pytest.raises(BudgetExceeded, match="analyst 'bob'"):
+        ledger.reuse(charge("0.5", analyst="bob"), DOUBLING)
+    assert ledger.reuse(charge("0.75", analyst="bob"), DOUBLING) is None
+    assert ledger.verify().sound
+
+
+# --- processes ---
+
+
+def test_processes_together_never_overspend(ledger: Ledger, url: str) -> None:
+    workers = [worker("charge", url, "1/64", "24") for _ in range(4)]
+    said = [line for one in workers for line in one.communicate()[0].split()]
+    assert all(one.returncode == 0 for one in workers)
+    keys = {line for line in said if line != "refused"}
+    assert len(said) == 96 and len(keys) == 64 and paid(ledger) == keys
+    assert ledger.spent("ward", DOUBLING) == 2 and ledger.verify().sound
+
+
+def test_kill_minus_9_loses_nothing_that_was_acknowledged(ledger: Ledger, url: str) -> None:
+    ledger.set_budget("ward", 1)
+    crashing = worker("crash", url, "1/256", "16", "2", "1")
+    said = crashing.communicate()[0].split()
+    assert crashing.returncode == 0
+    keys = set(said) - {"refused"}
+    assert keys and keys <= paid(ledger)
+    assert len(paid(ledger)) <= 128 and ledger.spent("ward", DOUBLING) <= 1
+    assert ledger.spent("ward", DOUBLING) == len(paid(ledger)) / 128
+    assert ledger.verify().sound
+
+
+# --- the chain ---
+
+
+def test_events_are_in_order_whatever_the_clock_says(url: str, opened: Opener) -> None:
+    times = iter(datetime(2026, 1, 9, tzinfo=UTC) - timedelta(days=d) for d in range(99))
+    ledger = opened(url, clock=lambda: next(times))
+    ledger.set_budget("ward", 2)
+    ledger.charge(charge("0.25"), DOUBLING)
+    events = list(ledger.history())
+    assert [e.seq for e in events] == [1, 2, 3] and events[2].at < events[0].at
+    assert "clock_behind" not in events[0].body
+    assert events[2].body["clock_behind"].endswith(" days, 0:00:00")
+    assert ledger.verify().sound
+
+
+def test_history_is_filtered_and_limited(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25", analyst="ana"), DOUBLING)
+    ledger.charge(charge("0.25"), DOUBLING)
+    assert [e.kind for e in ledger.history()] == ["created", "budget", "charge", "charge"]
+    assert [e.seq for e in ledger.history("ward", analyst="ana")] == [3]
+    assert [e.seq for e in ledger.history(last=2)] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("UPDATE takifugu_events SET body = replace(body, '\"1/4\"', '\"1/8\"') WHERE seq = 3",
+         "event 3 was changed"),
+        ("DELETE FROM takifugu_events WHERE seq = 3", "event 3 is missing"),
+        ("DELETE FROM takifugu_events WHERE seq = 5", "events were cut off"),
+        ("UPDATE takifugu_events SET dataset = 'other' WHERE seq = 3", "filed under another"),
+        ("UPDATE takifugu_events SET key = 'other' WHERE seq = 4", "filed under another key"),
+        ("UPDATE takifugu_events SET hash = 'x' WHERE seq = 4", "event 4 was changed"),
+        ("UPDATE takifugu_head SET seq = 4", "events were cut off or added"),
+        ("UPDATE takifugu_events SET body = 'x' WHERE seq = 3", "event 3 cannot be read"),
+        ("UPDATE takifugu_accounts SET worst = '0 0 0'", "the totals kept for"),
+        ("UPDATE takifugu_accounts SET epsilon = '99'", "the budget kept for"),
+        ("UPDATE takifugu_accounts SET worst = 'many'", "cannot be read"),
+        ("UPDATE takifugu_segments SET base = '0 0 0'", "the segments kept for"),
+        ("DELETE FROM takifugu_cells", "the segments kept for"),
+        ("DELETE FROM takifugu_accounts", "is missing"),
+    ],
+)  # fmt: skip
+def test_verify_finds(ledger: Ledger, url: str, change: str, says: str) -> None:
+    for window, groups in [((0, 5), None), ((2, 9), None), ((0, 5), ["fr"])]:
+        ledger.charge(charge("0.25", window, groups), DOUBLING)
+    assert ledger.verify().sound
+    tamper(url, change)
+    report = ledger.verify()
+    assert not report.sound and any(says in problem for problem in report.problems)
+
+
+def test_verify_finds_a_change_of_order(ledger: Ledger, url: str) -> None:
+    for _ in range(3):
+        ledger.charge(charge("0.25"), DOUBLING)
+    tamper(
+        url,
+        "UPDATE takifugu_events SET seq = 99 WHERE seq = 3",
+        "UPDATE takifugu_events SET seq = 3 WHERE seq = 4",
+        "UPDATE takifugu_events SET seq = 4 WHERE seq = 99",
+    )
+    assert any("event 3 was changed" in problem for problem in ledger.verify().problems)
+
+
+def test_a_clean_rollback_is_seen_only_against_an_anchor(ledger: Ledger, url: str) -> None:
+    before = ledger.head()
+    noted = ledger.charge(charge("0.25"), DOUBLING).anchor
+    tamper(
+        url,
+        f"DELETE FROM takifugu_events WHERE seq = {noted.seq}",  # noqa: S608
+        f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'",  # noqa: S608
+    )
+    ledger.rebuild()
+    assert ledger.verify().sound and ledger.verify(before).sound
+    report = ledger.verify(noted)
+    assert not report.sound and "old or another chain" in report.problems[0]
+    assert not ledger.verify(Anchor(1, "0" * 64)).sound
+
+
+def test_totals_are_rebuilt_from_the_events(ledger: Ledger, url: str) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+    ledger.charge(charge("0.5", (3, 9), ["fr", "de"]), DOUBLING)
+    tamper(url, "UPDATE takifugu_accounts SET worst = 'many', always = 'none'")
+    with pytest.raises(LedgerDamaged, match="cannot be read"):
+        ledger.charge(charge("0.01"), DOUBLING)
+    ledger.rebuild()
+    assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1.5
+
+
+def test_an_edited_answer_is_not_given_out(ledger: Ledger, url: str) -> None:
+    ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), {"count": 41})
+    tamper(url, "UPDATE takifugu_events SET body = replace(body, '41', '42')")
+    with pytest.raises(LedgerDamaged, match="changed after it was written"):
+        ledger.lookup(charge("0.25"))
+
+
+def test_a_head_that_was_set_back_cannot_be_written_over(ledger: Ledger, url: str) -> None:
+    before = ledger.head()
+    ledger.charge(charge("0.25"), DOUBLING)
+    tamper(url, f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'")  # noqa: S608
+    with pytest.raises(LedgerDamaged):
+        ledger.charge(charge("0.25"), DOUBLING)
+
+
+def test_an_export_holds_the_chain(ledger: Ledger, tmp_path: Path) -> None:
+    import hashlib
+
+    ledger.record_answer(ledger.charge(charge("0.25", (0, 5), ["é"]), DOUBLING), [0.1, "é"])
+    target = tmp_path / "events.jsonl"
+    assert ledger.export(target) == 4
+    previous = "0" * 64
+    for line in target.read_text(encoding="ascii").splitlines():
+        event = json.loads(line)
+        body = json.dumps(event["body"], sort_keys=True, separators=(",", ":"))
+        previous = hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+        assert event["hash"] == previous
+    assert ledger.head().hash == previous and list(tmp_path.iterdir()) == [target]
+
+
+# --- opening ---
+
+
+def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, url: str, opened: Opener) -> None:
+    tamper(url, "INSERT INTO takifugu_migrations VALUES (99, '0099 of the future')")
+    with pytest.raises(NewerLedger, match="0099 of the future"):
+        opened(url)
+    assert ledger.verify().sound
+
+
+def test_an_older_ledger_is_migrated_and_its_events_stay(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+    head = ledger.head()
+    ledger.close()
+    tamper(
+        url,
+        "DROP TABLE takifugu_accounts",
+        "DROP TABLE takifugu_segments",
+        "DROP TABLE takifugu_cells",
+        "DELETE FROM takifugu_migrations WHERE place = 2",
+    )
+    with pytest.raises(LedgerUnwritable, match="migrated"):
+        opened(url, read_only=True)
+    again = opened(url)
+    assert again.head() == head and again.verify(head).sound
+    assert again.spent("ward", DOUBLING, analyst="ana") == 0.5
+
+
+def test_read_only_reads_and_refuses_to_write(ledger: Ledger, url: str, opened: Opener) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    reader = opened(url, read_only=True)
+    assert reader.spent("ward", DOUBLING) == 0.5 and reader.verify().sound
+    with pytest.raises(LedgerUnwritable):
+        reader.charge(charge("0.25"), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 0.5
+
+
+def test_no_ledger_is_made_where_one_should_be(url: str, opened: Opener) -> None:
+    for options in ({"create": False}, {"read_only": True}):
+        with pytest.raises(NotALedger):
+            opened(url, **options)
+
+
+def test_a_locked_ledger_is_waited_for_and_then_given_up(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    holder = Store(url, read_only=False, wait=5)
+    impatient = opened(url, wait=0.1)
+    with holder.writing() as connection:
+        connection.execute(text("UPDATE takifugu_head SET at = at"))
+        with pytest.raises(LedgerUnavailable, match=r"nothing was released\. Others hold it"):
+            impatient.charge(charge("0.25"), DOUBLING)
+        assert impatient.spent("ward", DOUBLING) == 0
+    holder.close()
+    impatient.charge(charge("0.25"), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 0.5

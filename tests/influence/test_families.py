@@ -1,0 +1,68 @@
+"""Every prior has a curve, and it is the right family's."""
+
+import numpy as np
+import pytest
+
+from takifugu.errors import TakifuguError
+from takifugu.influence.chains import chain_curve
+from takifugu.influence.families import influence_curve
+from takifugu.priors import Explicit, Gaussian, IndependentEntries, MarkovChain, Product, Secrets
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.random_field import MarkovRandomField
+
+CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
+LOOP = BayesianNetwork(
+    entries=("rain", "wet"),
+    states=(("no", "yes"), ("no", "yes")),
+    parents=((), ("rain",)),
+    tables=(np.array([0.75, 0.25]), np.array([[0.9, 0.1], [0.5, 0.5]])),
+)
+FIELD = MarkovRandomField.ising({"a": 0.1, "b": -0.2, "c": 0.0}, {("a", "b"): 0.5, ("b", "c"): 0.3})
+UNEVEN = MarkovRandomField.ising({"a": 0.1, "b": -0.2}, {("a", "b"): -0.5})
+
+
+@pytest.mark.parametrize("prior", [CHAIN, LOOP, FIELD, UNEVEN])
+@pytest.mark.parametrize("secrets", [None, "some"])
+def test_a_family_agrees_with_its_written_out_law(prior: object, secrets: str | None) -> None:
+    explicit: Explicit = prior.explicit()  # type: ignore[attr-defined]
+    entry = explicit.universe.entries[0]  # type: ignore[attr-defined]
+    asked = Secrets() if secrets is None else Secrets(entries=(entry,))
+    own = influence_curve(prior, asked, max_exposed=len(explicit.universe.shape))  # type: ignore[attr-defined]
+    slow = influence_curve(explicit, asked)
+    for b in own.exposed:
+        assert own.pooled()[own.exposed == b] == pytest.approx(
+            slow.pooled()[slow.exposed == b], abs=1e-9
+        )
+
+
+def test_families_that_have_no_written_out_law() -> None:
+    assert influence_curve(IndependentEntries({"a": {"x": 0.5, "y": 0.5}})).pufferfish(0.3) < 0.31
+    gaussian = Gaussian.process(5, length=1, bound=3, width=0.1)
+    cut = influence_curve(gaussian, max_exposed=2)
+    assert cut.exposed.tolist() == [1, 2, 5] and cut.points()[1].split["exposed"]
+    interval = IntervalMarkovChain.around(CHAIN, relative=0.05)
+    wide = influence_curve(interval, max_exposed=3)
+    assert (wide.pooled()[:3] >= chain_curve(CHAIN, max_exposed=3).pooled()[:3]).all()
+
+
+def test_independent_people_do_not_add_up() -> None:
+    alone = influence_curve(CHAIN)
+    both = influence_curve(Product({"ann": CHAIN, "bob": CHAIN}))
+    assert both.entries == 10
+    for epsilon in (0.05, 0.5, 2.0):
+        assert both.pufferfish(epsilon) == pytest.approx(float(alone.pufferfish(epsilon)))
+
+
+@pytest.mark.parametrize(
+    ("prior", "options"),
+    [
+        (3, {}),
+        (Gaussian(np.eye(2), 3, 0.1), {"secrets": Secrets(entries=(0,))}),
+        (Gaussian(np.eye(2), 3, 0.1), {"max_exposed": 0}),
+        (CHAIN, {"secrets": Secrets(pairs=((("home",), ("nowhere",)),))}),
+    ],
+)
+def test_what_has_no_curve_is_refused(prior: object, options: dict[str, object]) -> None:
+    with pytest.raises(TakifuguError):
+        influence_curve(prior, **options)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Charges and translations to test with."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from takifugu.ledger import Charge, Groups, Window
+from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
+
+
+class Doubling:
+    """Every ε counts twice: exact, in both directions, for floats without rounding."""
+
+    fingerprint = "doubling"
+
+    def pufferfish(self, epsilon: float, /) -> float:
+        """Rounded up."""
+        return 2 * epsilon
+
+    def differential(self, epsilon: float, /) -> float:
+        """Rounded down."""
+        return epsilon / 2
+
+
+class OneWay:
+    """The identity, without its inverse."""
+
+    def pufferfish(self, epsilon: float, /) -> float:
+        """Rounded up."""
+        return epsilon
+
+
+class Rich(OneWay):
+    """A bound that reads all three currencies: (ε, δ) by adding up, ρ by Bun and Steinke's 1.3."""
+
+    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+        """Rounded up, generously."""
+        left = delta - total.delta
+        if total.rho and left <= 0:
+            return math.inf
+        if left < 0:
+            return math.inf
+        rho = float(total.rho)
+        tail = 2 * math.sqrt(rho * math.log(1 / left)) if rho else 0.0
+        return math.nextafter(float(total.epsilon) + rho + tail, math.inf) * (1 + 1e-12)
+
+
+DOUBLING, ONE_WAY, RICH = Doubling(), OneWay(), Rich()
+
+
+def charge(
+    loss: Loss | str | float | Fraction,
+    window: Window | tuple[int | None, int | None] | None = None,
+    groups: Groups | list[str] | None = None,
+    **others: Any,
+) -> Charge:
+    """A charge on the dataset "ward"; what does not matter is filled in."""
+    given: dict[str, Any] = {
+        "dataset": "ward",
+        "query": {"name": "stays"},
+        "mechanism": {"kind": "laplace"},
+        "loss": loss if isinstance(loss, Pure | Approximate | Concentrated) else Pure(loss),
+        "data": "data",
+        "prior": "prior",
+        "secrets": "secrets",
+        "translation": "doubling",
+        "window": Window(*window) if isinstance(window, tuple) else window,
+        "groups": Groups(["country"], [(key,) for key in groups])
+        if isinstance(groups, list)
+        else groups,
+    }
+    return Charge(**(given | others))

@@ -1,0 +1,57 @@
+"""Ledgers on both backends."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from takifugu.ledger import Ledger, open_ledger
+from tests.ledger import postgres
+
+pytest.register_assert_rewrite("tests.contracts.ledger")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Cluster]:
+    if not all(postgres.PROGRAMS):
+        pytest.skip(postgres.MISSING)
+    with postgres.cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is one: what is tested is not how fast a disk is."""
+    memory = Path("/dev/shm")  # noqa: S108
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, folder: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{folder}/ward.ledger"
+    cluster: postgres.Cluster = request.getfixturevalue("server")
+    return cluster.address()
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Ledger]]:
+    """Opens a ledger that is closed after the test."""
+    with ExitStack() as stack:
+
+        def enter(where: str | Path, **options: Any) -> Ledger:
+            return stack.enter_context(open_ledger(where, **options))
+
+        yield enter
+
+
+@pytest.fixture
+def ledger(url: str, opened: Callable[..., Ledger]) -> Ledger:
+    """A ledger with a budget of 2 for the dataset "ward"."""
+    ledger = opened(url)
+    ledger.set_budget("ward", 2)
+    return ledger

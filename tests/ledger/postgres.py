@@ -1,0 +1,68 @@
+"""A PostgreSQL of our own for as long as it is needed, in a temporary folder."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+PROGRAMS = shutil.which("initdb"), shutil.which("pg_ctl")
+MISSING = "PostgreSQL's initdb and pg_ctl are not on the path"
+
+
+class Cluster:
+    """A running server without a network; each schema of its one database can hold a ledger."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._schemas = folder, 0
+        self._as: dict[str, Any] = {}
+        if os.geteuid() == 0:  # the programs refuse to run as root
+            shutil.chown(folder, "postgres", "postgres")
+            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+
+    def _run(self, *command: str) -> None:
+        # Its own file takes the output: a pipe would stay open for as long as the server runs.
+        with tempfile.TemporaryFile() as output:
+            done = subprocess.run(  # noqa: S603 - our own arguments
+                command, check=False, stdout=output, stderr=output, cwd=self._folder, **self._as
+            )
+            output.seek(0)
+            assert done.returncode == 0, output.read().decode()
+
+    def start(self) -> None:
+        """Make it and start it."""
+        data = str(self._folder / "data")
+        self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
+        options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"
+        self._run("pg_ctl", "-D", data, "-w", "-o", options, "-l", f"{self._folder}/log", "start")
+
+    def stop(self) -> None:
+        """Stop it at once."""
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
+
+    def address(self) -> str:
+        """The address of a fresh, empty schema."""
+        import psycopg
+
+        self._schemas += 1
+        name = f"ledger_{self._schemas}"
+        with psycopg.connect(f"host={self._folder} user=postgres dbname=postgres") as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        options = quote(f"-c search_path={name}")
+        return f"postgresql://postgres@/postgres?host={self._folder}&options={options}"
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A server that runs until the block is left."""
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:
+        server = Cluster(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()

@@ -1,0 +1,3 @@
+"""The contract of the ledger, on SQLite and on PostgreSQL (see the fixture ``url``)."""
+
+from tests.contracts.ledger import *  # noqa: F403

@@ -1,0 +1,148 @@
+"""Storage that fails, or holds something else: a clear error, and no receipt."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerDamaged,
+    LedgerError,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NotALedger,
+)
+from takifugu.ledger import Ledger, open_ledger
+from tests.contracts.ledger import paid, worker
+from tests.ledger.charges import DOUBLING, charge
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A ledger with a budget, closed."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25"), DOUBLING)
+    return folder / "ward.ledger"
+
+
+def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:
+    full = worker("full", str(path), "1/100000", "400000")
+    *keys, error = full.communicate()[0].splitlines()
+    assert full.returncode == 0 and error.startswith("LedgerUnwritable: "), error
+    assert "nothing was released" in error
+    with open_ledger(path) as ledger:
+        assert len(keys) > 5 and set(keys) <= paid(ledger)
+        assert len(paid(ledger)) == len(keys) + 1  # the failed one is not among them
+        assert ledger.verify().sound
+        ledger.charge(charge("0.25"), DOUBLING)
+
+
+@pytest.mark.parametrize("folder_too", [False, True])
+def test_a_file_without_the_right_to_write_gives_no_receipt(path: Path, folder_too: bool) -> None:
+    before = path.read_bytes()
+    path.chmod(0o444)
+    path.parent.chmod(0o555 if folder_too else 0o777)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(NOBODY)
+        with pytest.raises(LedgerError) as refused, open_ledger(path) as ledger:
+            ledger.charge(charge("0.25"), DOUBLING)
+    finally:
+        os.seteuid(user)
+        path.parent.chmod(0o777)
+    assert isinstance(refused.value, LedgerUnwritable | LedgerUnavailable)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"not a database at all, but long enough" * 40, "not a database"), (None, "something else")],
+)
+def test_something_else_is_refused_and_left_alone(
+    folder: Path, content: bytes | None, says: str
+) -> None:
+    path = folder / "other"
+    if content is None:
+        other = sqlite3.connect(path)
+        other.execute("CREATE TABLE patients (name TEXT)")
+        other.close()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(NotALedger, match=says):
+        open_ledger(path)
+    if content is not None:
+        assert path.read_bytes() == content
+
+
+def test_a_damaged_page_is_found(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises((LedgerDamaged, NotALedger)), open_ledger(path) as ledger:
+        ledger.charge(charge("0.25"), DOUBLING)
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        (":memory:", "be kept in a file"),
+        ("", "be kept in a file"),
+        ("mysql://somewhere/x", "is kept by mysql"),
+        ("missing/x.ledger", "lie in an existing folder"),
+        (".", "is a folder"),
+        ("://", "is no address"),
+    ],
+)
+def test_an_address_without_meaning_is_refused(
+    where: str, says: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(InvalidFile, match=says):
+        open_ledger(where)
+    assert not list(folder.iterdir())
+
+
+def test_a_server_that_is_not_there_is_said_to_be_so(folder: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="ledger 'postgresql") as refused:
+        open_ledger(f"postgresql://me:secret@/db?host={folder}")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_ledger_is_not_carried_across_a_fork(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.charge(charge("0.25"), DOUBLING)
+            except LedgerUnavailable:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert ledger.spent("ward", DOUBLING) == 0.5
+
+
+def test_charges_from_many_threads_add_up(folder: Path, opened: Callable[..., Ledger]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    ledger = opened(folder / "ward.ledger", wait=60)
+    ledger.set_budget("ward", 1)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: ledger.charge(charge("1/64", (0, 9)), DOUBLING), range(32)))
+    assert ledger.remaining("ward", DOUBLING) == 0 and ledger.verify().sound
+
+
+@pytest.mark.parametrize(("what", "needed"), [("file", "new file"), ("folder", "existing folder")])
+def test_an_export_never_overwrites(path: Path, what: str, needed: str) -> None:
+    target = path.parent / ("there" if what == "file" else "none/there")
+    if what == "file":
+        target.write_text("precious")
+    with open_ledger(path) as ledger, pytest.raises(InvalidFile, match=needed):
+        ledger.export(target)
+    assert what == "folder" or target.read_text() == "precious"

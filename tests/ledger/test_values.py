@@ -1,0 +1,175 @@
+"""What can be written in a ledger and what cannot; limits and their rounding."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu import ledger as room
+from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
+from takifugu.influence import InfluenceCurve
+from takifugu.ledger import Groups, Window
+from takifugu.ledger.values import canonical
+from takifugu.ledger.view import Limit, float_down, float_up, pufferfish
+from takifugu.losses import Pure, Total
+from tests.ledger.charges import DOUBLING, charge
+
+
+def test_public_names_exist() -> None:
+    assert all(hasattr(room, name) for name in room.__all__)
+    assert room.__all__ == sorted(room.__all__)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"dataset": ""}, "`dataset` is ''"),
+        ({"analyst": ""}, "`analyst` is ''"),
+        ({"data": "x\0"}, "`data`"),
+        ({"query": {"x": float("nan")}}, "`query` holds nan"),
+        ({"query": {1: 2}}, "`query` has a key that is a int"),
+        ({"mechanism": {"x": {1, 2}}}, "`mechanism` holds a set"),
+        ({"query": {"x": "\ud800"}}, "half a character"),
+        ({"loss": Total()}, "`loss` is a Total"),
+        ({"loss": Pure(Fraction(1, 3**800))}, "too many digits"),
+        ({"loss": Pure(2**65)}, "too many digits"),
+    ],
+)
+def test_a_charge_without_meaning_is_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidCharge, match=says):
+        replace(charge("0.1"), **wrong).body()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "says"),
+    [
+        (5, 5, "start before it ends"),
+        (6, 5, "start before it ends"),
+        (True, 5, "holds a bool"),
+        (0.5, 2, "holds a float"),
+        (0, date(2026, 1, 1), "mixes days and steps"),
+        (datetime(2026, 1, 1), None, "without a zone"),
+        (2**62, None, "within"),
+    ],
+)
+def test_a_window_without_meaning_is_refused(start: Any, end: Any, says: str) -> None:
+    with pytest.raises(InvalidCharge, match=says):
+        Window(start, end)
+
+
+def test_windows_in_three_units() -> None:
+    assert Window(3, None).unit == "step" and Window().unit is None
+    assert Window(date(2026, 1, 1), date(2026, 1, 3)).ticks[1] - date(2026, 1, 1).toordinal() == 2
+    east = timezone(timedelta(hours=9))
+    here = Window(datetime(2026, 1, 1, 9, 0, 0, 1, tzinfo=east), None)
+    assert here.unit == "instant" and here == Window(datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC))
+    assert here.ticks[0] % 10**6 == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "keys", "says"),
+    [
+        ([], [()], "names no column"),
+        (["a", "a"], [(1, 2)], "or one twice"),
+        (["a"], [], "has no key"),
+        (["a"], [(1, 2)], "a key of 2 values"),
+        (["a"], [(0.5,)], "no text or whole number"),
+    ],
+)
+def test_groups_without_meaning_are_refused(columns: Any, keys: Any, says: str) -> None:
+    with pytest.raises(InvalidCharge, match=says):
+        Groups(columns, keys)
+
+
+def test_the_order_of_keys_makes_no_other_question() -> None:
+    one = charge("0.1", groups=["fr", "de"], query={"a": 1, "b": 2}).body()
+    other = charge("0.1", groups=["de", "fr"], query={"b": 2, "a": 1}).body()
+    assert one["question"] == other["question"] and one["key"] != other["key"]
+    assert canonical({"b": [1, 2.5], "a": "é"}, "x") == '{"a":"\\u00e9","b":[1,2.5]}'
+
+
+@given(value=st.fractions(0, 10**6))
+def test_floats_are_rounded_the_safe_way(value: Fraction) -> None:
+    low, high = float_down(value), float_up(value)
+    assert Fraction(low) <= value <= Fraction(high)
+    assert low == high or math.nextafter(low, math.inf) == high
+    assert float_up(Fraction(10**400)) == math.inf
+
+
+@given(
+    exposed=st.lists(st.integers(1, 40), min_size=1, max_size=4, unique=True),
+    leaks=st.lists(st.floats(0, 2), min_size=4, max_size=4),
+    budget=st.fractions(Fraction(1, 100), 5),
+)
+def test_a_limit_by_a_curve_is_proven_in_both_directions(
+    exposed: list[int], leaks: list[float], budget: Fraction
+) -> None:
+    points = sorted(exposed)
+    leak = sorted(leaks[: len(points)], reverse=True)
+    leak[-1] = 0.0
+    curve = InfluenceCurve(
+        exposed=np.array(points),
+        leak=np.array([leak]),
+        exact=np.ones((1, len(points)), dtype=np.bool_),
+        pairs=("pair",),
+        entries=None,
+    )
+    limit = Limit(curve, budget, Fraction(0))
+    assert limit.allowed is not None and limit.allowed > 0
+    assert pufferfish(curve, (Total(limit.allowed),), Fraction(0)) <= budget
+    assert limit.admits((Total(limit.allowed),))
+    assert not limit.admits((Total(limit.allowed + Fraction(1, 2**200)),))
+    room = limit.room((Total(limit.allowed / 3),), Pure(0))
+    assert room == limit.allowed * 2 / 3
+
+
+def test_an_inverse_that_promises_too_much_is_cut_down_to_what_is_proven() -> None:
+    class Boastful:
+        def pufferfish(self, epsilon: float, /) -> float:
+            return 3 * epsilon
+
+        def differential(self, epsilon: float, /) -> float:
+            return epsilon
+
+    limit = Limit(Boastful(), Fraction(1), Fraction(0))
+    assert limit.allowed is not None and 3 * limit.allowed <= 1
+    for wrong in (math.nan, -1.0, math.inf):
+
+        class Broken(Boastful):
+            def differential(self, _epsilon: float, /) -> float:
+                return wrong  # noqa: B023 - used at once
+
+        with pytest.raises(UnsoundRequest, match="allows"):
+            Limit(Broken(), Fraction(1), Fraction(0))
+
+
+def test_a_budget_without_meaning_is_refused(tmp_path: Path) -> None:
+    with room.open_ledger(tmp_path / "x.ledger") as ledger:
+        for epsilon, delta in [(-1, 0), (1, 1), (1, -0.5), (Fraction(1, 3**800), 0)]:
+            with pytest.raises(InvalidCharge, match="budget"):
+                ledger.set_budget("ward", epsilon, delta=delta)
+        with pytest.raises(UnsoundRequest, match="finite"):
+            ledger.set_budget("ward", math.inf)
+        with pytest.raises(InvalidCharge, match="dataset"):
+            ledger.set_budget("", 1)
+        assert [event.kind for event in ledger.history()] == ["created"]
+
+
+def test_a_refusal_says_what_to_do() -> None:
+    error = BudgetExceeded(
+        "stays", currency="epsilon", needs=Fraction(2, 3), left=Fraction(1, 3), whose="dataset 'w'"
+    )
+    assert str(error) == (
+        "query 'stays' needs epsilon = 0.666667 per entry but dataset 'w' has 0.333333 left;"
+        " nothing was released. Ask for at most epsilon = 0.333333, or have the owner raise the"
+        " budget."
+    )
+    allowed = Limit(DOUBLING, Fraction(1, 3), Fraction(0)).allowed
+    assert allowed is not None and allowed <= Fraction(1, 6)

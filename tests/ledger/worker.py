@@ -1,0 +1,76 @@
+"""Other processes for the tests and benchmarks: `python -m tests.ledger.worker MODE URL …`.
+
+charge URL EPSILON COUNT   charge that often; print each acknowledged key, or "refused"
+crash URL EPSILON KILLS N SEED  charge in N processes at a time, killing each at a random moment
+full URL EPSILON BYTES     charge until no file may grow beyond BYTES; print keys and the error
+"""
+
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import time
+
+from takifugu.errors import BudgetExceeded, TakifuguError
+from takifugu.ledger import open_ledger
+from tests.ledger.charges import DOUBLING, charge
+
+
+def charges(url: str, epsilon: str, count: int, out: int) -> None:
+    """Charge; acknowledge on the file descriptor ``out``."""
+    with open_ledger(url, wait=60, create=False) as ledger:
+        for _ in range(count):
+            asked = charge(epsilon, analyst=str(os.getpid()))
+            try:
+                ledger.charge(asked, DOUBLING)
+                os.write(out, f"{asked.key}\n".encode())
+            except BudgetExceeded:
+                os.write(out, b"refused\n")
+
+
+def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
+    """Fork, let it charge, kill -9, and pass on what it acknowledged before."""
+    chance = random.Random(seed)  # noqa: S311 - when to kill
+    living: dict[int, tuple[int, float]] = {}
+    started = 0
+    while living or started < kills:
+        while len(living) < at_once and started < kills:
+            ours, theirs = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(ours)
+                charges(url, epsilon, 10**6, theirs)
+            os.close(theirs)
+            started += 1
+            if chance.random() < 0.8:  # the others die while they open the ledger, or soon after
+                select.select([ours], [], [], 20)
+            living[child] = (ours, time.monotonic() + chance.uniform(0, 0.04))
+        child = min(living, key=lambda pid: living[pid][1])
+        ours, due = living.pop(child)
+        time.sleep(max(0.0, due - time.monotonic()))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(ours) as acknowledged:
+            sys.stdout.write(acknowledged.read())
+
+
+def full(url: str, epsilon: str, size: int) -> None:
+    """Run out of room."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    try:
+        charges(url, epsilon, 10**6, sys.stdout.fileno())
+    except TakifuguError as error:
+        print(f"{type(error).__name__}: {error}", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    mode, address, amount, *numbers = sys.argv[1:]
+    if mode == "charge":
+        charges(address, amount, int(numbers[0]), sys.stdout.fileno())
+    elif mode == "crash":
+        crash(address, amount, *map(int, numbers))
+    else:
+        full(address, amount, int(numbers[0]))

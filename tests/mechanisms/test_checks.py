@@ -1,0 +1,244 @@
+"""What makes no sense is refused in one line, and the line never repeats a protected value."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.errors import TakifuguError
+from takifugu.fingerprint import fingerprint
+from takifugu.finite import Mechanism as Channel
+from takifugu.mechanisms import (
+    BoundedMean,
+    BoundedSum,
+    Bounds,
+    Exponential,
+    FiniteChannel,
+    IntegerGaussian,
+    IntegerLaplace,
+    LaplaceTopK,
+    Mechanism,
+    PermuteAndFlip,
+    PufferfishExponential,
+    PufferfishLaplace,
+    Quantile,
+    RandomisedResponse,
+    ThresholdedHistogram,
+)
+from takifugu.priors.universe import Tables, Universe
+from tests.mechanisms.test_calibration import CURVE
+
+NAN, INF = float("nan"), float("inf")
+RNG = np.random.default_rng(1)
+
+SCALED: list[Callable[[Any], Any]] = [
+    IntegerLaplace,
+    IntegerGaussian,
+    PermuteAndFlip,
+    Exponential,
+    lambda s: ThresholdedHistogram(s, 9),
+    lambda s: Quantile((1.0, 2.0), 0.5, s, 3),
+    lambda s: BoundedSum.laplace(Bounds(0, 1), s),
+]
+
+
+@pytest.mark.parametrize("build", SCALED)
+@pytest.mark.parametrize("scale", [0, -1.0, NAN, INF, "wide", None, 2.0**60])
+def test_a_scale_is_positive_and_finite(build: Callable[[Any], Any], scale: Any) -> None:
+    _one_line(lambda: build(scale), "scale")
+
+
+PARAMETERS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: IntegerLaplace.within(1.0, sensitivity=0), "sensitivity"),
+    (lambda: IntegerLaplace(1.0, 1.5), "sensitivity"),  # type: ignore[arg-type]
+    (lambda: PermuteAndFlip(1.0, 0), "k is 0"),
+    (lambda: PermuteAndFlip(1.0, True), "k is True"),
+    (lambda: Exponential(1.0, currency="gold"), "currency"),  # type: ignore[arg-type]
+    (lambda: IntegerGaussian(1.0).approximate(0.0), "delta"),
+    (lambda: IntegerGaussian(1.0).approximate(1.0), "delta"),
+    (
+        lambda: IntegerGaussian.calibrated(epsilon=1.0, delta=NAN, translation=CURVE),
+        "delta",
+    ),
+    (lambda: IntegerGaussian.calibrated(epsilon=800, delta=0.1, translation=CURVE), "700"),
+    (lambda: Bounds(2, 1), "low must be below high"),
+    (lambda: Bounds(1, 1), "low must be below high"),
+    (lambda: Bounds(0, INF), "finite"),
+    (lambda: Bounds(0, 1, 0), "unit"),
+    (lambda: Bounds(0, 1, 5), "units wide"),
+    (lambda: Bounds(2**60, 2**60 + 9), "larger unit"),
+    (lambda: RandomisedResponse((), 0.5), "at least two"),
+    (lambda: RandomisedResponse(("a",), 0.5), "at least two"),
+    (lambda: RandomisedResponse(("a", "a"), 0.5), "each once"),
+    (lambda: RandomisedResponse(("a", "b"), 0.5), "above 0.5"),
+    (lambda: RandomisedResponse(("a", "b"), 1.0), "below 1"),
+    (lambda: RandomisedResponse(("a", "b"), NAN), "truth"),
+    (lambda: Quantile((), 0.5, 1.0, 3), "at least two"),
+    (lambda: Quantile((2.0, 1.0), 0.5, 1.0, 3), "increase"),
+    (lambda: Quantile((1.0, NAN), 0.5, 1.0, 3), "list of numbers"),
+    (lambda: Quantile((1.0, 2.0), 1.5, 1.0, 3), "alpha"),
+    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 0), "entries"),
+    (lambda: ThresholdedHistogram(1.0, 2), "threshold"),
+    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0, unit=0), "unit"),
+    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
+    (lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (0,)), "entries"),
+    (lambda: FiniteChannel(Channel(Universe(("x", "y")), np.ones((2, 1)))), "entries"),
+    (lambda: IntegerLaplace(1.0).simulate([1], 0, rng=RNG), "repetitions"),
+    (lambda: Exponential(1.0).simulate([1, 2], -1, rng=RNG), "repetitions"),
+]
+
+
+@pytest.mark.parametrize(("build", "word"), PARAMETERS)
+def test_bad_parameters_are_refused(build: Callable[[], Any], word: str) -> None:
+    _one_line(build, word)
+
+
+SECRET = 987654321987654321
+LISTS: list[Callable[[Any], Any]] = [
+    IntegerLaplace(2.0).release,
+    IntegerGaussian(2.0).release,
+    Exponential(2.0).release,
+    PermuteAndFlip(2.0).release,
+    LaplaceTopK(IntegerLaplace(2.0)).release,
+    BoundedSum.laplace(Bounds(0, 1), 2.0).release,
+    lambda v: IntegerLaplace(2.0).simulate(v, 3, rng=RNG),
+    lambda v: Exponential(2.0).simulate(v, 3, rng=RNG),
+]
+
+
+@pytest.mark.parametrize("release", LISTS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [0.5, 1.0],
+        [NAN, 1.0],
+        ["a", "b"],
+        [True, False],
+        [2**63, 1],
+        [2**70, 1],
+        [-(2**63), SECRET],
+        [[1, 2], [3]],
+        None,
+    ],
+    ids=str,
+)
+def test_counts_are_whole_numbers_within_int64(release: Callable[[Any], Any], values: Any) -> None:
+    _one_line(lambda: release(values), "values")
+
+
+VALUES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: Exponential(1.0, 3).release([SECRET, 2]), "at most the number of candidates"),
+    (lambda: LaplaceTopK(IntegerLaplace(1.0), 3).release([SECRET, 2]), "at most the number"),
+    (lambda: Exponential(1.0).release(SECRET), "each candidate"),
+    (lambda: RandomisedResponse((1, 2), 0.7).release([SECRET]), "no category"),
+    (lambda: RandomisedResponse((1, 2), 0.7).release([]), "at least one"),
+    (lambda: RandomisedResponse((1, 2), 0.7).estimate([1, 2, 3]), "each of the 2"),
+    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).release([SECRET, 1]), "list of 3"),
+    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).release([NAN, 1.0, SECRET]), "numbers only"),
+    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).error(), "depends on the entries"),
+    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0}), "only keys that occur"),
+    (lambda: ThresholdedHistogram(1.0, 9).release({1: SECRET}), "mapping"),  # type: ignore[dict-item]
+    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0.5}), "whole"),  # type: ignore[dict-item]
+    (lambda: Bounds(0, 1).units(["a"]), "be numbers"),
+    (lambda: Bounds(0, 1).units([NAN]), "numbers only"),
+    (lambda: Bounds(0, 2**40, 1).total(np.full(2**22 + 1, 2.0**41)), "larger unit"),
+    (
+        lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4)).release([SECRET]),
+        "each of the 2 groups",
+    ),
+    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([NAN]), "finite"),
+    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([1e300]), "larger unit"),
+    (
+        lambda: FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))).release((SECRET,)),
+        "no dataset",
+    ),
+]
+
+
+@pytest.mark.parametrize(("release", "word"), VALUES)
+def test_bad_values_are_refused(release: Callable[[], Any], word: str) -> None:
+    _one_line(release, word)
+
+
+def _one_line(build: Callable[[], Any], word: str) -> None:
+    with pytest.raises(TakifuguError) as caught:
+        build()
+    message = str(caught.value)
+    assert word in message
+    assert "\n" not in message
+    assert str(SECRET) not in message
+
+
+def test_bounded_entries_are_clamped_and_rounded_to_the_grid() -> None:
+    bounds = Bounds(0, 10, "0.5")
+    entries = [0.2, 0.3, 9.9, 50.0, -INF, INF]
+    assert bounds.units(entries).tolist() == [0, 1, 20, 20, 0, 20]
+    assert bounds.total(entries) == 61
+    assert Bounds(0, 1, "0.1").total([0.1] * 10) == 10  # floats would add up to 0.9999999999999999
+
+
+def test_groups_are_released_in_one_call_and_keep_their_shape() -> None:
+    table = np.arange(12).reshape(3, 4)
+    assert IntegerLaplace(2.0).release(table).shape == (3, 4)
+    assert IntegerLaplace(2.0).release(5).shape == ()
+    assert Exponential(2.0, 2).release(table).shape == (3, 2)
+    assert PermuteAndFlip(2.0).release(table).shape == (3,)
+    assert LaplaceTopK(IntegerLaplace(2.0), 2).release(table).shape == (3, 2)
+    means = BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4))
+    assert means.release([2, 3]).shape == (2,)
+    assert means.simulate([2, 3], 5, rng=RNG).shape == (5, 2)
+
+
+def test_every_mechanism_describes_itself_as_json() -> None:
+    for mechanism in every_kind():
+        told = json.loads(json.dumps(mechanism.describe()))
+        assert told["kind"] == mechanism.kind
+        assert told["loss"]["currency"] in ("pure", "concentrated", "approximate")
+        assert told["query"]
+
+
+def every_kind() -> list[Mechanism]:
+    """One of each, as the common protocol sees them."""
+    total = BoundedSum.gaussian(Bounds(0, 1, "0.1"), 3.0)
+    return [
+        IntegerLaplace(2.0),
+        IntegerGaussian(2.0),
+        Exponential(2.0, 2),
+        PermuteAndFlip(2.0),
+        LaplaceTopK(IntegerLaplace(2.0), 2),
+        total,
+        BoundedMean(total, (3,)),
+        RandomisedResponse(("a", "b"), 0.7),
+        Quantile((1.0, 2.0), 0.5, 1.0, 3),
+        ThresholdedHistogram(1.0, 9),
+        PufferfishLaplace.of(CURVE, epsilon=1.0),
+        PufferfishExponential.of(CURVE, epsilon=1.0),
+        FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))),
+    ]
+
+
+def test_mechanisms_are_values() -> None:
+    for mechanism, twin in zip(every_kind(), every_kind(), strict=True):
+        assert mechanism == twin
+        assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 -- our own bytes
+        assert fingerprint(mechanism) == fingerprint(twin)
+
+
+def test_importing_mechanisms_imports_neither_opendp_nor_scipy() -> None:
+    look = "import sys, takifugu.mechanisms; print({'opendp', 'scipy'} & set(sys.modules))"
+    path = os.pathsep.join(sys.path)
+    run = subprocess.run(  # noqa: S603 -- our own interpreter
+        [sys.executable, "-c", look],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert run.stdout.strip() == "set()"

@@ -1,0 +1,40 @@
+"""The figure of influence curves: what is printed differs from what is right where we say so."""
+
+import numpy as np
+import pytest
+
+from papers.composition import figures
+
+
+def test_printed_binary_curves_are_never_below_and_sometimes_above() -> None:
+    printed, right = figures.binary_curves()
+    above = []
+    for name, curve in printed.items():
+        shown = slice(0, figures.CHAIN_MOST)
+        assert (curve.pooled()[shown] >= right[name].pooled()[shown] - 1e-9).all()
+        above.append((curve.pooled()[shown] > right[name].pooled()[shown] + 1e-6).any())
+    assert any(above) and not all(above)
+
+
+def test_figures_are_drawn_with_infinite_points_marked() -> None:
+    printed, right = figures.binary_curves()
+    drawn = figures.figure("(a)", printed, right, beside="exact", most=figures.CHAIN_MOST)
+    assert len(drawn.axes) == 2
+    assert len(drawn.axes[0].lines) == len(figures.BINARY)
+    assert figures.numbers(printed)["p = 0.1, q = 0.3"][1][1] == pytest.approx(2.77259, abs=1e-5)
+    assert figures.numbers(right)["p = 0.1, q = 0.3"][1][1] == pytest.approx(2.63906, abs=1e-5)
+
+
+def test_alarm_has_an_infinite_first_point() -> None:
+    path = figures.alarm_file()
+    if path is None:
+        pytest.skip("ALARM comes with the package pgmpy, which is not installed")
+    from takifugu.influence.search import network_curve
+    from takifugu.priors import Secrets
+    from takifugu.priors.bif import read_bif
+
+    alarm = read_bif(path, renormalise=True)
+    zeros = {e: int((t == 0).sum()) for e, t in zip(alarm.entries, alarm.tables, strict=True)}
+    assert {entry: count for entry, count in zeros.items() if count} == {"PVSAT": 5}
+    curve = network_curve(alarm, Secrets(entries=("PVSAT", "FIO2", "VENTALV")), largest=2)
+    assert np.isinf(curve.pooled()[0])

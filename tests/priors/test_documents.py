@@ -1,0 +1,109 @@
+"""Priors as files: what is written is read back, what is not a prior is refused in one line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu.errors import InvalidFile, TakifuguError
+from takifugu.priors import (
+    Gaussian,
+    IndependentEntries,
+    MarkovChain,
+    Product,
+    from_document,
+    read_prior,
+    write_prior,
+)
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.random_field import MarkovRandomField
+
+CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
+PRIORS: list[Any] = [
+    CHAIN,
+    IntervalMarkovChain.around(CHAIN, relative=0.1),
+    Gaussian.process(3, length=1, bound=5, width=0.1),
+    BayesianNetwork(("a",), (("x", "y"),), ((),), (np.array([0.5, 0.5]),)),
+    MarkovRandomField.ising({"a": 0.1, "b": 0.2}, {("a", "b"): 0.5}),
+    IndependentEntries({"a": {"x": 0.5, "y": 0.5}}),
+    CHAIN.explicit(3),
+    Product({"ann": CHAIN, "bob": Gaussian.process(2, length=1, bound=5, width=0.1)}),
+]
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda p: p.kind)
+def test_what_is_written_is_read_back(prior: Any, tmp_path: Path) -> None:
+    path = tmp_path / "prior.json"
+    write_prior(prior, path)
+    again = read_prior(path)
+    assert again == prior and again.fingerprint == prior.fingerprint
+    assert [p.name for p in tmp_path.iterdir()] == ["prior.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON at line 1"),
+        ("[]", "not an object"),
+        ('{"kind": "markov-chian", "transition": [[1]]}', "did you mean 'markov-chain'"),
+        ('{"kind": 3}', "be one of"),
+        ('{"kind": "markov-chain", "transition": [[NaN]]}', "holds NaN"),
+        ('{"kind": "product"}', "`parts` is missing"),
+        ('{"kind": "product", "parts": {}, "x": 1}', "`x` is not a key"),
+        ("[" * 100_000, "is not JSON"),
+        ("\x00\x01", "is not JSON"),
+    ],
+)
+def test_what_is_no_prior_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "prior.json"
+    path.write_text(text)
+    with pytest.raises(TakifuguError, match=message) as caught:
+        read_prior(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="no such file"):
+        read_prior(tmp_path / "nothing.json")
+    with pytest.raises(InvalidFile, match="is a directory"):
+        read_prior(tmp_path)
+    (tmp_path / "latin.json").write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(InvalidFile, match="not UTF-8"):
+        read_prior(tmp_path / "latin.json")
+    with pytest.raises(InvalidFile, match="cannot be written"):
+        write_prior(CHAIN, tmp_path / "no" / "folder.json")
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(data=st.data())
+def test_damaged_documents_are_priors_or_clear_errors(data: st.DataObject) -> None:
+    prior = data.draw(st.sampled_from(PRIORS))
+    document = json.loads(json.dumps(prior.to_document()))
+    key = data.draw(st.sampled_from(sorted(document)))
+    if data.draw(st.booleans()):
+        del document[key]
+    else:
+        document[key] = data.draw(JSON)
+    try:
+        from_document(document)
+    except TakifuguError as error:
+        problem = str(error)
+    else:
+        return
+    assert "\n" not in problem
