@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from hypothesis import settings
+
+pytest.register_assert_rewrite("tests.contracts.engines", "tests.contracts.ledger")
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=3000, deadline=None)

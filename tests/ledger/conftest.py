@@ -11,8 +11,6 @@ import pytest
 from takifugu.ledger import Ledger, open_ledger
 from tests.ledger import postgres
 
-pytest.register_assert_rewrite("tests.contracts.ledger")
-
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres.Cluster]:

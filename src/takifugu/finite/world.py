@@ -11,8 +11,8 @@ from takifugu.errors import InvalidWorld
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Explicit, Knowledge, same_universe, stack
-from takifugu.priors.secrets import Secret, SecretPair
-from takifugu.priors.universe import Universe
+from takifugu.priors.secrets import EntryIs, Secret, SecretPair, Secrets
+from takifugu.priors.universe import Tables, Universe
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,22 @@ class World(ByContent):
                     needed="give every secret a chance, or say unsupported='skip' to leave such"
                     " pairs out for that prior",
                 )
+
+    @classmethod
+    def asked(cls, prior: Explicit, secrets: Secrets) -> "World":
+        """One prior over tables and the questions about its entries; what cannot be is left out."""
+        universe = prior.universe
+        if not isinstance(universe, Tables):
+            raise InvalidWorld(
+                "universe", given="is not made of tables", needed="have entries to ask about"
+            )
+        pairs = []
+        for entry in universe.entries if secrets.entries is None else secrets.entries:
+            values = universe.values[universe.entry(entry)]
+            for left, right in secrets.sides(values):  # type: ignore[arg-type]
+                sides = [EntryIs(entry, tuple(values[v] for v in side)) for side in (left, right)]
+                pairs.append(SecretPair(*sides))
+        return cls(universe, (prior,), tuple(pairs), unsupported="skip")
 
     def identity(self) -> Any:
         """A secret counts by where it is true, so that a predicate need not have a name."""

@@ -21,8 +21,7 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
-from takifugu.priors.universe import Tables
+from takifugu.priors.secrets import Secrets
 
 NETWORK_REACH = 4  # how many entries a search over a network exposes unless told otherwise
 Progress = Callable[[str], None]
@@ -54,7 +53,7 @@ def influence_curve(
         case IndependentEntries():
             return per_entry(len(prior.marginals))
         case Explicit():
-            return _cut(explicit_curve(_world(prior, asked)), max_exposed)
+            return _cut(explicit_curve(World.asked(prior, asked)), max_exposed)
         case Product():
             return _product(prior, asked, max_exposed, progress)
         case _:
@@ -93,19 +92,6 @@ def _product(
     sizes = [curve.entries for curve in curves.values()]
     total = None if any(size is None for size in sizes) else sum(s for s in sizes if s)
     return union({name: replace(curve, entries=total) for name, curve in curves.items()})
-
-
-def _world(prior: Explicit, secrets: Secrets) -> World:
-    universe = prior.universe
-    if not isinstance(universe, Tables):
-        raise UnsoundRequest("an explicit prior needs entries to have a curve")
-    pairs = []
-    for entry in universe.entries if secrets.entries is None else secrets.entries:
-        values = universe.values[universe.entry(entry)]
-        for left, right in secrets.sides(values):  # type: ignore[arg-type]
-            sides = [EntryIs(entry, tuple(values[v] for v in side)) for side in (left, right)]
-            pairs.append(SecretPair(*sides))
-    return World(universe, (prior,), tuple(pairs), unsupported="skip")
 
 
 def _only_default(secrets: Secrets, why: str) -> None:

@@ -9,6 +9,7 @@ from takifugu.priors.fitting import Transitions, smoothed, with_other
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import (
@@ -34,6 +35,7 @@ __all__ = [
     "IndependentEntries",
     "IntervalMarkovChain",
     "Knowledge",
+    "LabelMap",
     "MarkovChain",
     "MarkovRandomField",
     "Name",
@@ -48,6 +50,7 @@ __all__ = [
     "both_ways",
     "contagion",
     "entry_pairs",
+    "foursquare_labels",
     "from_document",
     "read_bif",
     "read_contacts",

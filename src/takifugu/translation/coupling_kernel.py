@@ -6,7 +6,7 @@ over positive a, b with a(u) ≤ W(u, v) b(v). An extreme ray (a, b) is a spanni
 arcs. Along a tight arc mass times potential is conserved, so each arc's flow is the sum of
 p a − t q b over the part of the tree behind its source. If no flow is negative, flow and potentials
 prove each other optimal. If one is, the part behind the source is scaled down until another arc
-becomes tight, and t rises: a dual simplex. Unlike `takifugu.translation.tree`, sources and sinks
+becomes tight, and t rises: a dual simplex. Unlike `takifugu.translation.kernel`, sources and sinks
 are different states here, and moving costs something even where they look alike.
 
 Whatever the search finds, `cross` returns only what its coupling proves, with directed rounding.

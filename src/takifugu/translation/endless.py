@@ -33,7 +33,8 @@ HOPELESS = 1e-6  # a share of the target below which no ε is looked for
 class EndlessLosses:
     """Both directions of an endless chain at one ε.
 
-    ``upper`` [x, y] is certified; ``lower`` is what a long enough finite chain really loses.
+    ``upper`` [x, y] is certified; ``lower`` bounds the recursion, not the truth, from below:
+    it tells how much of ``upper`` is still slack of the search.
     """
 
     epsilon: float

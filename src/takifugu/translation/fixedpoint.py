@@ -14,7 +14,8 @@ not matter: here by policy iteration. The trees are solved for the current F; F 
 trees held fixed, m products a pair; and so on until solving changes nothing. The sweeps settle
 F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for rounding.
 
-From below, n sweeps from 0 with admissible g give what a chain of n steps really loses.
+From below, n sweeps from 0 with admissible g bound what the recursion gives for a chain of n steps.
+That is the true loss for two states; for more the recursion itself may be above it.
 """
 
 from collections.abc import Callable

@@ -19,7 +19,7 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
 from takifugu.translation.intervals import IntervalTransport
@@ -202,7 +202,7 @@ class ExplicitTransport:
     exact = True
 
     def __init__(self, prior: Explicit, secrets: Secrets) -> None:
-        self._world = explicit_world(prior, secrets)
+        self._world = World.asked(prior, secrets)
         self._universe = self._world.universe
 
     @property
@@ -212,7 +212,7 @@ class ExplicitTransport:
 
     @cached_property
     def _tables(self) -> Tables:
-        assert isinstance(self._universe, Tables)  # noqa: S101 - `explicit_world` refuses others
+        assert isinstance(self._universe, Tables)  # noqa: S101 - `World.asked` refuses others
         return self._universe
 
     def uniform(self, epsilon: float) -> Bound:
@@ -317,17 +317,3 @@ class IndependentTransport:
     def _binding(self, k: int) -> Binding | None:
         asked = self._questions.get(self._entries[k])
         return None if not asked else Binding(*asked[0], entry=self._entries[k])
-
-
-def explicit_world(prior: Explicit, secrets: Secrets) -> World:
-    """The prior and its questions as a world; those that cannot be asked are left out."""
-    universe = prior.universe
-    if not isinstance(universe, Tables):
-        raise UnsoundRequest("an explicit prior needs entries to be translated")
-    pairs = []
-    for entry in universe.entries if secrets.entries is None else secrets.entries:
-        values = universe.values[universe.entry(entry)]
-        for left, right in secrets.sides(values):  # type: ignore[arg-type]
-            sides = [EntryIs(entry, tuple(values[v] for v in side)) for side in (left, right)]
-            pairs.append(SecretPair(*sides))
-    return World(universe, (prior,), tuple(pairs), unsupported="skip")
