@@ -7,10 +7,12 @@ Each command is a module of its own that imports what it needs when it is called
 import typer
 
 from takifugu.cli import prior
+from takifugu.cli.audit import run_audit
 from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
 from takifugu.cli.ledger import app as ledger_app
+from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
 app = typer.Typer(
@@ -38,9 +40,11 @@ def takifugu(
     """Pufferfish privacy for correlated data."""
 
 
+app.command("audit")(run_audit)
 app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("curve")(run_curve)
+app.command("translate")(run_translate)
 app.add_typer(prior.app, name="prior")
 app.add_typer(ledger_app, name="ledger")
 

@@ -1,0 +1,127 @@
+"""Networks along junction trees beside linear programs; an infection in a ward, from both sides."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from unittest.mock import patch
+
+import numpy as np
+
+from takifugu.numeric import Floats, Integers
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.bif import read_bif
+from takifugu.priors.contacts import contagion, read_contacts
+from takifugu.translation import coupling_kernel
+from takifugu.translation.attractive import attractive_losses
+from takifugu.translation.junction import network_losses
+from takifugu.translation.witness import product_witness
+
+SAMPLE = 400  # transport problems given to the general solver
+WARD = Path("../shared/data/hospital_contacts.csv.gz")
+Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our answer
+
+
+def run() -> None:
+    """Print times, ratios and bounds."""
+    networks()
+    ward()
+
+
+def networks() -> None:
+    """All secrets of the networks that come with pgmpy, at ε = 0.1 for every entry."""
+    spec = find_spec("pgmpy")
+    if spec is None or not spec.submodule_search_locations:
+        print("pgmpy is not installed; its networks are left out")
+        return
+    folder = Path(spec.submodule_search_locations[0]) / "utils" / "example_models"
+    for name in ("asia", "alarm", "child", "win95pts"):
+        network = read_bif(folder / f"{name}.bif.gz", renormalise=True)
+        network_losses(network, 0.2)  # compile
+        start = perf_counter()
+        losses = network_losses(network, 0.1)
+        seconds = perf_counter() - start
+        assert losses.binding is not None
+        shown = product_witness(network, 0.1, losses.binding).lower
+        group = 0.1 * len(network.entries)
+        print(
+            f"{name}: {len(network.entries)} secrets in {seconds:.2f} s; worst {losses.binding}"
+            f" loses at most {losses.loss:.4f}, at least {shown:.4f}; group DP {group:.1f}"
+        )
+        if name == "alarm":
+            beside_linear_programs(network, seconds)
+
+
+def beside_linear_programs(network: BayesianNetwork, seconds: float) -> None:
+    """The same transport problems by HiGHS: a sample, spread evenly, scaled up to all of them."""
+    from scipy.optimize import linprog
+
+    problems = _problems(network)
+    chosen = problems[:: max(len(problems) // SAMPLE, 1)]
+    spent, worst = 0.0, 0.0
+    for p, q, cost, ours in chosen:
+        k, m = cost.shape
+        moves = np.arange(k * m)
+        leaving, arriving = np.zeros((k, k * m + 1)), np.zeros((m, k * m + 1))
+        leaving[moves // m, moves] = 1.0
+        arriving[moves % m, moves] = np.exp(cost).ravel()
+        arriving[:, -1] = -q
+        goal = np.r_[np.zeros(k * m), 1.0]
+        start = perf_counter()
+        found = linprog(goal, A_ub=arriving, b_ub=np.zeros(m), A_eq=leaving, b_eq=p)
+        spent += perf_counter() - start
+        worst = max(worst, abs(ours - float(np.log(found.fun))))
+    whole = spent * len(problems) / len(chosen)
+    print(
+        f"  {len(problems):,} transport problems; HiGHS took {spent:.2f} s for {len(chosen)} of"
+        f" them, so about {whole:.0f} s for all: {whole / seconds:.0f} times as long; largest"
+        f" difference {worst:.1e}"
+    )
+
+
+def _problems(network: BayesianNetwork) -> list[Problem]:
+    """Every transport problem of one recursion, written down as it is solved."""
+    found: list[Problem] = []
+    solve = coupling_kernel.cross
+
+    def record(
+        starts: Integers,
+        states: Integers,
+        chances: Floats,
+        index: Integers,
+        flat: Floats,
+        offset: Integers,
+        width: Integers,
+        lefts: Integers,
+        rights: Integers,
+        values: Floats,
+    ) -> None:
+        solve(starts, states, chances, index, flat, offset, width, lefts, rights, values)
+        for x, y, value in zip(lefts, rights, values, strict=True):
+            a, b = slice(starts[x], starts[x + 1]), slice(starts[y], starts[y + 1])
+            i, j = index[:, states[a], None], index[:, None, states[b]]
+            cost = flat[offset[:, None, None] + i * width[:, None, None] + j].sum(axis=0)
+            found.append((chances[a], chances[b], cost, float(value)))
+
+    with patch.object(coupling_kernel, "cross", record):
+        network_losses(network, 0.1)
+    return found
+
+
+def ward() -> None:
+    """What counts of infected people reveal about one of them, for several beliefs."""
+    if not WARD.exists():
+        print("the ward's contact list is not beside the project; it is left out")
+        return
+    contacts = read_contacts(WARD)
+    people = len(contacts.people)
+    for background, odds in ((0.02, 1.2), (0.02, 1.5), (0.05, 1.2), (0.05, 1.5)):
+        field = contagion(contacts, background=background, odds_per_hour=odds)
+        for epsilon in (0.01, 0.1, 0.5):
+            start = perf_counter()
+            losses = attractive_losses(field, epsilon)
+            seconds = perf_counter() - start
+            print(
+                f"ward of {people}, background odds {background}, ×{odds} an hour, ε = {epsilon}:"
+                f" between {losses.attained:.4f} and {losses.loss:.4f} ({losses.binding});"
+                f" group DP {people * epsilon:.2f}; {seconds:.1f} s"
+            )

@@ -1,0 +1,288 @@
+"""``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.options import ENTRIES_HELP, PAIRS_HELP, InvalidOption, Working, read_secrets
+
+if TYPE_CHECKING:
+    from takifugu.translation.translation import Answer, Method, Translation
+
+METHOD_HELP = "How to translate: best, transport, curve or group."
+UNCERTAINTY_HELP = "Relative error of every joint probability, as 0.2 for 20 %."
+
+
+def run_translate(
+    prior: Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")],
+    pufferfish: Annotated[
+        str | None, typer.Option(help="Pufferfish ε to allow, as 1 or 0.5,1,2.")
+    ] = None,
+    dp: Annotated[
+        str | None, typer.Option("--dp", help="Per-entry DP ε that is spent, as 0.1 or 0.1,0.2.")
+    ] = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="A .json file with a list: the DP ε of each entry.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "best",
+    delta: Annotated[
+        float, typer.Option(help="With --dp or --profile: the δ of (ε, δ)-DP per entry.")
+    ] = 0.0,
+    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
+    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
+    uncertainty: Annotated[float, typer.Option(help=UNCERTAINTY_HELP)] = 0.0,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table", help="Look the answer up in a table beside PRIOR; make it if there is none."
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the translation: a .png, .svg or .pdf file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Translate per-entry DP ε into Pufferfish ε for PRIOR, or back.
+
+    Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists where several were asked
+    for; a profile is always a list), lower_bound (some mechanism with this DP ε leaks as much),
+    method, by_method (what each method says of the number asked for; null where it does not
+    apply), binding (the secret that leaks most); with --delta also pufferfish_delta, with
+    --profile also by_entry, with --table only the two ε, method and table. An infinite number is
+    the string "infinity".
+    """
+    from takifugu import reports
+    from takifugu.priors import read_prior
+    from takifugu.reports.translation import translation_figure
+    from takifugu.translation.translation import Translation
+
+    if sum(given is not None for given in (pufferfish, dp, profile)) != 1:
+        raise InvalidOption(
+            "--dp", given="or --pufferfish or --profile is missing, or more than one is given",
+            needed="be given alone",
+        )  # fmt: skip
+    if plot is not None:
+        reports.check_target(plot)
+    if delta and pufferfish is not None:
+        raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
+    chosen = checked_method(method)
+    translation = Translation(
+        read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
+    )
+    with warned(), Working("translating") as tell:
+        if table:
+            result = _from_table(prior, translation, dp, pufferfish, tell)
+        elif profile is not None:
+            result = _profile(translation, _listed(profile), chosen, delta)
+        elif dp is not None:
+            numbers = _numbers(dp, "--dp")
+            found = [_forwards(translation, e, chosen, delta) for e in numbers]
+            result = _several(found)
+        else:
+            numbers = _numbers(pufferfish or "", "--pufferfish")
+            found = [_backwards(translation, e, chosen) for e in numbers]
+            result = _several(found)
+        if plot is not None:
+            tell("drawing")
+            reports.save(translation_figure(translation, title=prior.stem), plot)
+    if as_json:
+        typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+    else:
+        _print(result)
+
+
+def checked_method(method: str) -> "Method":
+    """A method by its name."""
+    from takifugu.translation.translation import METHODS
+
+    for known in METHODS:
+        if method == known:
+            return known
+    raise InvalidOption("--method", given=f"is {method!r}", needed=f"be one of {', '.join(METHODS)}")
+
+
+@contextmanager
+def warned() -> Iterator[None]:
+    """Say on stderr, in one line each, why a translation is looser than it could be."""
+    from takifugu.translation.bounds import LooserTranslation
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LooserTranslation)
+        yield
+    for message in dict.fromkeys(
+        str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
+    ):
+        typer.echo(f"takifugu: {message}", err=True)
+
+
+def plain(value: Any) -> Any:
+    """A result with every infinite number as the word."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "infinity" if value > 0 else "-infinity"
+    return value
+
+
+def _forwards(
+    translation: "Translation", epsilon: Any, method: "Method", delta: float
+) -> dict[str, Any]:
+    answer = translation.explain(epsilon, method)
+    result = _facts(answer, dict(answer.by_method))
+    if delta:
+        from takifugu.translation.approximate import approximate
+
+        loss = approximate(translation, epsilon, delta, method=method)
+        result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
+        result["method"] = loss.method
+    return result
+
+
+def _profile(
+    translation: "Translation", epsilon: list[float], method: "Method", delta: float
+) -> dict[str, Any]:
+    import numpy as np
+
+    size = translation.size
+    if size is not None and len(epsilon) != size:
+        raise InvalidOption(
+            "--profile", given=f"has {len(epsilon)} numbers", needed=f"have {size}, one an entry"
+        )
+    result = _forwards(translation, np.array(epsilon), method, delta)
+    by_entry = translation.bound(np.array(epsilon), "transport").by_entry
+    result["by_entry"] = None if by_entry is None else by_entry.tolist()
+    return result
+
+
+def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+    allowed = float(translation.differential(target, method))
+    by_method: dict[str, float | None] = {
+        name: float(translation.differential(target, name)) for name in ("curve", "group")
+    }
+    transport = None
+    if translation.tight is not None:
+        transport = (
+            allowed
+            if method in ("best", "transport") and allowed > max(by_method.values(), key=float)  # type: ignore[arg-type]
+            else float(translation.differential(target, "transport"))
+        )
+    answer = translation.explain(allowed, method)
+    result = _facts(answer, {"transport": transport, **by_method})
+    result["pufferfish_epsilon"] = target
+    return result
+
+
+def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
+    dp = answer.dp if isinstance(answer.dp, float) else answer.dp.tolist()
+    return {
+        "pufferfish_epsilon": answer.pufferfish,
+        "dp_epsilon": dp,
+        "lower_bound": answer.lower,
+        "method": answer.method,
+        "by_method": by_method,
+        "binding": {} if answer.binding is None else answer.binding.document(),
+    }
+
+
+def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """One object: its values are lists if several numbers were asked for."""
+    if len(found) == 1:
+        return found[0]
+    together = {key: [one[key] for one in found] for key in found[0] if key != "by_method"}
+    names = found[0]["by_method"]
+    together["by_method"] = {name: [one["by_method"][name] for one in found] for name in names}
+    return together
+
+
+def _from_table(
+    prior: Path, translation: "Translation", dp: str | None, pufferfish: str | None, tell: Working
+) -> dict[str, Any]:
+    from takifugu.translation.table import TranslationTable, beside, tabulate
+
+    path = beside(prior, translation)
+    if path.exists():
+        known = TranslationTable.load(path, translation)
+    else:
+        known = tabulate(translation, progress=lambda k, n: tell(f"table, {k} of {n}"))
+        known.save(path)
+    if dp is None and pufferfish is None:
+        raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
+    spent = _numbers(dp, "--dp") if dp is not None else []
+    targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
+    allowed = spent or [float(known.differential(t)) for t in targets]
+    losses = targets or [float(known.pufferfish(e)) for e in spent]
+    one = len(allowed) == 1
+    return {
+        "pufferfish_epsilon": losses[0] if one else losses,
+        "dp_epsilon": allowed[0] if one else allowed,
+        "method": "best",
+        "table": path.name,
+    }
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = [-1.0]
+    if not all(0 <= number < float("inf") for number in numbers):  # also false for NaN
+        raise InvalidOption(option, given=f"is {text!r}", needed="hold finite numbers, 0 or more")
+    return numbers
+
+
+def _listed(path: Path) -> list[float]:
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidOption(
+            "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"
+        ) from error
+    if not isinstance(listed, list) or not all(
+        isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e < float("inf")
+        for e in listed
+    ):
+        raise InvalidOption(
+            "--profile", given=f"{path} is not a list of ε", needed="hold finite numbers, 0 or more"
+        )
+    return [float(e) for e in listed]
+
+
+def _print(result: dict[str, Any]) -> None:
+    rows = result["dp_epsilon"]
+    many = isinstance(result["pufferfish_epsilon"], list)
+    for k in range(len(rows) if many else 1):
+        one = {key: _pick(value, k) if many else value for key, value in result.items()}
+        _print_one(one)
+
+
+def _pick(value: Any, k: int) -> Any:
+    if isinstance(value, dict):
+        return {key: part[k] for key, part in value.items()}
+    return value[k] if isinstance(value, list) else value
+
+
+def _print_one(one: dict[str, Any]) -> None:
+    dp = one["dp_epsilon"]
+    words = f"a profile of {len(dp)} ε up to {max(dp):.6g}" if isinstance(dp, list) else f"{dp:.6g}"
+    spare = f", δ = {one['pufferfish_delta']:.3g}" if "pufferfish_delta" in one else ""
+    typer.echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
+    if "table" in one:
+        typer.echo(f"  from the table {one['table']}")
+        return
+    says = ", ".join(
+        f"{name} {'-' if value is None else format(value, '.6g')}"
+        for name, value in one["by_method"].items()
+    )
+    typer.echo(f"  by {one['method']} ({says})")
+    if one["binding"]:
+        b = one["binding"]
+        where = f" at entry {b['entry']}" if "entry" in b else ""
+        typer.echo(f"  most about {b['left']} / {b['right']}{where}")
+    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}")

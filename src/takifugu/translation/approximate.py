@@ -1,0 +1,185 @@
+r"""Approximate and concentrated DP: what (ε, δ) or ρ per entry say of Pufferfish privacy.
+
+**Lemma.** Let a mechanism be (ε_j, δ_j)-DP for changes of entry j, g(D) = P(M(D) ∈ S), and
+:math:`κ = \max_j δ_j / (e^{ε_j} − 1)`. Then h = g + κ obeys h(D) ≤ e^{ε_j} h(D′) for neighbours in
+entry j. *Proof.* g(D) ≤ e^{ε_j} g(D′) + δ_j ≤ e^{ε_j} g(D′) + κ (e^{ε_j} − 1). ∎
+
+So h is admissible for pure DP with the same ε_j, and whatever bounds that by t bounds
+E[g|s] + κ ≤ t (E[g|s′] + κ): the mechanism is (log t, κ·(t − 1))-Pufferfish private. This holds for
+every method. By the curve κ·(e^{bε} − 1) is enough, since only the b exposed entries are changed.
+
+Concentrated losses add up first and are converted once. For ρ-zCDP and any α > 1,
+
+.. math:: ε = αρ + \frac{\log(1/δ) − \log α}{α − 1} + \log(1 − 1/α)
+
+(Canonne, Kamath & Steinke, 2020, Proposition 12). *Proof.* With Z the privacy loss,
+δ(ε) = E[(1 − e^{ε−Z})₊] and (1 − e^{−u}) ≤ c e^{(α−1)u} for u ≥ 0, where c is the largest value of
+(1 − e^{−u}) e^{−(α−1)u}, at e^{−u} = 1 − 1/α: c = (1 − 1/α)^{α−1}/α. Hence
+δ(ε) ≤ c e^{−(α−1)ε} E[e^{(α−1)Z}] ≤ c e^{(α−1)(αρ−ε)}; solve for ε. ∎ Any α is sound; a search finds
+a good one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import UnsoundRequest
+from takifugu.numeric import UNIT, Floats, up
+from takifugu.translation.bounds import Bound
+from takifugu.translation.translation import METHODS, Method, Translation
+
+ROUNDS = 60  # of fitting δ per entry to a δ of Pufferfish privacy
+RAISED = 0.1  # an entry with δ > 0 gets at least this share of the largest ε
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateLoss:
+    """A Pufferfish guarantee (ε, δ); both are rounded up.
+
+    Attributes:
+        epsilon: At least the loss.
+        delta: The chance that is left over, at most.
+        method: Which method proves it.
+        bound: Where it binds.
+        dp: ε per entry that was translated.
+        dp_delta: The largest δ of any entry that was translated.
+    """
+
+    epsilon: float
+    delta: float
+    method: Method
+    bound: Bound
+    dp: float | Floats
+    dp_delta: float
+
+
+def approximate(
+    translation: Translation, epsilon: ArrayLike, delta: ArrayLike, *, method: Method = "best"
+) -> ApproximateLoss:
+    """What (ε, δ)-DP per entry gives; one number for all entries, or one for each.
+
+    An entry with δ > 0 needs ε > 0 for the proof: a smaller ε is raised to a tenth of the largest,
+    which is also true of the mechanism. ``best`` is the method with the least ε.
+    """
+    spent = _losses(epsilon, "epsilon", np.inf)
+    chance = _losses(delta, "delta", 1.0)
+    raised = _raised(spent, chance)
+    one: float | Floats = float(raised) if raised.ndim == 0 else raised
+    names = METHODS[1:] if method == "best" else (method,)
+    found = {name: translation.bound(one, name) for name in names}
+    name = min(found, key=lambda key: found[key].value)
+    bound = found[name]
+    top = float(chance.max(initial=0.0))
+    if top == 0:
+        return ApproximateLoss(bound.value, 0.0, name, bound, one, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(chance > 0, chance / np.expm1(raised), 0.0)
+    kappa = float(np.max(ratio)) * (1 + 8 * UNIT)
+    grown = float(np.expm1(min(bound.value, 700.0))) if bound.value <= 700 else np.inf
+    if name == "curve":
+        grown = min(grown, _exposed(translation, float(np.max(raised))))
+    spare = min(1.0, kappa * grown * (1 + 32 * UNIT) * (1 + 2 * UNIT * min(bound.value, 700.0)))
+    return ApproximateLoss(bound.value, spare, name, bound, one, top)
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """An ε such that ρ-zCDP is (ε, δ)-DP, rounded up."""
+    if not 0 <= rho < np.inf:  # also false for NaN
+        raise UnsoundRequest(f"rho is {rho}; it must be 0 or more, and finite")
+    if not 0 < delta < 1:
+        raise UnsoundRequest(f"delta is {delta}; it must be above 0 and below 1")
+    if rho == 0:
+        return 0.0
+    wish = np.log(1 / delta)
+    guess = 1 + np.sqrt(max(wish, 1e-3) / rho)
+    orders = 1 + (guess - 1) * np.geomspace(1e-3, 1e3, 601)
+    for _ in range(3):  # zoom in on the best order
+        values = _converted(rho, wish, orders)
+        k = int(np.argmin(values))
+        low, high = orders[max(k - 1, 0)], orders[min(k + 1, len(orders) - 1)]
+        orders = 1 + np.geomspace(low - 1, high - 1, 101)
+    order = float(orders[int(np.argmin(_converted(rho, wish, orders)))])
+    # four terms, each within a few units in its own last place
+    parts = (order * rho, wish / (order - 1), np.log(order) / (order - 1), np.log1p(-1 / order))
+    value = parts[0] + parts[1] - parts[2] + parts[3]
+    slack = 16 * UNIT * (sum(abs(part) for part in parts) + order / (order - 1))
+    return max(float(up(value + slack)), 0.0)
+
+
+def concentrated(
+    translation: Translation, rho: ArrayLike, delta: float, *, method: Method = "best"
+) -> ApproximateLoss:
+    """What ρ-zCDP per entry gives: a Pufferfish (ε, δ) with at most this ``delta``."""
+    return mixed(translation, 0.0, 0.0, rho, delta=delta, method=method)
+
+
+def mixed(
+    translation: Translation,
+    epsilon: ArrayLike,
+    delta_spent: ArrayLike,
+    rho: ArrayLike,
+    *,
+    delta: float,
+    method: Method = "best",
+) -> ApproximateLoss:
+    """Pure, approximate and concentrated losses of the same entries, each summed up before.
+
+    ρ is converted with a δ per entry that is made smaller until the Pufferfish δ fits ``delta``.
+    """
+    spent, chance = _losses(epsilon, "epsilon", np.inf), _losses(delta_spent, "delta", 1.0)
+    rhos = _losses(rho, "rho", np.inf)
+    if not rhos.any():
+        return approximate(translation, spent, chance, method=method)
+    if not 0 < delta < 1:  # also false for NaN
+        raise UnsoundRequest(
+            f"delta is {delta}; concentrated losses need one above 0 and below 1"
+        )
+    kinds, place = np.unique(rhos, return_inverse=True)
+    share = delta
+    for _ in range(ROUNDS):
+        converted = np.array([zcdp_epsilon(float(r), share) for r in kinds])[place]
+        total = up(spent + converted.reshape(rhos.shape))
+        extra = np.where(rhos > 0, share, 0.0)
+        found = approximate(translation, total, up(chance + extra), method=method)
+        if found.delta <= delta:
+            return found
+        share *= min(0.9, 0.9 * delta / found.delta)
+        if share < 1e-200:
+            break
+    raise UnsoundRequest(
+        f"no δ per entry keeps the Pufferfish δ within {delta:g}: the approximate losses alone"
+        " may need more; ask for a larger delta"
+    )
+
+
+def _converted(rho: float, wish: float, orders: Floats) -> Floats:
+    values: Floats = (
+        orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
+    )
+    return values
+
+
+def _raised(spent: Floats, chance: Floats) -> Floats:
+    """ε, where δ > 0 at least a share of the largest; 0.01 if nothing else was spent."""
+    top = float(spent.max(initial=0.0))
+    least = RAISED * top if top > 0 else 0.01
+    return np.where((chance > 0) & (spent < least), least, spent)
+
+
+def _exposed(translation: Translation, epsilon: float) -> float:
+    """e^{bε} − 1 with the largest b that any pair's best point exposes."""
+    curve = translation.curve
+    totals = up(curve.exposed * epsilon + curve.leak)  # [pair, point]
+    b = int(curve.exposed[np.argmin(totals, axis=1)].max())
+    return float(np.expm1(b * epsilon)) if b * epsilon <= 700 else np.inf
+
+
+def _losses(given: ArrayLike, name: str, below: float) -> Floats:
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
+    if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
+        raise UnsoundRequest(f"{name} holds a number that is not from 0 to below {below:g}")
+    return numbers

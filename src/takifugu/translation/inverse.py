@@ -1,0 +1,53 @@
+"""The largest ε whose loss stays within a target: a search that only trusts what it evaluated."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from takifugu.errors import UnsoundRequest
+
+TRIALS = 40  # evaluations before a search gives what it has
+HOPELESS = 1e-9  # a share of the target below which no ε is looked for
+
+
+def largest_within(
+    loss: Callable[[float], float],
+    target: float,
+    *,
+    tolerance: float = 1e-3,
+    first: float | None = None,
+    most: float | None = None,
+) -> float:
+    """The largest ε, to a relative ``tolerance``, with loss(ε) ≤ ``target``; 0 if none is found.
+
+    ``loss`` rises with ε and is an upper bound; the ε returned was itself evaluated, so that
+    asking for its loss gives at most ``target``. ``most`` is an ε that is known to be too large
+    for anything above it; by default ``target``, since spending ε on an entry loses at least ε.
+    """
+    if not 0 <= target < np.inf:  # also false for NaN
+        raise UnsoundRequest(f"the target is {target}; it must be 0 or more, and finite")
+    if target == 0:
+        return 0.0
+    proven, above = 0.0, float(target if most is None else most)
+    trial = min(above, above / 4 if first is None else first)
+    before: tuple[float, float] | None = None
+    slope = 1.0
+    for _ in range(TRIALS):
+        now = loss(trial)
+        if now <= target:
+            proven = trial
+            if now >= target * (1 - tolerance / 2):
+                break
+        else:
+            above = trial
+        if above <= proven * (1 + tolerance) or above < target * HOPELESS:
+            break
+        aim = 0.0
+        if np.isfinite(now) and now > 0:
+            if before is not None and before[0] != trial and now != before[1]:
+                slope = float(np.log(now / before[1]) / np.log(trial / before[0]))
+            before = (trial, now)
+            aim = trial * (target * (1 - tolerance / 5) / now) ** (1 / min(max(slope, 0.2), 5.0))
+        middle = np.sqrt(proven * above) if proven else above / 4
+        trial = float(aim if proven < aim < above else middle)
+    return proven

@@ -1,0 +1,148 @@
+"""Junction trees: the entries of a model in overlapping cliques that hang together as a tree.
+
+Every table of the model fits into a clique, and the cliques that hold an entry are connected. So
+what two neighbouring cliques share, their *separator*, cuts the model in two independent halves
+once its state is known (Lauritzen & Spiegelhalter 1988). Trees are found by eliminating entries
+one by one, greedily; the smaller of two tries is kept.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from takifugu.errors import TooLarge
+from takifugu.priors.factors import FactorModel, neighbours
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques, and the tree that joins them.
+
+    Attributes:
+        sizes: How many values each entry has.
+        cliques: The entries of each clique, in increasing order.
+        parents: For each clique the one above it, which stands before it; −1 for the first.
+    """
+
+    sizes: tuple[int, ...]
+    cliques: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...]
+
+    def separator(self, one: int, other: int) -> tuple[int, ...]:
+        """What two neighbouring cliques share, in increasing order."""
+        return tuple(v for v in self.cliques[one] if v in self.cliques[other])
+
+    def around(self, clique: int) -> tuple[int, ...]:
+        """The neighbours of a clique: the one above first."""
+        return self._around[clique]
+
+    @cached_property
+    def _around(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.cliques]
+        for c, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[c].insert(0, parent)
+                found[parent].append(c)
+        return tuple(map(tuple, found))
+
+    def shape(self, scope: Sequence[int]) -> tuple[int, ...]:
+        """How many values each of these entries has."""
+        return tuple(self.sizes[v] for v in scope)
+
+    def states(self, clique: int) -> int:
+        """How many states a clique has."""
+        return prod(self.shape(self.cliques[clique]))
+
+    def holding(self, entry: int) -> tuple[int, ...]:
+        """The cliques that hold ``entry``, the one with the fewest states first."""
+        return self._holding[entry]
+
+    @cached_property
+    def _holding(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for c in sorted(range(len(self.cliques)), key=self.states):
+            for v in self.cliques[c]:
+                found[v].append(c)
+        return tuple(map(tuple, found))
+
+
+def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
+    """A junction tree of ``model`` whose cliques have at most ``largest`` states each."""
+    sizes = tuple(len(states) for states in model.states)
+    around = [set(near) for near in neighbours(model)]
+    tries = [_cliques(around, sizes, badness) for badness in (_fill, _weight)]
+    cliques = min(tries, key=lambda found: sum(_states(scope, sizes) ** 2 for scope in found))
+    most = max(_states(scope, sizes) for scope in cliques)
+    if most > largest:
+        widest = sorted((len(scope) for scope in cliques), reverse=True)[:3]
+        raise TooLarge(
+            f"{model.name!r} is too densely connected for an exact recursion: its largest cliques"
+            f" hold {', '.join(map(str, widest))} entries and up to {most:,} states, and at most"
+            f" {largest:,} are handled. Use the influence curve of the model instead"
+        )
+    return _joined(sizes, cliques)
+
+
+def _states(scope: frozenset[int], sizes: tuple[int, ...]) -> int:
+    return prod(sizes[v] for v in scope)
+
+
+def _fill(v: int, around: list[set[int]], sizes: tuple[int, ...]) -> tuple[int, int]:
+    """How many pairs of neighbours would have to be joined; then the states of the clique."""
+    near = around[v]
+    missing = sum(len(near - around[u]) - 1 for u in near) // 2
+    return missing, _states(frozenset({v, *near}), sizes)
+
+
+def _weight(v: int, around: list[set[int]], sizes: tuple[int, ...]) -> tuple[int, int]:
+    """The states of the clique; then how many pairs would have to be joined."""
+    fill, states = _fill(v, around, sizes)
+    return states, fill
+
+
+def _cliques(
+    given: list[set[int]],
+    sizes: tuple[int, ...],
+    badness: Callable[[int, list[set[int]], tuple[int, ...]], tuple[int, int]],
+) -> list[frozenset[int]]:
+    """Eliminate the entry of least badness, join its neighbours, go on; keep maximal cliques."""
+    around = [set(near) for near in given]
+    left = dict.fromkeys(range(len(sizes)))
+    score = {v: badness(v, around, sizes) for v in left}
+    found: list[frozenset[int]] = []
+    while left:
+        v = min(left, key=lambda u: (score[u], u))
+        del left[v]
+        near = around[v]
+        scope = frozenset({v, *near})
+        if not any(scope <= other for other in found):
+            found.append(scope)
+        touched = set(near)
+        for u in near:
+            around[u].update(near)
+            around[u] -= {u, v}
+            touched |= around[u]
+        for u in touched:
+            score[u] = badness(u, around, sizes)
+    return found
+
+
+def _joined(sizes: tuple[int, ...], cliques: list[frozenset[int]]) -> JunctionTree:
+    """Join the cliques by the largest separators (a maximum spanning tree), from the first on."""
+    order, parents = [0], {0: -1}
+    nearest = {c: (len(cliques[c] & cliques[0]), 0) for c in range(1, len(cliques))}
+    while nearest:
+        c = max(nearest, key=lambda k: nearest[k][0])
+        parents[c] = nearest.pop(c)[1]
+        order.append(c)
+        for k in nearest:
+            shared = len(cliques[k] & cliques[c])
+            if shared > nearest[k][0]:
+                nearest[k] = shared, c
+    place = {c: k for k, c in enumerate(order)}
+    return JunctionTree(
+        sizes,
+        tuple(tuple(sorted(cliques[c])) for c in order),
+        tuple(-1 if parents[c] < 0 else place[parents[c]] for c in order),
+    )

@@ -1,0 +1,393 @@
+r"""The tight translation of Markov chains, and of chains known within intervals.
+
+Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
+over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
+is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.endless import EndlessLosses, differential, unbounded_losses
+from takifugu.translation.fixedpoint import fixed_point
+from takifugu.translation.inverse import largest_within
+from takifugu.translation.laws import (
+    backward_rows,
+    law_slack,
+    row_slack,
+    stationary_law,
+    transition_rows,
+)
+from takifugu.translation.recursion import ChainLosses, chain_losses
+from takifugu.translation.robust import (
+    backward_boxes,
+    box_rows,
+    interval_losses,
+    law_bounds,
+    robust_rows,
+)
+from takifugu.translation.steps import off_diagonal
+from takifugu.translation.chain_witness import Neighbourhood, best_product
+
+WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
+QUESTIONS = 64  # how many of the worst pairs a witness is looked for
+FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
+TAIL = 16  # entries after the last one that was touched whose losses are kept apart
+
+
+class ChainTransport:
+    """The pairwise recursion for one Markov chain and chosen secrets.
+
+    Exact for two states; for more an upper bound, whose distance from the truth the witness shows.
+    """
+
+    def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
+        self._chain, self._tolerance = chain, tolerance
+        self._at_rest = isinstance(chain.start, str)
+        self._size = len(chain.states)
+        self._sides = secrets.sides(chain.states)
+        self._asked = _asked(secrets, chain.length)
+        self._pairs = pair_mask(self._sides, self._size)
+        if self._at_rest:
+            _ = self._rest  # an error now rather than later
+        elif chain.length is None:
+            raise UnsoundRequest(
+                "a chain without end that begins somewhere is not at rest; give `length`"
+            )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bound is the worst loss itself, up to rounding and the tolerance."""
+        return self._size == 2 and all(len(a) == len(b) == 1 for a, b in self._sides)
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if there is no end."""
+        return self._chain.length
+
+    @property
+    def walked(self) -> bool:
+        """Whether a constant ε is translated entry by entry, or as if there were no end."""
+        length = self._chain.length
+        if length is None:
+            return False
+        return not self._at_rest or length * self._size**2 <= WALKED
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        if self.walked:
+            return self.profile(np.full(self._chain.length or 1, epsilon))
+        return self._endless_bound(self._endless(epsilon))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss when entry i is charged ``epsilon[i]``; later entries of no end are not."""
+        chain, spent = self._chain, np.asarray(epsilon, dtype=np.float64)
+        if chain.length is not None and len(spent) != chain.length:
+            raise UnsoundRequest(
+                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries"
+            )
+        beyond = 0
+        if chain.length is None:
+            beyond = TAIL
+            spent = np.concatenate([spent, np.zeros(TAIL)])
+        losses = chain_losses(
+            chain.transition, spent, start=None if self._at_rest else chain.start_law
+        )
+        by_entry, worst = self._by_entry(losses)
+        if beyond:
+            # further on nothing is charged, and a step costs at most its dearest move
+            last = losses.backward[losses.backward_at[-1]].max()
+            by_entry = np.append(by_entry[:-beyond], max(by_entry[-beyond:].max(), last))
+        entry, x, y = worst
+        binding = None if x < 0 else self._binding(x, y, entry)
+        values = frozen(np.where(self._pairs, losses.at(entry), -np.inf))
+        return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
+
+    def rising(self, grid: Floats) -> Iterator[float]:
+        """The losses of a rising grid of ε, each found from the one before."""
+        near: EndlessLosses | None = None
+        for epsilon in grid.tolist():
+            if self.walked:
+                yield self.uniform(epsilon).value
+            elif near is not None and not np.isfinite(near.loss):
+                yield np.inf
+            else:
+                near = unbounded_losses(
+                    self._chain.transition,
+                    epsilon,
+                    tolerance=self._tolerance,
+                    near=near,
+                    with_lower=False,
+                )
+                yield self._endless_bound(near).value
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        if self.walked or self._sides_chosen or target == 0:
+            return largest_within(
+                lambda e: self.uniform(e).value, target, tolerance=self._tolerance
+            )
+        found, _ = differential(self._chain.transition, target, tolerance=self._tolerance)
+        # the search begins each ε from the one before; a fresh start must confirm the answer
+        for _ in range(8):
+            if found == 0 or self.uniform(found).value <= target:
+                return found
+            found *= 1 - self._tolerance / 2
+        return largest_within(
+            lambda e: self.uniform(e).value, target, tolerance=self._tolerance, first=found
+        )
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        chain = self._chain
+        entry = None if bound.binding is None else bound.binding.entry
+        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
+        around, first = self._neighbourhood(epsilon, centre)
+        law = self._law(centre)
+        sides = self._likely(law, bound)
+        if not sides:
+            return Witness(0.0, None)
+        left, right = (
+            np.array([_given(law, side[k], self._size) for side in sides]) for k in (0, 1)
+        )
+        found = best_product(around, left, right)
+        factors = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
+        a, b = sides[found.question]
+        binding = Binding(*(_joined(chain.states, side) for side in (a, b)), entry=centre)
+        entries = tuple(range(first, first + len(factors)))
+        return Witness(found.leak, binding, entries, frozen(factors))
+
+    @property
+    def _sides_chosen(self) -> bool:
+        return not bool(self._pairs[off_diagonal(self._size) > 0].all())
+
+    @cached_property
+    def _rest(self) -> tuple[Floats, Floats, Floats]:
+        rows = transition_rows(self._chain.transition)
+        law = stationary_law(rows)
+        return rows, law, backward_rows(rows, law, law)[0]
+
+    def _endless(self, epsilon: float) -> EndlessLosses:
+        return unbounded_losses(
+            self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
+        )
+
+    def _endless_bound(self, losses: EndlessLosses) -> Bound:
+        table = np.where(self._pairs, losses.upper, -np.inf)
+        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
+        return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
+
+    def _by_entry(self, losses: ChainLosses) -> tuple[Floats, tuple[int, int, int]]:
+        """``[entry]``: the largest loss over the questions asked there, and the worst of all."""
+        levels, level_at = np.unique(losses.epsilon, return_inverse=True)
+        at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
+        shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
+        codes = np.ravel_multi_index(at, shape)
+        _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
+        values, places = [], []
+        for first in firsts:
+            table = np.where(self._pairs, losses.at(int(first)), -np.inf)
+            place = int(np.argmax(table))
+            values.append(max(float(table.flat[place]), 0.0))
+            places.append(place if np.isfinite(table.flat[place]) else -1)
+        by_entry = np.array(values)[kind_at]
+        if self._asked is not None:
+            keep = np.isin(np.arange(len(by_entry)), self._asked)
+            by_entry = np.where(keep, by_entry, 0.0)
+        entry = int(np.argmax(by_entry))
+        place = places[int(kind_at[entry])]
+        x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
+        return by_entry, (entry, x, y)
+
+    def _binding(self, x: int, y: int, entry: int | None) -> Binding:
+        """The first question asked that holds the pair of values."""
+        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+        return Binding(*(_joined(self._chain.states, side) for side in (a, b)), entry=entry)
+
+    @property
+    def _middle(self) -> int:
+        if self._asked is not None:
+            return int(self._asked[len(self._asked) // 2])
+        length = self._chain.length
+        return (self._reach if length is None else length // 2) or 0
+
+    def _near(self, entry: int) -> int:
+        """The entry itself, or one closer to a given start if it is very far from it."""
+        if self._at_rest or entry <= FAR:
+            return entry
+        if self._asked is None:
+            return FAR
+        close = self._asked[self._asked <= FAR]
+        return int(close[-1] if len(close) else self._asked[0])
+
+    @property
+    def _reach(self) -> int:
+        """How many entries to each side a witness asks."""
+        return max(32, min(400, 10**6 // self._size**2))
+
+    def _law(self, entry: int) -> Floats:
+        if self._at_rest:
+            return self._rest[1]
+        return self._walk_laws(entry)[-1]
+
+    def _walk_laws(self, entry: int) -> list[Floats]:
+        laws = [np.asarray(self._chain.start_law)]
+        for time in range(entry):
+            laws.append(laws[-1] @ self._chain.kernel(time))
+        return laws
+
+    def _neighbourhood(
+        self, epsilon: float | Floats, centre: int
+    ) -> tuple[Neighbourhood, int]:
+        """The entries around ``centre``, and the number of the first of them."""
+        chain, length = self._chain, self._chain.length
+        spent = np.asarray(epsilon, dtype=np.float64)
+        last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
+        first = max(0, centre - self._reach)
+        if spent.ndim == 0:
+            spent = np.full(last + 1, float(spent))
+        spent = np.pad(spent, (0, max(0, last + 1 - len(spent))))
+        slack = (last - first) * row_slack(self._size)
+        if self._at_rest:
+            ahead = [self._rest[0]] * (last - centre)
+            behind = [self._rest[2]] * (centre - first)
+            slack += law_slack(self._size) * (1 + centre - first)
+        else:
+            laws = self._walk_laws(centre)
+            ahead = [chain.kernel(time) for time in range(centre, last)]
+            behind = [
+                backward_rows(chain.kernel(time), laws[time], laws[time + 1])[0]
+                for time in reversed(range(first, centre))
+            ]
+            slack += (1 + centre - first) * (2 + centre) * row_slack(self._size)
+        around = Neighbourhood(
+            ahead,
+            behind,
+            float(spent[centre]),
+            spent[centre + 1 : last + 1],
+            spent[first:centre][::-1],
+            slack,
+        )
+        return around, first
+
+    def _likely(
+        self, law: Floats, bound: Bound
+    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The questions with the largest bounds, of those that can be asked."""
+        sides = [s for s in self._sides if all(law[list(part)].sum() > 0 for part in s)]
+        if bound.by_values is None:
+            return sides[:QUESTIONS]
+        values = bound.by_values
+        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
+
+
+class IntervalTransport:
+    """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
+
+    exact = False
+
+    def __init__(
+        self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
+    ) -> None:
+        self._chain, self._secrets, self._tolerance = chain, secrets, tolerance
+        self._sides = secrets.sides(chain.states)
+        self._pairs = pair_mask(self._sides, len(chain.states))
+        self.uniform(0.0)  # an error now rather than later
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if there is no end."""
+        return self._chain.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        r"""The loss when every entry is charged ``epsilon``.
+
+        ``start="any"``: the law of entry 0 is free, so all that is known of the step back to it
+        is that it costs at most its dearest move, ε. From entry 1 on a law is a mixture of rows,
+        which bounds it; a fixed point above ε then covers all entries.
+        """
+        chain = self._chain
+        if chain.start == "stationary":
+            losses = interval_losses(chain.lower, chain.upper, epsilon, tolerance=self._tolerance)
+        else:
+            low, high = box_rows(chain.lower, chain.upper)
+            size = len(low)
+            behind = backward_boxes(low, high, *law_bounds(low, high, rounds=0))
+            sides = [
+                fixed_point(
+                    *(robust_rows(*boxes), size, epsilon),
+                    slack=2 * row_slack(size),
+                    tolerance=self._tolerance,
+                    above=above,
+                    with_lower=False,
+                )
+                for boxes, above in (
+                    ((low, high), None),
+                    (behind, epsilon * off_diagonal(size)),
+                )
+            ]
+            losses = EndlessLosses(epsilon, *sides)
+        table = np.where(self._pairs, losses.upper, -np.inf)
+        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
+        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+        binding = Binding(*(_joined(chain.states, side) for side in (a, b)))
+        return Bound(float(table[x, y]), binding)
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """At most the loss when every entry is charged the largest ε of the profile."""
+        return self.uniform(float(np.max(epsilon, initial=0.0)))
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """The witness of one chain within the bounds: its middle, at rest."""
+        chain = self._chain
+        below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
+        share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
+        middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
+        inside = MarkovChain(middle, chain.states, length=chain.length)
+        return ChainTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))
+
+
+def pair_mask(
+    sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int
+) -> Booleans:
+    """``[x, y]``: whether some question has x on its left and y on its right."""
+    mask = np.zeros((states, states), dtype=np.bool_)
+    for a, b in sides:
+        mask[np.ix_(a, b)] = True
+    if not mask.any():
+        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
+    return mask
+
+
+def _asked(secrets: Secrets, length: int | None) -> Integers | None:
+    if secrets.entries is None:
+        return None
+    for entry in secrets.entries:
+        if not isinstance(entry, int) or entry < 0 or (length is not None and entry >= length):
+            raise InvalidWorld(
+                "secrets", given=f"name the entry {entry!r}", needed="name entries of the chain"
+            )
+    return np.array(sorted(set(secrets.entries)), dtype=np.int64)
+
+
+def _given(law: Floats, side: tuple[int, ...], states: int) -> Floats:
+    """The law of the entry, given that it has one of the values of ``side``."""
+    kept = np.zeros(states)
+    kept[list(side)] = law[list(side)]
+    return kept / kept.sum()
+
+
+def _joined(states: Sequence[object], side: tuple[int, ...]) -> str:
+    return "|".join(str(states[v]) for v in side)

@@ -1,0 +1,303 @@
+r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every method that is proven.
+
+* ``transport``: the worst loss over all per-entry DP mechanisms, or a close upper bound on it.
+* ``curve``: :math:`\min_b bε + a(b)` of the influence curve (the paper, Theorem 6).
+* ``group``: |I|·ε, everything counted at once.
+* ``best``: the least of them. All are upper bounds, so the least is one.
+
+Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
+and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)), whatever
+proved it. So does the curve wherever some entry is not exposed, and ``group`` stays as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import UnsoundRequest
+from takifugu.fingerprint import ByContent
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.families import influence_curve
+from takifugu.influence.presets import uncertain, union
+from takifugu.numeric import UNIT, Floats, down, up
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name, Tables
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.methods import Tight, several, tight
+
+Method = Literal["best", "transport", "curve", "group"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One translation, with all that was said about it.
+
+    Attributes:
+        dp: ε of every entry, or one ε for each.
+        pufferfish: At least the Pufferfish loss, by ``method``.
+        method: The method with the least bound, or the one asked for.
+        by_method: What each method says; None where it does not apply.
+        binding: Where the loss is largest.
+        witness: A mechanism that leaks at least ``lower``.
+        by_entry: ``[entry]``: the largest loss of each entry, by transport; None if not known.
+    """
+
+    dp: float | Floats
+    pufferfish: float
+    method: Method
+    by_method: Mapping[str, float | None]
+    binding: Binding | None
+    witness: Witness
+    by_entry: Floats | None = None
+
+    @property
+    def lower(self) -> float:
+        """At most the largest loss of all mechanisms; attained by ``witness``."""
+        return min(self.witness.leak, self.pufferfish)
+
+    @property
+    def gap(self) -> float:
+        """How far the two bounds are apart."""
+        return self.pufferfish - self.lower
+
+
+@dataclass(frozen=True, eq=False)
+class Translation(ByContent):
+    """How much a per-entry DP mechanism reveals to somebody who holds a prior.
+
+    >>> from takifugu.priors import MarkovChain
+    >>> home = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=7))
+    >>> home.pufferfish([0.2, 1.0]).round(5)
+    array([0.97324, 4.12131])
+    >>> home.differential(1.0).round(3)
+    np.float64(0.206)
+
+    Attributes:
+        prior: A prior; or several, as a list or by name: then each must be kept out.
+        secrets: Which questions are secret; all, if none are chosen.
+        uncertainty: How far every joint probability may be off, as 0.2 for 20 %.
+        tolerance: How close to the best bound an iteration stops; sound in any case.
+        max_exposed: The most entries that the curve exposes, besides all.
+    """
+
+    prior: Any
+    secrets: Secrets = Secrets()
+    uncertainty: float = 0.0
+    tolerance: float = 1e-3
+    max_exposed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.uncertainty < 1:  # also false for NaN
+            raise UnsoundRequest(
+                f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1"
+            )
+        if not 0 < self.tolerance < 0.5:
+            raise UnsoundRequest(f"tolerance is {self.tolerance}; it must be from 0 to 0.5")
+        if not self.priors:
+            raise UnsoundRequest("no prior was given; a set of priors holds at least one")
+
+    def identity(self) -> Any:
+        """The priors, the secrets and the uncertainty: what a number is about."""
+        return ("Translation", dict(self.priors), self.secrets, float(self.uncertainty))
+
+    @cached_property
+    def priors(self) -> Mapping[str, Any]:
+        """The priors by name."""
+        if isinstance(self.prior, Mapping):
+            return {str(name): prior for name, prior in self.prior.items()}
+        if isinstance(self.prior, Sequence):
+            return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
+        return {"prior": self.prior}
+
+    @cached_property
+    def curve(self) -> InfluenceCurve:
+        """The influence curve, with the uncertainty in it."""
+        curves = {
+            name: influence_curve(prior, self.secrets, max_exposed=self.max_exposed)
+            for name, prior in self.priors.items()
+        }
+        curve = next(iter(curves.values())) if len(curves) == 1 else union(curves)
+        return uncertain(curve, relative=self.uncertainty) if self.uncertainty else curve
+
+    @cached_property
+    def tight(self) -> Tight | None:
+        """The transport bound; None where the family has none (with a warning that says why)."""
+        if len(self.priors) > 1:
+            return several(self.priors, self.secrets, tolerance=self.tolerance)
+        return tight(next(iter(self.priors.values())), self.secrets, tolerance=self.tolerance)
+
+    @cached_property
+    def size(self) -> int | None:
+        """How many entries there are in all; None if there is no end to them."""
+        return max_size([entries_of(prior) for prior in self.priors.values()])
+
+    @cached_property
+    def entries(self) -> tuple[Name, ...] | None:
+        """The names of the entries, in the order of a profile; None if there is no end."""
+        return names_of(next(iter(self.priors.values())))
+
+    def pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
+        """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
+        spent = self._losses(dp, "dp")
+        values = {e: self.bound(e, method).value for e in np.unique(spent).tolist()}
+        found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(spent)
+        return found[()]
+
+    def differential(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
+        """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
+        targets = self._losses(pufferfish, "pufferfish")
+        values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
+        found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
+        return found[()]
+
+    def bound(self, dp: float | Floats, method: Method = "best") -> Bound:
+        """The loss of one ε for all entries, or of one for each, and where it binds.
+
+        For a profile the curve takes the largest ε everywhere, and ``group`` the sum.
+        """
+        if method not in METHODS:
+            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        if method == "best":
+            found = self._all(dp)
+            return found[min(found, key=lambda name: found[name].value)]
+        found = self._all(dp, only=method)
+        return found.get(method, Bound(np.inf))
+
+    def explain(self, dp: float | ArrayLike, method: Method = "best") -> Answer:
+        """The loss with what each method says, where it binds, and a mechanism that leaks."""
+        spent = self._losses(dp, "dp")
+        one: float | Floats = float(spent) if spent.ndim == 0 else spent
+        found = self._all(one)
+        name = method if method != "best" else min(found, key=lambda key: found[key].value)
+        chosen = found.get(name, Bound(np.inf))
+        values = {key: found[key].value if key in found else None for key in METHODS[1:]}
+        by_entry = found["transport"].by_entry if "transport" in found else None
+        return Answer(
+            one, chosen.value, name, values, chosen.binding, self._witness(one, found), by_entry
+        )
+
+    def witness(self, dp: float | Floats) -> Witness:
+        """A mechanism with this DP loss, and what it leaks."""
+        name: Method = "curve" if self.tight is None else "transport"
+        return self._witness(dp, {name: self.bound(dp, name)})
+
+    def _all(self, dp: float | Floats, only: Method | None = None) -> dict[Method, Bound]:
+        """The bound of every method that applies, the tightest kind first."""
+        top = float(np.max(dp, initial=0.0))
+        bounds: dict[Method, Bound] = {}
+        if only in (None, "transport") and self.tight is not None:
+            uniform = np.ndim(dp) == 0
+            found = self.tight.uniform(float(dp)) if uniform else self.tight.profile(dp)  # type: ignore[arg-type]
+            shift = self._shift
+            if shift and top > 0:
+                by_entry = None if found.by_entry is None else up(found.by_entry + shift)
+                value = float(up(found.value + shift))
+                found = Bound(value, found.binding, by_entry, found.by_values)
+            bounds["transport"] = found
+        if only in (None, "curve"):
+            by_pair = self.curve.pufferfish_by_pair(top)
+            pair = int(np.argmax(by_pair))
+            value = float(by_pair[pair]) if top > 0 else 0.0
+            bounds["curve"] = Bound(value, Binding.of_pair(self.curve.pairs[pair]))
+        if only in (None, "group"):
+            group = max(self._group(prior, dp) for prior in self.priors.values())
+            bounds["group"] = Bound(group if top > 0 else 0.0)
+        return bounds
+
+    def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
+        if self.tight is None:  # randomised response on the secret's own entry
+            least = float(np.min(dp))
+            return Witness(max(float(down(least)), 0.0), found["curve"].binding)
+        return self.tight.witness(dp, found["transport"])
+
+    def _largest(self, target: float, method: Method) -> float:
+        if method not in METHODS:
+            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        if target == 0:
+            return 0.0
+        allowed = []
+        if method in ("best", "transport") and self.tight is not None:
+            room = target
+            if self._shift:
+                room = target - self._shift - (target + 1) * 32 * UNIT
+            allowed.append(self.tight.largest(room) if room > 0 else 0.0)
+        if method in ("best", "curve"):
+            allowed.append(float(self.curve.differential(target)))
+        if method in ("best", "group"):
+            most = max_size([person_size(prior) for prior in self.priors.values()])
+            room = target - (target + 1) * 32 * UNIT
+            allowed.append(max(room, 0.0) / most if most else 0.0)
+        return max(allowed, default=0.0)
+
+    @cached_property
+    def _shift(self) -> float:
+        r = self.uncertainty
+        return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
+
+    def _group(self, prior: Any, dp: float | Floats) -> float:
+        """All entries of a person counted at once."""
+        if np.ndim(dp) == 0:
+            size = person_size(prior)
+            return np.inf if size is None else float(up(size * float(dp)))
+        spent = np.asarray(dp, dtype=np.float64)
+        if isinstance(prior, Product) and (sizes := [entries_of(p) for p in prior.parts.values()]):
+            if None in sizes:
+                return np.inf
+            ends = np.cumsum([size for size in sizes if size is not None])
+            return max(float(up(part.sum())) for part in np.split(spent, ends[:-1]))
+        return float(up(spent.sum()))
+
+    def _losses(self, given: ArrayLike, name: str) -> Floats:
+        try:
+            numbers = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
+        if not ((numbers >= 0) & (numbers < np.inf)).all():  # also false for NaN
+            raise UnsoundRequest(f"{name} holds a number that is not 0 or more, and finite")
+        return numbers
+
+
+def names_of(prior: Any) -> tuple[Name, ...] | None:
+    """The names of the entries of a prior, in order; person by person in a product."""
+    match prior:
+        case Product():
+            parts = {name: names_of(part) for name, part in prior.parts.items()}
+            if any(part is None for part in parts.values()):
+                return None
+            return tuple(f"{name}: {entry}" for name, part in parts.items() for entry in part or ())
+        case Explicit(universe=Tables(entries=entries)):
+            return entries
+        case IndependentEntries():
+            return tuple(prior.marginals)
+        case Gaussian():
+            return tuple(range(prior.entries))
+        case _ if hasattr(prior, "length"):
+            return None if prior.length is None else tuple(range(prior.length))
+        case _:
+            return tuple(prior.entries)
+
+
+def entries_of(prior: Any) -> int | None:
+    """How many entries a prior speaks of; None if there is no end."""
+    names = names_of(prior)
+    return None if names is None else len(names)
+
+
+def person_size(prior: Any) -> int | None:
+    """How many entries of one person there are at most: all, unless people are independent."""
+    if isinstance(prior, Product):
+        return max_size([person_size(part) for part in prior.parts.values()])
+    return entries_of(prior)
+
+
+def max_size(sizes: Sequence[int | None]) -> int | None:
+    """The largest; None, which stands for no end, if there is one."""
+    return None if None in sizes else max(size for size in sizes if size is not None)

@@ -1,0 +1,110 @@
+"""Losses are added up entry by entry and translated once; a budget is spread over time."""
+
+import numpy as np
+import pytest
+
+from takifugu.errors import UnsoundRequest
+from takifugu.losses import Approximate, Concentrated, Pure
+from takifugu.priors import IndependentEntries, MarkovChain
+from takifugu.translation.allocation import allocate
+from takifugu.translation.composition import Release, compose, totals_by_entry
+from takifugu.translation.translation import Translation
+
+STICKY = np.array([[0.9, 0.1], [0.1, 0.9]])
+
+
+def test_the_sum_is_translated_once_and_theorem_7_stands_beside_it() -> None:
+    translation = Translation(MarkovChain(STICKY))
+    each = float(translation.differential(1.0, "curve"))
+    found = compose(translation, [Release(Pure(each))] * 100)
+    assert found.theorem_7 == pytest.approx(72.7, abs=0.1)
+    assert found.answer.by_method["curve"] == pytest.approx(7.55, abs=0.01)
+    assert found.epsilon == translation.pufferfish(found.dp) <= 7.55
+    assert found.lower <= found.epsilon <= 1.01 * found.lower
+
+
+def test_sums_are_exact_and_never_rounded_down() -> None:
+    translation = Translation(IndependentEntries({"a": {"x": 0.5, "y": 0.5}}))
+    found = compose(translation, [Release.read("0.1"), Release.read("0.2")])
+    assert found.epsilon >= 0.3 and found.epsilon == pytest.approx(0.3, abs=1e-15)
+    many = compose(translation, [Release.read("0.001")] * 1000)
+    assert many.epsilon == 1.0
+
+
+def test_a_window_charges_only_its_entries() -> None:
+    translation = Translation(MarkovChain(STICKY, length=9))
+    releases = [Release.read("0.5@2:4"), Release.read("0.25"), Release.read("0.125@8")]
+    spent = np.full(9, 0.25)
+    spent[2:4] += 0.5
+    spent[8] += 0.125
+    found = compose(translation, releases)
+    assert np.array_equal(np.asarray(found.dp), spent)
+    assert found.epsilon == translation.bound(spent).value
+    assert found.epsilon < translation.pufferfish(0.875)
+
+
+def test_windows_of_a_stream_without_end() -> None:
+    translation = Translation(MarkovChain(STICKY))
+    one = compose(translation, [Release.read("0.5@3:5")])
+    both = compose(translation, [Release.read("0.5@3:5"), Release.read("0.5@300:302")])
+    assert both.epsilon == pytest.approx(one.epsilon, rel=1e-6)  # far apart, they do not add up
+    assert compose(translation, [Release.read("0.5@3:5")] * 2).epsilon > 1.5 * one.epsilon
+    with pytest.raises(UnsoundRequest, match="give the prior a `length`"):
+        compose(translation, [Release.read("0.5@3:5"), Release.read("0.1")])
+
+
+def test_all_currencies_add_up_by_entry() -> None:
+    translation = Translation(MarkovChain(STICKY, length=4))
+    releases = [Release.read("0.1,1e-7"), Release.read("rho=0.01@1:3"), Release.read("0.2@0:2")]
+    totals = totals_by_entry(translation, releases)
+    assert [float(t.epsilon) for t in totals] == pytest.approx([0.3, 0.3, 0.1, 0.1])
+    assert [float(t.rho) for t in totals] == [0, 0.01, 0.01, 0]
+    found = compose(translation, releases, delta=1e-5)
+    assert 0 < found.delta <= 1e-5 and found.theorem_7 is None
+    without = compose(translation, [releases[0], releases[2]])
+    assert found.lower == without.lower < without.epsilon * 1.01  # ρ adds nothing from below
+    assert found.epsilon > without.epsilon
+    with pytest.raises(UnsoundRequest, match="delta"):
+        compose(translation, releases)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1,2,3", "0.1@", "0.1@5:3", "0.1@x:y", "-1", "0.1,2"])
+def test_a_release_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(UnsoundRequest):
+        Release.read(text)
+
+
+def test_a_release_in_words() -> None:
+    assert Release.read("0.5") == Release(Pure("0.5"))
+    assert Release.read("0.5,1e-6@3:7") == Release(Approximate("0.5", "1e-6"), window=(3, 7))
+    assert Release.read("rho=1/8@ward,icu") == Release(Concentrated(0.125), entries=("ward", "icu"))
+
+
+@pytest.mark.parametrize("where", ["0.1@3:12", "0.1@mon"])
+def test_an_entry_that_does_not_exist_is_refused(where: str) -> None:
+    with pytest.raises(UnsoundRequest, match="looked at"):
+        compose(Translation(MarkovChain(STICKY, length=9)), [Release.read(where)])
+    with pytest.raises(UnsoundRequest, match="no release"):
+        compose(Translation(MarkovChain(STICKY, length=9)), [])
+
+
+def test_the_least_is_largest_when_all_are_equal() -> None:
+    translation = Translation(MarkovChain(STICKY, length=12))
+    found = allocate(translation, 1.0)
+    assert found.loss <= 1.0 and (found.epsilon == found.constant).all()
+    raised = found.epsilon * 1.01
+    assert translation.bound(raised).value > 1.0
+    endless = allocate(Translation(MarkovChain(STICKY)), 1.0)
+    assert endless.epsilon == pytest.approx(0.1157, abs=2e-4) and endless.total == np.inf
+
+
+def test_the_ends_can_get_more_than_the_middle() -> None:
+    translation = Translation(MarkovChain(STICKY, length=12))
+    found = allocate(translation, 1.0, objective="total")
+    assert found.loss <= 1.0 and found.loss == translation.bound(found.epsilon).value
+    assert found.total > 1.1 * 12 * found.constant
+    assert found.epsilon[0] > 2 * found.epsilon[6]
+    with pytest.raises(UnsoundRequest, match="no total"):
+        allocate(Translation(MarkovChain(STICKY)), 1.0, objective="total")
+    with pytest.raises(UnsoundRequest, match="positive"):
+        allocate(translation, 0.0)

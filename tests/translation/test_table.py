@@ -1,0 +1,111 @@
+"""A table is sound between its points, nearly as tight, and refuses to speak of anything else."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from takifugu.errors import InvalidFile, UnsoundRequest
+from takifugu.priors import MarkovChain, Secrets
+from takifugu.translation.table import TranslationTable, beside, tabulate
+from takifugu.translation.translation import Translation
+
+CHAIN = MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=12)
+HOME = Translation(CHAIN)
+TABLE = tabulate(HOME, losses=(0.2, 3.0))
+
+
+def test_between_points_it_is_sound_and_loses_two_percent() -> None:
+    rng = np.random.default_rng(7)
+    asked = rng.uniform(TABLE.epsilon[0], TABLE.epsilon[-1], 25)
+    true, found = HOME.pufferfish(asked), TABLE.pufferfish(asked)
+    assert (found >= true).all() and (found <= true * 1.021).all()
+    targets = rng.uniform(0.21, 2.9, 10)
+    allowed = np.asarray(TABLE.differential(targets))
+    assert (HOME.pufferfish(allowed) <= targets).all()
+    assert (allowed >= np.asarray(HOME.differential(targets)) * 0.978).all()
+    assert TABLE.pufferfish(0.0) == 0 and TABLE.differential(0.0) == 0
+    assert isinstance(TABLE.pufferfish(0.1), float)
+
+
+def test_where_the_loss_rises_fast_the_grid_is_finer() -> None:
+    steep = MarkovChain([[0.999, 0.001], [0.99, 0.01]], start=np.array([0.5, 0.5]), length=2)
+    table = tabulate(Translation(steep), losses=(1.0, 12.0), share=0.05)
+    rise = table.loss[1:] / table.loss[:-1]
+    assert rise.max() <= 1.0501
+    ratio = table.loss / table.epsilon
+    assert (np.diff(ratio) > 0).any() and (np.diff(ratio) < 0).any()  # not monotone: steps only
+
+
+def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
+    seen: list[tuple[int, int]] = []
+    endless = Translation(MarkovChain([[0.9, 0.1], [0.2, 0.8]]))
+    table = tabulate(
+        endless, losses=(0.5, 2.0), share=0.1, progress=lambda k, n: seen.append((k, n))
+    )
+    assert seen[0][0] == 1 and (len(table.epsilon), len(table.epsilon)) in seen
+    asked = np.array([0.1, 0.17])
+    found, true = np.asarray(table.pufferfish(asked)), endless.pufferfish(asked)
+    assert (found >= 0.999 * true).all() and (found <= 1.11 * true).all()
+
+
+def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    path = beside(tmp_path / "ward.json", HOME)
+    TABLE.save(path)
+    again = TranslationTable.load(path, HOME)
+    assert again == TABLE and again.pufferfish(0.1) == TABLE.pufferfish(0.1)
+    assert path.parent == tmp_path and [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert beside(path, HOME) != beside(path, Translation(CHAIN, uncertainty=0.1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Translation(MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=13)),
+        Translation(CHAIN, Secrets(entries=(0,))),
+        Translation(CHAIN, uncertainty=0.1),
+    ],
+)
+def test_a_table_of_something_else_is_refused(other: Translation, tmp_path: Path) -> None:
+    TABLE.save(tmp_path / "t.json")
+    with pytest.raises(InvalidFile, match="another prior"):
+        TranslationTable.load(tmp_path / "t.json", other)
+
+
+def test_an_edited_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    TABLE.save(path)
+    document = json.loads(path.read_text())
+    edits = (
+        {"loss": [*document["loss"][:-1], document["loss"][-1] + 0.001]},
+        {"epsilon": document["epsilon"][:-1], "loss": document["loss"][:-1]},
+        {"about": HOME.fingerprint[::-1]},
+    )
+    for edit in edits:
+        path.write_text(json.dumps({**document, **edit}))
+        with pytest.raises(InvalidFile, match="changed"):
+            TranslationTable.load(path, HOME)
+    for broken in ("{", "[]", json.dumps({"kind": "translation-table"})):
+        path.write_text(broken)
+        with pytest.raises(InvalidFile):
+            TranslationTable.load(path, HOME)
+    with pytest.raises(InvalidFile, match="cannot be read"):
+        TranslationTable.load(tmp_path / "none.json", HOME)
+
+
+@pytest.mark.parametrize("dp", [100.0, -1.0, np.nan])
+def test_outside_the_table_is_an_error(dp: float) -> None:
+    with pytest.raises(UnsoundRequest, match="table"):
+        TABLE.pufferfish(dp)
+
+
+def test_a_target_below_the_table_is_an_error() -> None:
+    with pytest.raises(UnsoundRequest, match="begins at"):
+        TABLE.differential(0.01)
+
+
+@pytest.mark.parametrize("losses", [[0.2, 0.1], [0.05, 0.3]])
+def test_a_table_that_no_proof_gives_is_refused(losses: list[float]) -> None:
+    with pytest.raises(UnsoundRequest):
+        TranslationTable("x", np.array([0.1, 0.2]), np.array(losses))
