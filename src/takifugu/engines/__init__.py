@@ -1,0 +1,47 @@
+"""Declared tables, and counts and sums of them made where the rows are."""
+
+from takifugu.engines.answers import Histogram, Lengths, Sums
+from takifugu.engines.backend import Backend, DataFingerprint
+from takifugu.engines.checking import Checked, check
+from takifugu.engines.columns import Amount, Category, Order, Source
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.engine import Engine
+from takifugu.engines.fitting import ByEntity, FirstDays, Fitted, fit
+from takifugu.engines.opening import open_engine
+from takifugu.engines.problems import (
+    DatabaseFailed,
+    DriverMissing,
+    InvalidDeclaration,
+    InvalidQuery,
+)
+from takifugu.engines.reading import parse_declaration, read_declaration
+from takifugu.engines.scope import Scope, Share
+
+__all__ = [
+    "Amount",
+    "Backend",
+    "ByEntity",
+    "Category",
+    "Checked",
+    "DataFingerprint",
+    "DatabaseFailed",
+    "Declaration",
+    "DriverMissing",
+    "Engine",
+    "FirstDays",
+    "Fitted",
+    "Histogram",
+    "InvalidDeclaration",
+    "InvalidQuery",
+    "Lengths",
+    "Order",
+    "Scope",
+    "Share",
+    "Source",
+    "Sums",
+    "check",
+    "fit",
+    "open_engine",
+    "parse_declaration",
+    "read_declaration",
+]

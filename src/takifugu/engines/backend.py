@@ -1,0 +1,108 @@
+"""What every database has to do for an engine: tell its columns, and answer SQL.
+
+Ibis writes the SQL, the database's own driver runs it. Ibis's own execution is not used: it
+would load pandas, and it breaks where a driver is newer than Ibis knows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.problems import InvalidDeclaration
+from takifugu.fingerprint import fingerprint
+
+Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
+Dialect = Literal["duckdb", "postgres", "pyspark"]
+
+DATA, COUNT = (
+    "data",
+    "SELECT count(*) FROM data",
+)  # the one relation that a query may read: the declared columns and no other
+
+
+@dataclass(frozen=True)
+class DataFingerprint:
+    """An identity of the data at one time, and what it covers.
+
+    For the owner's ledger, not for the public: the hash of a file confirms a guess of the whole
+    file.
+
+    Attributes:
+        fingerprint: Equal for equal data, as far as ``covers`` goes.
+        covers: What was looked at, in words.
+        changed: When the youngest file was last written, in nanoseconds since 1970; None for a
+            table. No part of the identity: a copy of a file is the same data.
+    """
+
+    fingerprint: str
+    covers: str
+    changed: int | None = None
+
+
+class Backend(Protocol):
+    """A database with one relation, `DATA`, of exactly the declared columns."""
+
+    dialect: Dialect
+    kinds: Mapping[str, Kind]  # of the declared columns
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+
+    def fingerprint(self) -> DataFingerprint:
+        """The identity of the data, as far as this kind of source allows."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+def source_files(declaration: Declaration) -> tuple[Path, ...]:
+    """The files of the source, in order of their names; at least one."""
+    pattern = Path(str(declaration.source.path))
+    whole = declaration.folder / pattern
+    if any(letter in str(pattern) for letter in "*?["):
+        root = Path(whole.anchor)
+        found = sorted(root.glob(str(whole.absolute().relative_to(root.absolute()))))
+        files = tuple(path for path in found if path.is_file())
+    else:
+        files = (whole,) if whole.is_file() else ()
+    if not files:
+        raise InvalidDeclaration(
+            "source, path", given=f"{pattern} is no file", needed="name files that exist"
+        )
+    return files
+
+
+def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The kinds of the declared columns; an error for one that the data does not have."""
+    missing = [name for name in declaration.columns if name not in found]
+    if missing:
+        raise InvalidDeclaration(
+            missing[0],
+            given=f"is no column of {declaration.source.place}",
+            needed="be one, spelled as it is there",
+        )
+    return {name: found[name] for name in declaration.columns}
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_table(table: str) -> str:
+    """``schema.table`` as SQL takes it."""
+    return ".".join(quoted(part) for part in table.split("."))
+
+
+def table_fingerprint(
+    declaration: Declaration, columns: Mapping[str, Kind], count: int
+) -> DataFingerprint:
+    """The identity of a table, which nothing short of reading it all would make complete."""
+    source = declaration.source
+    return DataFingerprint(
+        fingerprint(("table", source.table, count, dict(columns))),
+        "the name of the table, the number of its rows and the kinds of the declared columns;"
+        " not the values: rows that changed in place are not noticed",
+    )

@@ -1,0 +1,265 @@
+"""The engine: questions about a declared table, answered inside its database."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from math import prod
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+
+from takifugu.engines import expressions as ask
+from takifugu.engines.answers import Histogram, Keys, Lengths, Sums
+from takifugu.engines.backend import Backend, DataFingerprint
+from takifugu.engines.columns import Category
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.fitness import OUTSIDE, Lookup, lookup, refuse_misfits
+from takifugu.engines.problems import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
+from takifugu.errors import TooLarge
+from takifugu.numeric import Integers
+from takifugu.priors import Name, Transitions
+
+MOST_CELLS = 2**24
+
+
+class Engine:
+    """One declared table in one database. Only aggregates leave it.
+
+    Answers do not depend on how the database goes about its work: rows that tie in the order are
+    refused, and sums are sums of whole numbers.
+    """
+
+    def __init__(self, declaration: Declaration, backend: Backend) -> None:
+        refuse_misfits(declaration, backend.kinds)
+        with driver("ibis-framework", purpose="an engine"):
+            self._rows = ask.relation(backend.kinds)
+        self._declaration = declaration
+        self._backend = backend
+        self._keys = dict[str, tuple[Name, ...]]()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._backend.close()
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the table was declared to be."""
+        return self._declaration
+
+    def fingerprint(self) -> DataFingerprint:
+        """The identity of the data as it is now, and what that covers."""
+        return self._backend.fingerprint()
+
+    def keys(self, column: str) -> tuple[Name, ...]:
+        """The keys of a column: as declared, or, where so declared, as the data has them."""
+        category = self._category(column)
+        if category.values is not None:
+            return category.keys
+        if column not in self._keys:
+            found = [value for (value,) in self._ask(ask.distinct(self._rows, column))]
+            if None in found and category.outside == "refuse":
+                raise InvalidDeclaration(
+                    column, given="has rows without a value", needed="have one, or drop those rows"
+                )
+            self._keys[column] = tuple(sorted(value for value in found if value is not None))
+        return self._keys[column]
+
+    def count(self, scope: Scope = EVERYTHING) -> int:
+        """How many rows there are: public, by declaration."""
+        ((count,),) = self._ask(ask.count(self._within(scope)))
+        return int(count)
+
+    def span(self, scope: Scope = EVERYTHING) -> tuple[datetime, datetime] | tuple[float, float]:
+        """The first and the last place in the order; times in the declared zone, whole seconds."""
+        order = self._declaration.order
+        kind = self._backend.kinds[order.column]
+        ((first, last),) = self._ask(ask.span(self._within(scope), order.column, kind))
+        if first is None or last is None:
+            raise InvalidQuery("scope", given="holds no rows", needed="hold at least one")
+        if order.kind == "number":
+            return float(first), float(last)
+        zoned = self._zoned
+        return first_moment(first, order, zoned=zoned), first_moment(last, order, zoned=zoned)
+
+    def lengths(self, scope: Scope = EVERYTHING) -> Lengths:
+        """How many entities have how many rows; no value of a protected column matters."""
+        found = sorted(self._ask(ask.lengths(self._within(scope), self._declaration.entity)))
+        if any(nameless for *_, nameless in found):
+            raise _no_place(self._declaration)
+        table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
+        return Lengths(_still(table[:, 0]), _still(table[:, 1]))
+
+    def histogram(self, columns: Sequence[str], scope: Scope = EVERYTHING) -> Histogram:
+        """How many rows have each combination of the keys of ``columns``, zeros included."""
+        names, keys, codes = self._axes(columns)
+        if not names:
+            raise InvalidQuery("columns", given="are none", needed="name at least one column")
+        counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
+        for *place, count in self._ask(ask.histogram(self._within(scope), codes)):
+            if self._inside(names, place):
+                counts[tuple(place)] = int(count)
+        return Histogram(names, keys, _still(counts))
+
+    def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
+        """The sum of a column of bounded numbers for each combination of keys, zeros included."""
+        amount = self._declaration.amount(column)
+        names, keys, codes = self._axes(by)
+        kind = self._backend.kinds[column]
+        counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
+        units = np.zeros_like(counts)
+        for *place, count, total, missing in self._ask(
+            ask.sums(self._within(scope), codes, amount, kind)
+        ):
+            if missing and amount.missing == "refuse":
+                raise InvalidDeclaration(
+                    column, given="has missing values", needed="have none, as declared"
+                )
+            if self._inside(names, place):
+                counts[tuple(place)] = int(count)
+                units[tuple(place)] = int(total or 0)
+        return Sums(amount, names, keys, _still(counts), _still(units))
+
+    def transitions(self, column: str, scope: Scope = EVERYTHING) -> Transitions:
+        """How often each label followed each other one, within the rows of an entity.
+
+        A row that is dropped for its value is skipped: what came before it is followed by what
+        came after. With a window both ends of a step must be in it.
+        """
+        category = self._category(column)
+        _, (keys,), codes = self._axes([column])
+        rows = self._within(scope)
+        if category.outside == "drop":
+            rows = ask.among(rows, column, tuple(codes[column].codes))
+        counts = np.zeros((len(keys), len(keys)), dtype=np.int64)
+        for before, here, first, count, tie, gap in self._ask(
+            ask.transitions(rows, self._declaration, column, codes[column])
+        ):
+            self._refuse(tie, gap)
+            if self._inside((column,), (here,)) and not first:
+                self._inside((column,), (before,))
+                counts[before, here] = int(count)
+        return Transitions(counts, keys)
+
+    def refuse_disorder(self) -> None:
+        """Raise if a row has no entity or no place, or if rows tie: no other part is looked at."""
+        ((tie, gap),) = self._ask(ask.disorder(self._rows, self._declaration))
+        self._refuse(tie, gap)
+
+    def _refuse(self, tie: int | None, gap: int | None) -> None:
+        if gap:
+            raise _no_place(self._declaration)
+        if tie:
+            raise _ties(self._declaration)
+
+    def _ask(self, expression: Any) -> list[tuple[Any, ...]]:
+        return self._backend.rows(ask.sql(expression, self._backend.dialect))
+
+    @property
+    def _zoned(self) -> bool:
+        return self._backend.kinds[self._declaration.order.column] == "zoned"
+
+    def _category(self, column: str) -> Category:
+        return self._declaration.category(column)
+
+    def _axes(self, columns: Sequence[str]) -> tuple[tuple[str, ...], Keys, Mapping[str, Lookup]]:
+        """The columns, the keys along each, and for each the code of every raw value."""
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        if len(set(names)) != len(names):
+            raise InvalidQuery("columns", given="repeat a column", needed="name each one once")
+        keys = tuple(self.keys(name) for name in names)
+        if prod(map(len, keys)) > MOST_CELLS:
+            raise TooLarge(
+                f"the keys of {', '.join(names)} make {prod(map(len, keys)):,} cells; at most"
+                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by key"
+            )
+        return names, keys, {name: self._codes(name) for name in names}
+
+    def _codes(self, column: str) -> Lookup:
+        category = self._category(column)
+        if category.values is None:
+            return Lookup({key: code for code, key in enumerate(self.keys(column))})
+        return lookup(category, self._backend.kinds[column])
+
+    def _inside(self, columns: Sequence[str], place: Sequence[int]) -> bool:
+        """Whether a group counts; an error where the rule is to refuse it."""
+        for column, code in zip(columns, place, strict=True):
+            if code == OUTSIDE:
+                if self._category(column).outside == "refuse":
+                    raise InvalidDeclaration(
+                        column,
+                        given="has values outside its declared list, or missing",
+                        needed="have none, as declared; or declare outside = 'other' or 'drop'",
+                    )
+                return False
+        return True
+
+    def _within(self, scope: Scope) -> Any:
+        """The rows that ``scope`` is about."""
+        order, rows = self._declaration.order, self._rows
+        for column, wanted in scope.where.items():
+            rows = self._where(rows, column, wanted)
+        start, end = self._place(scope.start, "start"), self._place(scope.end, "end")
+        if start is not None and end is not None and not start < end:
+            raise InvalidQuery("end", given="is not after `start`", needed="be after it")
+        rows = ask.within(rows, order.column, start, end)
+        if scope.entities is not None:
+            rows = ask.shared(rows, self._declaration.entity, scope.entities)
+        return rows
+
+    def _place(self, moment: Moment | None, what: Literal["start", "end"]) -> Any:
+        if moment is None:
+            return None
+        return place_in_order(moment, self._declaration.order, zoned=self._zoned, what=what)
+
+    def _where(self, rows: Any, column: str, wanted: Sequence[Name]) -> Any:
+        if column not in (category.column for category in self._declaration.public):
+            raise InvalidQuery(
+                f"where, {column}",
+                given="is no public column",
+                needed="be one: rows may not be chosen by what is protected",
+            )
+        category, keys, codes = self._category(column), self.keys(column), self._codes(column)
+        for key in wanted:
+            if key not in keys:
+                raise InvalidQuery(
+                    f"where, {column}", given=f"has {key!r}", needed="hold declared keys only"
+                )
+        chosen = {keys.index(key) for key in wanted}
+        if category.outside == "other" and keys.index(category.other) in chosen:
+            return ask.not_among(
+                rows, column, [r for r, c in codes.codes.items() if c not in chosen]
+            )
+        return ask.among(rows, column, [raw for raw, code in codes.codes.items() if code in chosen])
+
+
+def _no_place(declaration: Declaration) -> InvalidDeclaration:
+    places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
+    return InvalidDeclaration(
+        places, given="are missing in some rows", needed="have a value in every row"
+    )
+
+
+def _ties(declaration: Declaration) -> InvalidDeclaration:
+    places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
+    return InvalidDeclaration(
+        "order, ties",
+        given=f"leaves rows that are equal in {places}",
+        needed="name columns that tell such rows apart",
+    )
+
+
+def _still(counts: Integers) -> Integers:
+    counts.setflags(write=False)
+    return counts

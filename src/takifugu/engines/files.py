@@ -1,0 +1,64 @@
+"""Files that are to stay as they were when they were opened."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from takifugu.engines.backend import DataFingerprint
+from takifugu.engines.problems import DatabaseFailed
+from takifugu.fingerprint import fingerprint
+
+CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a source, with the size and the time of each when it was opened."""
+
+    paths: tuple[Path, ...]
+    stats: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> "Files":
+        """Note the files as they are now."""
+        return cls(tuple(paths), tuple(_stat(path) for path in paths))
+
+    def refuse_change(self) -> None:
+        """Raise if a file was written to since it was noted: answers would be of two datasets."""
+        for path, before in zip(self.paths, self.stats, strict=True):
+            if _stat(path) != before:
+                raise DatabaseFailed(
+                    str(path),
+                    doing="queried",
+                    trouble="it changed since it was opened",
+                    advice="open it again; what was spent on the old rows stays spent",
+                )
+
+    def fingerprint(self) -> DataFingerprint:
+        """Sizes and SHA-256 hashes, in the order of the names; the names do not count."""
+        self.refuse_change()
+        hashes = [
+            (size, _hash(path)) for path, (size, _) in zip(self.paths, self.stats, strict=True)
+        ]
+        return DataFingerprint(
+            fingerprint(("files", hashes)),
+            "the size and the SHA-256 hash of every file, so every byte of them",
+            max(changed for _, changed in self.stats),
+        )
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return (-1, -1)  # a file that is gone has changed
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,69 @@
+"""Open the engine that a declaration asks for, or another one that can read the same source."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from takifugu.engines.backend import Backend
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.engine import Engine
+from takifugu.engines.problems import InvalidQuery
+from takifugu.engines.reading import read_declaration
+
+BackendName = Literal["duckdb", "postgres", "spark"]
+
+
+def open_engine(
+    declaration: Declaration | str | Path,
+    *,
+    backend: BackendName | None = None,
+    session: Any = None,
+    threads: int | None = None,
+    memory: str | None = None,
+) -> Engine:
+    """Open a declared table, to be used in a ``with`` statement.
+
+    Args:
+        declaration: The declaration, or the file that holds it.
+        backend: What reads it: DuckDB for files unless ``"spark"`` is asked for; tables are read
+            by the database that has them.
+        session: A Spark session to work beside; one is started if none is given.
+        threads: How many threads DuckDB may use; by default as many as there are cores.
+        memory: How much memory DuckDB may use, as ``"2GB"``, before it spills to a temporary
+            folder of its own.
+    """
+    if not isinstance(declaration, Declaration):
+        declaration = read_declaration(declaration)
+    kind = declaration.source.kind
+    usual: BackendName = kind if kind in ("postgres", "spark") else "duckdb"
+    able = {"parquet": ("duckdb", "spark")}.get(kind, (usual,))
+    chosen = backend or usual
+    if chosen not in able:
+        raise InvalidQuery(
+            "backend", given=f"is {chosen!r}", needed=f"be {' or '.join(able)} for a {kind} source"
+        )
+    opened = _backend(declaration, chosen, session, threads, memory)
+    try:
+        return Engine(declaration, opened)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _backend(
+    declaration: Declaration,
+    chosen: BackendName,
+    session: Any,
+    threads: int | None,
+    memory: str | None,
+) -> Backend:
+    if chosen == "postgres":
+        from takifugu.engines.postgres import PostgresBackend
+
+        return PostgresBackend(declaration)
+    if chosen == "spark":
+        from takifugu.engines.spark import SparkBackend
+
+        return SparkBackend(declaration, session=session)
+    from takifugu.engines.duck import DuckBackend
+
+    return DuckBackend(declaration, threads=threads, memory=memory)

@@ -1,0 +1,70 @@
+"""What can go wrong between a declaration and its data.
+
+* Malformed
+  x InvalidDeclaration    the declaration has no meaning, or does not fit the data
+  x InvalidQuery          the question names something that was not declared
+* TakifuguError
+  x DatabaseFailed        the database gave up; what it said is not repeated
+  x DriverMissing         the package that speaks to this database is not installed
+
+A database puts the value that it stumbled over into its message. So none of its messages is
+passed on, nor kept as the cause of ours: only the kind of trouble is.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from takifugu.errors import Malformed, TakifuguError
+
+Result = TypeVar("Result")
+
+
+class InvalidDeclaration(Malformed):
+    """A declaration cannot be understood, or does not fit the data that it declares."""
+
+
+class InvalidQuery(Malformed):
+    """A question names a column, a key or a time that was not declared."""
+
+
+class DatabaseFailed(TakifuguError):
+    """The database could not answer; its own words may hold data and are left out."""
+
+    def __init__(self, place: str, *, doing: str, trouble: str, advice: str) -> None:
+        super().__init__(f"{place} could not be {doing} ({trouble}); {advice}")
+        self.place, self.trouble = place, trouble
+
+
+class DriverMissing(TakifuguError):
+    """A package that is needed for this kind of source is not there."""
+
+    def __init__(self, package: str, *, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package}; install it: pip install {package}"
+        )
+        self.package = package
+
+
+def without_values(work: Callable[[], Result], place: str, *, doing: str, advice: str) -> Result:
+    """Do ``work``; whatever a driver raises becomes one line that holds no value from the data."""
+    try:
+        return work()
+    except TakifuguError:
+        raise
+    except Exception as error:  # noqa: BLE001 - drivers share no base class; the kind is told
+        trouble = type(error).__name__
+    # outside the handler, so that the driver's message is not kept as context
+    raise DatabaseFailed(place, doing=doing, trouble=trouble, advice=advice)
+
+
+@contextmanager
+def driver(package: str, *, purpose: str) -> Iterator[None]:
+    """Turn a failed import of a driver into one line that says what to install."""
+    missing = False
+    try:
+        yield
+    except ModuleNotFoundError:
+        missing = True
+    if missing:
+        raise DriverMissing(package, purpose=purpose)

@@ -1,0 +1,206 @@
+"""From a TOML file to a declaration. The format is documented in docs/datasets.md."""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from takifugu.engines.columns import Amount, Category, Order, Source
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.problems import InvalidDeclaration
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.priors import Name
+
+FROM_THE_DATA = "from the data"
+KEYS = ("title", "source", "entity", "order", "protected", "public")
+
+
+def read_declaration(path: str | Path) -> Declaration:
+    """Read a declaration; its relative paths start from the folder that it is in."""
+    path = Path(path)
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or no name of a file
+        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise InvalidFile(
+            str(path), given=given, needed="be a readable declaration in TOML"
+        ) from None
+    try:
+        return parse_declaration(content, folder=path.parent)
+    except Malformed as error:
+        raise InvalidFile(
+            f"{path}: {error.field}", given=error.given, needed=error.needed
+        ) from None
+
+
+def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
+    """The declaration that ``content`` holds, in TOML."""
+    folder = Path(folder)
+    try:
+        document = tomllib.loads(content, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidFile("file", given=f"is not TOML: {error}", needed="be valid TOML") from None
+    top = _Table(document, "")
+    top.only(KEYS)
+    source = top.table("source", ("kind", "path", "table", "url"))
+    order = top.table("order", ("column", "kind", "zone", "ties"))
+    protected = top.table("protected", None)
+    public = top.table("public", None) if "public" in document else _Table({}, "public")
+    return Declaration(
+        source=Source(
+            source.text("kind"),
+            source.text("path", optional=True),
+            source.text("table", optional=True),
+            source.text("url", optional=True),
+        ),
+        entity=top.table("entity", ("column",)).text("column"),
+        order=Order(
+            order.text("column"),
+            order.text("kind"),
+            order.text("zone", optional=True),
+            _ties(order),
+        ),
+        protected=tuple(_protected(protected, name, folder) for name in protected.content),
+        public=tuple(_public(public, name, folder) for name in public.content),
+        title=top.text("title", optional=True) or "",
+        folder=folder,
+    )
+
+
+def _protected(tables: "_Table", name: str, folder: Path) -> Category | Amount:
+    given = tables.table(
+        name, ("values", "outside", "other", "labels", "bounds", "step", "missing")
+    )
+    if "bounds" not in given.content:
+        given.only(("values", "outside", "other", "labels"))
+        return _category(given, name, folder, outside=given.text("outside"))
+    given.only(("bounds", "step", "missing"))
+    bounds = given.items("bounds")
+    if len(bounds) != 2:
+        raise InvalidDeclaration(given.at("bounds"), given="is no pair", needed="be [low, high]")
+    low, high = (_number(bound, given.at("bounds")) for bound in bounds)
+    missing = given.get("missing")
+    rule: Fraction | Literal["drop", "refuse"]
+    if missing in ("drop", "refuse"):
+        rule = missing
+    else:
+        rule = _number(missing, given.at("missing"), or_else=", 'drop' or 'refuse'")
+    return Amount(name, low, high, _number(given.content.get("step", 1), given.at("step")), rule)
+
+
+def _public(tables: "_Table", name: str, folder: Path) -> Category:
+    given = tables.table(name, ("values", "outside", "other", "labels"))
+    outside: Any = given.text("outside") if "outside" in given.content else "refuse"
+    if given.get("values") == FROM_THE_DATA:
+        return Category(name, None, outside)
+    return _category(given, name, folder, outside=outside)
+
+
+def _category(given: "_Table", name: str, folder: Path, *, outside: Any) -> Category:
+    values = tuple(_name(value, given.at("values")) for value in given.items("values"))
+    other = _name(given.content.get("other", "other"), given.at("other"))
+    if "other" in given.content and outside != "other":
+        raise InvalidDeclaration(
+            given.at("other"), given="is given", needed="be left out unless outside = 'other'"
+        )
+    labels = given.text("labels", optional=True)
+    mapped = () if labels is None else _labels(folder / labels, labels)
+    return Category(name, values, outside, other, mapped)
+
+
+def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
+    needed = "hold one JSON object of raw value: label"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=list)
+    except (OSError, ValueError, RecursionError) as error:
+        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise InvalidDeclaration(shown, given=given, needed=needed) from None
+    pairs = isinstance(found, list) and all(
+        isinstance(pair, tuple) and isinstance(pair[1], str | int) for pair in found
+    )
+    if not pairs:
+        raise InvalidDeclaration(shown, given="holds something else", needed=needed)
+    return tuple((raw, _name(label, shown)) for raw, label in found)
+
+
+def _ties(order: "_Table") -> tuple[str, ...]:
+    if order.get("ties") == "refuse":
+        return ()
+    return tuple(str(_name(column, order.at("ties"))) for column in order.items("ties"))
+
+
+def _name(value: Any, place: str) -> Name:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InvalidDeclaration(
+            place, given=f"holds a {type(value).__name__}", needed="hold text or whole numbers"
+        )
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise InvalidDeclaration(place, given="holds a huge number", needed="fit in 64 bits")
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidDeclaration(place, given="holds a zero byte", needed="hold text without any")
+    return value
+
+
+def _number(value: Any, place: str, *, or_else: str = "") -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise InvalidDeclaration(
+            place, given=f"holds a {type(value).__name__}", needed=f"be a number{or_else}"
+        )
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 40):
+        raise InvalidDeclaration(place, given=f"is {value}", needed="be a finite, sensible number")
+    return Fraction(value)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One table of the file, and the words that say where it stands."""
+
+    content: Mapping[str, Any]
+    place: str
+
+    def at(self, key: str) -> str:
+        return f"{self.place}, {key}" if self.place else key
+
+    def only(self, known: Sequence[str]) -> None:
+        for key in self.content:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"; the nearest to that is {near[0]!r}" if near else ""
+                raise InvalidDeclaration(
+                    self.at(key),
+                    given="is not a key here",
+                    needed=f"be one of {', '.join(known)}{hint}",
+                )
+
+    def get(self, key: str) -> Any:
+        if key not in self.content:
+            raise InvalidDeclaration(self.at(key), given="is missing", needed="be given")
+        return self.content[key]
+
+    def table(self, key: str, known: Sequence[str] | None) -> "_Table":
+        value = self.get(key)
+        if not isinstance(value, dict):
+            raise InvalidDeclaration(self.at(key), given="is no table", needed="be a table")
+        inner = _Table(value, self.at(key))
+        if known is not None:
+            inner.only(known)
+        return inner
+
+    def text(self, key: str, *, optional: bool = False) -> Any:
+        if optional and key not in self.content:
+            return None
+        value = self.get(key)
+        if not isinstance(value, str) or not value or not value.isprintable():
+            raise InvalidDeclaration(self.at(key), given="is no text", needed="be printable text")
+        return value
+
+    def items(self, key: str) -> list[Any]:
+        value = self.get(key)
+        if not isinstance(value, list):
+            raise InvalidDeclaration(self.at(key), given="is no list", needed="be a list")
+        return value

@@ -1,0 +1,116 @@
+"""Which rows a question is about. Everything here is public: times, entities, public columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from fractions import Fraction
+from math import floor, isfinite
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from takifugu.engines.columns import Order
+from takifugu.engines.problems import InvalidQuery
+from takifugu.priors import Name
+
+Moment = datetime | date | str | int | float
+
+HEX = 16**32  # how many values an MD5 hash has
+
+
+@dataclass(frozen=True)
+class Share:
+    """The entities whose hash falls between two points of [0, 1): the same ones every time.
+
+    The hash is MD5 of ``salt`` followed by the entity as text, on every database. It shares out,
+    it does not hide: who is in which share is public.
+
+    Attributes:
+        salt: Any public text; another salt deals the entities out anew.
+        low: The first point, included.
+        high: The last point, not included.
+    """
+
+    salt: str
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < self.high <= 1:
+            raise InvalidQuery(
+                "entities",
+                given=f"are from {float(self.low):g} to {float(self.high):g}",
+                needed="be a share, from 0 to 1, that is not empty",
+            )
+
+    def digits(self, point: Fraction) -> str:
+        """The first hash at or after ``point``, as 32 digits; hashes compare as text."""
+        return f"{-(-point.numerator * HEX // point.denominator):032x}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rows that a question is about; by default all.
+
+    Attributes:
+        start: Rows at or after this; a day stands for its first moment, in the declared zone.
+        end: Rows before this.
+        where: For public columns, the keys to keep.
+        entities: A share of the entities.
+    """
+
+    start: Moment | None = None
+    end: Moment | None = None
+    where: Mapping[str, Sequence[Name]] = field(default_factory=dict)
+    entities: Share | None = None
+
+    def __post_init__(self) -> None:
+        for column, keys in self.where.items():
+            if isinstance(keys, str) or not keys:
+                raise InvalidQuery(
+                    f"where, {column}", given="is no list of keys", needed="list at least one key"
+                )
+
+
+EVERYTHING = Scope()
+
+
+def place_in_order(moment: Moment, order: Order, *, zoned: bool, what: str) -> datetime | float:
+    """A bound of a window as the order column has it.
+
+    A bound without a zone is local time in the declared zone. A column of timestamps without
+    zone holds local times too, so the bound becomes one; the hour that is repeated when clocks
+    go back stays as ambiguous as the column has it.
+    """
+    if order.kind == "number":
+        if isinstance(moment, bool) or not isinstance(moment, int | float) or not isfinite(moment):
+            raise InvalidQuery(what, given="is no number", needed="be a number, as the order is")
+        return moment
+    local = ZoneInfo(str(order.zone))
+    found = _moment(moment, what)
+    if order.kind == "time" and not zoned:
+        return found if found.tzinfo is None else found.astimezone(local).replace(tzinfo=None)
+    aware = found.replace(tzinfo=local) if found.tzinfo is None else found
+    return aware.astimezone(ZoneInfo("UTC")) if order.kind == "time" else aware.timestamp()
+
+
+def first_moment(seconds: Any, order: Order, *, zoned: bool) -> datetime:
+    """The moment of ``seconds`` since 1970 as local time; of local clocks if not ``zoned``."""
+    utc = datetime.fromtimestamp(floor(seconds), tz=ZoneInfo("UTC"))
+    if order.kind == "time" and not zoned:
+        return utc.replace(tzinfo=None)
+    return utc.astimezone(ZoneInfo(str(order.zone))).replace(tzinfo=None)
+
+
+def _moment(moment: Moment, what: str) -> datetime:
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            raise InvalidQuery(
+                what, given=f"is {moment!r}", needed="be a day or a time, as '2012-04-03T18:00'"
+            ) from None
+    if isinstance(moment, datetime):
+        return moment
+    if isinstance(moment, date):
+        return datetime.combine(moment, time())
+    raise InvalidQuery(what, given="is a number", needed="be a day or a time, as the order is")

@@ -1,0 +1,495 @@
+"""What every engine must do, whatever database is behind it; held to plain loops over the rows.
+
+A backend's test module imports all of it and says, in a fixture ``store``, how rows are stored.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.engines import (
+    Amount,
+    ByEntity,
+    Category,
+    Declaration,
+    Engine,
+    FirstDays,
+    InvalidDeclaration,
+    InvalidQuery,
+    Order,
+    Scope,
+    Share,
+    Source,
+    check,
+    fit,
+    open_engine,
+)
+from takifugu.engines.columns import Outside
+from takifugu.errors import TakifuguError, TooLarge
+from takifugu.priors import Transitions
+from tests.engines import recount
+
+LABELS = ("Café", "東京", "a\\b'c\"d", "home", "empty")
+LANDS = ("ID", "JP", "XX")
+NEVER_TOLD = "the hidden value"
+RAW = (*LABELS[:4], NEVER_TOLD, None)
+START = datetime(2012, 10, 27, 22, 30)
+KINDS = {
+    "person": "text",
+    "at": "time",
+    "instant": "zoned",
+    "unix": "whole",
+    "row": "whole",
+    "label": "text",
+    "code": "whole",
+    "home land": "text",
+    "visits": "whole",
+    "weight": "real",
+    "hidden": "text",
+}
+WEIGHTS = (0.0, 0.125, 1.0, 2.49, 2.5, -7.0, 1e300, math.inf, -math.inf, math.nan, None)
+
+Stored = tuple[Source, dict[str, Any]]  # the source, and options to open it with
+Store = Callable[[str, Sequence[Mapping[str, Any]], Path], Stored]
+
+
+def rows() -> list[dict[str, Any]]:
+    """Two days of three people and one more: ties in time, gaps in values, odd labels."""
+    found = []
+    for i in range(96):
+        minutes = 45 * (i // 4) if i % 8 else 45 * (i // 8)
+        at = START + timedelta(minutes=minutes)
+        found.append(
+            {
+                "person": ("Ann", "Bea", "Čeněk", "Ann", "Bea")[(i * i + i // 7) % 5],
+                "at": at,
+                "instant": at.replace(tzinfo=UTC) + timedelta(microseconds=i),
+                "unix": int(at.replace(tzinfo=UTC).timestamp()),
+                "row": i,
+                "label": RAW[(i * i * 5 + i // 3) % 6],
+                "code": (1, 2, -3, 99, None)[(i * 3 + i // 5) % 5],
+                "home land": LANDS[(i // 5) % 2],
+                "visits": (0, 7, 12, -5, None, 10**12)[(i + i // 9) % 6],
+                "weight": WEIGHTS[(i * 7 + i // 4) % len(WEIGHTS)],
+                "hidden": "undeclared",
+            }
+        )
+    return found
+
+
+@pytest.fixture(scope="module")
+def stored(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    return store("visits", rows(), tmp_path_factory.mktemp("stored"))
+
+
+def test_histograms_count_every_key_under_each_rule(stored: Stored) -> None:
+    for outside in ("other", "drop"):
+        with opened(stored, outside=outside) as engine:
+            found = engine.histogram(["home land", "label"])
+        folds = {
+            "home land": recount.fold(LANDS, "drop"),
+            "label": recount.fold(LABELS, outside),
+        }
+        truth = recount.histogram(rows(), folds)
+        keys = (*LABELS, "other") if outside == "other" else LABELS
+        assert found.keys == (LANDS, keys)
+        assert found.counts.dtype == np.int64
+        assert {(land, label): found.at(land, label) for land in LANDS for label in keys} == {
+            (land, label): truth[land, label] for land in LANDS for label in keys
+        }
+        assert truth["ID", "Café"] > 0
+        assert found.at("XX", "Café") == found.at("ID", "empty") == 0
+
+
+def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> None:
+    with opened(stored, outside="refuse") as engine:
+        for question in (
+            lambda: engine.histogram(["label"]),
+            lambda: engine.transitions("label"),
+            lambda: check(engine),
+        ):
+            with pytest.raises(InvalidDeclaration, match=r"^`label` has values outside") as told:
+                question()
+            assert NEVER_TOLD not in str(told.value) and "\n" not in str(told.value)
+
+
+def test_windows_hold_their_start_and_not_their_end(stored: Stored) -> None:
+    middle = START + timedelta(minutes=45 * 9)
+    end = START + timedelta(minutes=45 * 17)
+    truth = [row for row in rows() if middle <= row["at"] < end]
+    jakarta = timedelta(hours=7)
+    with opened(stored) as engine:
+        for start, stop in (
+            (middle, end),
+            (middle.isoformat(), f"{end.isoformat()}+07:00"),
+            ((middle - jakarta).replace(tzinfo=UTC), (end - jakarta).replace(tzinfo=UTC)),
+        ):
+            scope = Scope(start=start, end=stop)
+            assert engine.count(scope) == len(truth) > 0
+            found = engine.histogram(["label"], scope)
+            counted = recount.histogram(truth, {"label": recount.fold(LABELS, "other")})
+            assert [found.at(key) for key in found.keys[0]] == [
+                counted[(key,)] for key in found.keys[0]
+            ]
+        day = date(2012, 10, 28)
+        later = sum(row["at"] >= datetime(2012, 10, 28) for row in rows())
+        assert engine.count(Scope(start=day)) == later < engine.count()
+
+
+def test_windows_on_instants_are_read_in_the_declared_zone(stored: Stored) -> None:
+    order = Order("instant", "time", zone="Europe/Prague")
+    # the clocks go back at 01:00 UTC: local 02:30 is 00:30 UTC, and 03:30 is 02:30 UTC
+    with opened(stored, order=order) as engine:
+        for local, utc in (("02:30", 0.5), ("03:30", 2.5)):
+            instant = datetime(2012, 10, 28, tzinfo=UTC) + timedelta(hours=utc)
+            truth = sum(row["instant"] >= instant for row in rows())
+            assert engine.count(Scope(start=f"2012-10-28T{local}")) == truth
+            assert engine.count(Scope(start=instant)) == truth
+        first, last = engine.span()
+    assert first == datetime(2012, 10, 28, 0, 30)
+    top = max(row["instant"] for row in rows())
+    assert last == (top + timedelta(hours=1)).replace(tzinfo=None, microsecond=0)
+
+
+def test_windows_on_seconds_take_days_and_on_numbers_take_numbers(stored: Stored) -> None:
+    with opened(stored, order=Order("unix", "unix", zone="Asia/Jakarta", ties=("row",))) as e:
+        local = datetime(2012, 10, 28, 12)
+        truth = sum(row["at"] >= local - timedelta(hours=7) for row in rows())
+        assert e.count(Scope(start=local)) == truth > 0
+        assert e.span()[0] == START + timedelta(hours=7)
+    with opened(stored, order=Order("row", "number")) as engine:
+        assert engine.count(Scope(start=10, end=20.5)) == 11
+        assert engine.span() == (0.0, 95.0)
+        with pytest.raises(InvalidQuery, match="start"):
+            engine.count(Scope(start="2012-10-28"))
+
+
+def test_sums_are_clamped_and_exact_under_each_rule(stored: Stored) -> None:
+    for amount in (
+        Amount("visits", Fraction(0), Fraction(10), Fraction(1), "drop"),
+        Amount("visits", Fraction(-4), Fraction(10), Fraction(2), Fraction(6)),
+        Amount("weight", Fraction(-1), Fraction(5, 2), Fraction(1, 4), "drop"),
+        Amount("weight", Fraction(0), Fraction(2), Fraction(1, 8), Fraction(1)),
+    ):
+        with opened(stored, amounts=(amount,)) as engine:
+            by_land = engine.sums(amount.column, by=["home land"])
+            whole = engine.sums(amount.column)
+        rules = (amount.low, amount.high, amount.step, amount.missing)
+        for land in LANDS:
+            mine = [row[amount.column] for row in rows() if row["home land"] == land]
+            count, units = recount.total(mine, *rules)
+            assert by_land.at(land) == units * amount.step
+            assert by_land.counts[LANDS.index(land)] == count
+        count, units = recount.total([row[amount.column] for row in rows()], *rules)
+        assert (int(whole.counts), int(whole.units)) == (count, units)
+        assert float(whole.values) == float(units * amount.step)
+
+
+def test_a_refused_missing_number_is_an_error(stored: Stored) -> None:
+    amount = Amount("visits", Fraction(0), Fraction(10), Fraction(1), "refuse")
+    with opened(stored, amounts=(amount,)) as engine:
+        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+            engine.sums("visits")
+        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+            check(engine)
+
+
+def test_transitions_follow_entity_order_and_tie_breakers(stored: Stored) -> None:
+    for outside in ("other", "drop"):
+        paths = recount.sequences(
+            rows(), "person", ("at", "row"), "label", recount.fold(LABELS, outside)
+        )
+        truth = recount.steps(paths)
+        with opened(stored, outside=outside) as engine:
+            found = engine.transitions("label")
+            assert found == engine.transitions("label")
+        assert {
+            (x, y): int(found.counts[i, j])
+            for i, x in enumerate(found.states)
+            for j, y in enumerate(found.states)
+        } == {(x, y): truth[x, y] for x in found.states for y in found.states}
+        assert found.counts.sum() == sum(truth.values()) > 50
+
+
+def test_a_window_cuts_sequences(stored: Stored) -> None:
+    middle = START + timedelta(minutes=45 * 9)
+    kept = [row for row in rows() if row["at"] < middle]
+    paths = recount.sequences(kept, "person", ("at", "row"), "label", recount.fold(LABELS, "other"))
+    with opened(stored) as engine:
+        found = engine.transitions("label", Scope(end=middle))
+    assert found == Transitions.of(paths, states=(*LABELS, "other"))
+
+
+def test_ties_that_nothing_settles_are_refused(stored: Stored) -> None:
+    order = Order("at", "time", zone="Asia/Jakarta")
+    with opened(stored, order=order) as engine:
+        for question in (lambda: engine.transitions("label"), lambda: check(engine)):
+            with pytest.raises(InvalidDeclaration, match="equal in person, at; it must name"):
+                question()
+
+
+def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Path) -> None:
+    for column in ("person", "at", "row"):
+        broken = rows()
+        broken[40][column] = None
+        stored = store(f"without_{column}", broken, tmp_path)
+        with opened(stored) as engine:
+            for question in (lambda: engine.transitions("label"), lambda: check(engine)):
+                with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
+                    question()
+            if column == "person":
+                with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
+                    engine.lengths()
+
+
+def test_lengths_do_not_depend_on_protected_values(stored: Stored) -> None:
+    mine = [row["person"] for row in rows()]
+    truth = sorted(mine.count(person) for person in set(mine))
+    for outside in ("other", "drop", "refuse"):
+        with opened(stored, outside=outside) as engine:
+            found = engine.lengths()
+        assert np.repeat(found.lengths, found.entities).tolist() == truth
+        assert (found.longest, found.rows) == (max(truth), len(mine))
+
+
+def test_public_keys_are_read_where_declared_so(stored: Stored) -> None:
+    with opened(stored, lands=None) as engine:
+        assert engine.keys("home land") == ("ID", "JP")
+        assert engine.histogram(["home land"]).counts.sum() == 96
+
+
+def test_rows_are_chosen_by_public_keys_only(stored: Stored) -> None:
+    truth = [row for row in rows() if row["home land"] == "JP"]
+    with opened(stored) as engine:
+        assert engine.count(Scope(where={"home land": ["JP", "XX"]})) == len(truth)
+        with pytest.raises(InvalidQuery, match="hold declared keys only"):
+            engine.count(Scope(where={"home land": ["ZZ"]}))
+        with pytest.raises(InvalidQuery, match="chosen by what is protected"):
+            engine.count(Scope(where={"label": ["home"]}))
+    with opened(stored, lands=("JP",), public_outside="other") as engine:
+        assert engine.count(Scope(where={"home land": ["other"]})) == 96 - len(truth)
+        assert engine.count(Scope(where={"home land": ["other", "JP"]})) == 96
+        assert engine.histogram(["home land"]).counts.tolist() == [len(truth), 96 - len(truth)]
+
+
+def test_undeclared_public_keys_in_the_data_are_refused(stored: Stored) -> None:
+    with (
+        opened(stored, lands=("JP",)) as engine,
+        pytest.raises(InvalidDeclaration, match=r"^`home land` has values outside"),
+    ):
+        engine.histogram(["home land"])
+
+
+def test_shares_of_entities_are_those_of_the_hash(stored: Stored) -> None:
+    people = {row["person"] for row in rows()}
+    for salt in ("a", "é'\\"):
+        for low, high in ((0, Fraction(1, 2)), (Fraction(1, 2), 1), (Fraction(1, 3), 1)):
+            share = Share(salt, Fraction(low), Fraction(high))
+            chosen = {p for p in people if low <= recount.point(salt, p) < high}
+            with opened(stored) as engine:
+                found = engine.count(Scope(entities=share))
+            assert found == sum(row["person"] in chosen for row in rows())
+
+
+def test_labels_map_raw_values_of_text_and_of_numbers(stored: Stored) -> None:
+    labels = {"Café": "food", "東京": "town", NEVER_TOLD: "home"}
+    text = Category("label", ("food", "town", "home"), "other", labels=tuple(labels.items()))
+    numbers = {"1": "one", "-3": "less"}
+    code = Category("code", ("one", "less"), "other", labels=tuple(numbers.items()))
+    with opened(stored, protected=(text, code)) as engine:
+        found = engine.histogram(["label", "code"])
+    folds = {
+        "label": recount.fold(text.values or (), "other", labels),
+        "code": recount.fold(code.values or (), "other", {1: "one", -3: "less"}),
+    }
+    truth = recount.histogram(rows(), folds)
+    assert {(x, y): found.at(x, y) for x in found.keys[0] for y in found.keys[1]} == {
+        (x, y): truth[x, y] for x in found.keys[0] for y in found.keys[1]
+    }
+
+
+def test_columns_that_were_not_declared_do_not_exist(stored: Stored) -> None:
+    with opened(stored) as engine:
+        for question in (
+            lambda: engine.histogram(["hidden"]),
+            lambda: engine.transitions("hidden"),
+            lambda: engine.sums("hidden"),
+            lambda: engine.histogram(["person"]),
+            lambda: engine.histogram(["visits"]),
+        ):
+            with pytest.raises(InvalidQuery, match="is no declared column"):
+                question()
+
+
+def test_a_declaration_that_does_not_fit_is_one_clear_line(stored: Stored) -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "^`nowhere` is no column of": {"entity": "nowhere"},
+        "^`label` holds text; it must hold times": {
+            "order": Order("label", "time", zone="UTC"),
+            "protected": (Category("code", (1, 2), "drop"),),
+        },
+        "^`label` holds text; it must hold whole": {
+            "protected": (Category("label", (1, 2), "drop"),)
+        },
+        "^`label` holds text; it must hold whole numbers or numbers": {
+            "protected": (Amount("label", Fraction(0), Fraction(1), Fraction(1), "drop"),)
+        },
+    }
+    if stored[0].kind != "csv":  # there they are read as text
+        wrong |= {
+            "^`weight` holds numbers; it must hold text": {"entity": "weight"},
+            "^`code` holds whole numbers; it must hold text": {
+                "protected": (Category("code", ("x",), "drop"),)
+            },
+        }
+    for told, change in wrong.items():
+        with pytest.raises(InvalidDeclaration, match=told) as error:
+            opened(stored, **change)
+        assert "\n" not in str(error.value)
+
+
+def test_bad_questions_are_one_clear_line(stored: Stored) -> None:
+    with opened(stored) as engine:
+        with pytest.raises(InvalidQuery, match="repeat a column"):
+            engine.histogram(["label", "label"])
+        with pytest.raises(InvalidQuery, match="name at least one"):
+            engine.histogram([])
+        with pytest.raises(InvalidQuery, match="is not after `start`"):
+            engine.count(Scope(start="2012-10-28", end="2012-10-28"))
+        with pytest.raises(InvalidQuery, match="be a day or a time"):
+            engine.count(Scope(start="someday"))
+        with pytest.raises(InvalidQuery, match="holds no rows"):
+            engine.span(Scope(start="2020-01-01"))
+        with pytest.raises(InvalidQuery, match="no declared key 'ZZ'"):
+            engine.histogram(["home land"]).at("ZZ")
+    wide = Category("label", tuple(f"v{i}" for i in range(6_000)), "drop")
+    with (
+        opened(stored, protected=(wide,), lands=tuple(f"l{i}" for i in range(6_000))) as engine,
+        pytest.raises(TooLarge, match="36,000,000 cells"),
+    ):
+        engine.histogram(["home land", "label"])
+
+
+def test_an_empty_window_gives_zeros(stored: Stored) -> None:
+    amount = Amount("visits", Fraction(0), Fraction(10), Fraction(1), "drop")
+    scope = Scope(start="2020-01-01")
+    with opened(stored, amounts=(amount,)) as engine:
+        assert engine.count(scope) == 0
+        assert not engine.histogram(["label"], scope).counts.any()
+        assert not engine.transitions("label", scope).counts.any()
+        assert (int(engine.sums("visits", scope=scope).units), engine.lengths(scope).rows) == (
+            0,
+            0,
+        )
+
+
+def test_a_check_tells_public_facts(stored: Stored) -> None:
+    with opened(stored) as engine:
+        found = check(engine)
+    people = [row["person"] for row in rows()]
+    assert (found.rows, found.entities) == (96, len(set(people)))
+    assert found.longest == max(people.count(person) for person in people)
+    assert (found.first, found.last) == (START, max(row["at"] for row in rows()))
+    assert found.keys == {"label": 6, "home land": 3}
+
+
+def test_fingerprints_are_stable_and_notice_a_new_row(
+    store: Store, stored: Stored, tmp_path: Path
+) -> None:
+    with opened(stored) as engine:
+        first = engine.fingerprint()
+        assert engine.fingerprint() == first
+        assert first.covers
+    more = [*rows(), rows()[0] | {"row": 96}]
+    with opened(store("more", more, tmp_path)) as engine:
+        assert engine.fingerprint().fingerprint != first.fingerprint
+
+
+def test_threads_may_ask_at_once(stored: Stored) -> None:
+    with opened(stored) as engine, ThreadPoolExecutor(4) as pool:
+        alone = engine.transitions("label")
+        together = list(pool.map(lambda _: engine.transitions("label"), range(8)))
+    assert together == [alone] * 8
+
+
+def test_a_fit_is_that_of_the_sequences(stored: Stored) -> None:
+    states = (*LABELS, "other")
+    paths = recount.sequences(
+        rows(), "person", ("at", "row"), "label", recount.fold(LABELS, "other")
+    )
+    with opened(stored) as engine:
+        found = fit(engine, "label", unseen="uniform")
+        strict = fit(engine, "label", unseen="uniform", tau=None, other="unknown")
+    truth = Transitions.of(paths, states=states)
+    assert found.counts == truth
+    assert found.chain == truth.chain(unseen="uniform", tau=1e-5)
+    assert strict.chain.states == (*states, "unknown")
+    assert found.test is None and "very rows" in found.statement
+
+
+def test_a_fit_on_first_days_leaves_the_rest(stored: Stored) -> None:
+    with opened(stored) as engine:
+        found = fit(engine, "label", split=FirstDays(1), unseen="uniform")
+        assert found.train.end == datetime(2012, 10, 28) and found.test is not None
+        assert engine.count(found.train) + engine.count(found.test) == 96
+    kept = [row for row in rows() if row["at"] < datetime(2012, 10, 28)]
+    paths = recount.sequences(kept, "person", ("at", "row"), "label", recount.fold(LABELS, "other"))
+    assert found.counts == Transitions.of(paths, states=(*LABELS, "other"))
+    assert "first 1 days" in found.statement
+
+
+def test_a_fit_on_a_share_of_entities_leaves_the_others(stored: Stored) -> None:
+    people = sorted({row["person"] for row in rows()}, key=lambda p: recount.point("s", p))
+    half = (recount.point("s", people[0]) + recount.point("s", people[1])) / 2
+    with opened(stored) as engine:
+        found = fit(engine, "label", split=ByEntity(half, salt="s"), unseen="uniform")
+        assert found.test is not None
+        apart = engine.count(found.test)
+    kept = [row for row in rows() if row["person"] == people[0]]
+    assert apart == 96 - len(kept)
+    paths = recount.sequences(kept, "person", ("at", "row"), "label", recount.fold(LABELS, "other"))
+    assert found.counts == Transitions.of(paths, states=(*LABELS, "other"))
+
+
+def test_a_source_that_is_not_there_is_one_clear_line(stored: Stored) -> None:
+    source, options = stored
+    if source.table:
+        source = replace(source, table="nothing_here")
+    else:
+        source = replace(source, path="nothing_here.parquet")
+    with pytest.raises(TakifuguError, match="nothing_here") as told:
+        opened((source, options))
+    assert "\n" not in str(told.value)
+
+
+def opened(
+    stored: Stored,
+    *,
+    entity: str = "person",
+    outside: Outside = "other",
+    lands: tuple[str, ...] | None = LANDS,
+    public_outside: Outside = "refuse",
+    order: Order | None = None,
+    amounts: tuple[Amount, ...] = (),
+    protected: tuple[Category | Amount, ...] | None = None,
+) -> Engine:
+    """An engine on stored rows, declared as the test needs it."""
+    source, options = stored
+    return open_engine(
+        Declaration(
+            source,
+            entity,
+            order or Order("at", "time", zone="Asia/Jakarta", ties=("row",)),
+            protected or (Category("label", LABELS, outside), *amounts),
+            (Category("home land", lands, public_outside),),
+        ),
+        **options,
+    )

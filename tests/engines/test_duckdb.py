@@ -1,0 +1,76 @@
+"""The contract on files, in the DuckDB of this process."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.engines import DatabaseFailed, Source
+from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
+from tests.contracts.engines import Store, Stored, opened, rows
+from tests.engines.storing import store_duckdb
+
+Table = Sequence[Mapping[str, Any]]
+
+
+def parquet(name: str, table: Table, folder: Path) -> Stored:
+    path = folder / f"{name}.parquet"
+    store_duckdb(table, f"COPY visits TO '{path}' (FORMAT parquet)")
+    return Source("parquet", path=str(path)), {}
+
+
+def csv(name: str, table: Table, folder: Path) -> Stored:
+    path = folder / f"{name}.csv.gz"
+    store_duckdb(table, f"COPY visits TO '{path}' (FORMAT csv, HEADER)")
+    return Source("csv", path=str(path)), {"threads": 1}
+
+
+def file(name: str, table: Table, folder: Path) -> Stored:
+    path = folder / f"{name}.duckdb"
+    store_duckdb(table, 'CREATE TABLE "kept" AS FROM visits', path=path)
+    return Source("duckdb", path=str(path), table="main.kept"), {"memory": "500MB"}
+
+
+@pytest.fixture(scope="module", params=[parquet, csv, file], ids=lambda way: str(way.__name__))
+def store(request: pytest.FixtureRequest) -> Store:
+    way: Store = request.param
+    return way
+
+
+def test_a_file_that_changes_under_the_engine_is_refused(tmp_path: Path) -> None:
+    stored = parquet("visits", rows(), tmp_path)
+    with opened(stored) as engine:
+        assert engine.count() == 96
+        parquet("visits", rows()[:50], tmp_path)
+        with pytest.raises(DatabaseFailed, match="changed since it was opened"):
+            engine.count()
+
+
+def test_a_value_that_breaks_a_query_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    lines = [f"Ann,2012-10-28 10:00:00,{i},home,ID" for i in range(30_000)]
+    lines[-1] = "Ann,the secret time,30001,home,ID"  # past the rows that types are guessed by
+    path.write_text("\n".join(["person,at,row,label,home land", *lines]))
+    with (
+        opened((Source("csv", path=str(path)), {})) as engine,
+        pytest.raises(DatabaseFailed) as told,
+    ):
+        engine.transitions("label")
+    assert "secret" not in str(told.value) and "\n" not in str(told.value)
+    assert told.value.__context__ is None
+
+
+def test_many_files_are_one_table(tmp_path: Path) -> None:
+    one = parquet("whole", rows(), tmp_path)
+    for part in range(3):
+        parquet(f"part {part}", rows()[part::3], tmp_path)
+    many = Source("parquet", path=f"{tmp_path}/part*.parquet")
+    with opened(one) as engine:
+        truth = engine.transitions("label")
+    with opened((many, {"threads": 1})) as engine:
+        assert engine.transitions("label") == truth
+        before = engine.fingerprint()
+        parquet("part 2", rows()[2::3][:-1], tmp_path)
+    with opened((many, {})) as engine:
+        assert engine.fingerprint().fingerprint != before.fingerprint

@@ -1,0 +1,79 @@
+"""The contract on Spark in local mode: a table of its catalogue, and a Parquet file."""
+
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.engines import InvalidDeclaration, Source
+from takifugu.engines.spark import SparkBackend
+from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
+from tests.contracts.engines import Store, Stored, opened, rows
+from tests.engines.storing import store_duckdb
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark of one core, whose clocks are not in UTC: engines must not depend on that."""
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("needs Java: there is none on the path")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sql = pytest.importorskip("pyspark.sql", reason="needs the package pyspark")
+    found = (
+        sql.SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def store(session: Any) -> Store:
+    def put(name: str, table: Sequence[Mapping[str, Any]], folder: Path) -> Stored:
+        path = folder / f"{name}.parquet"
+        store_duckdb(table, f"COPY visits TO '{path}' (FORMAT parquet)")
+        view = f"{name}_{folder.name}".replace("-", "_")
+        session.read.parquet(str(path)).createOrReplaceGlobalTempView(view)
+        return Source("spark", table=f"global_temp.{view}"), {"session": session}
+
+    return put
+
+
+def test_parquet_files_are_read_by_spark_where_asked(
+    stored: Stored, session: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "visits.parquet"
+    store_duckdb(rows(), f"COPY visits TO '{path}' (FORMAT parquet)")
+    with opened(stored) as engine:
+        truth = engine.transitions("label"), engine.span()
+    files = Source("parquet", path=str(path))
+    with opened((files, {"backend": "spark", "session": session})) as engine:
+        assert (engine.transitions("label"), engine.span()) == truth
+        assert "SHA-256" in engine.fingerprint().covers
+
+
+def test_the_callers_session_keeps_its_settings(stored: Stored, session: Any) -> None:
+    with opened(stored) as engine:
+        assert engine.count() == 96
+    assert session.conf.get("spark.sql.session.timeZone") == "America/New_York"
+
+
+def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:
+    with opened(stored) as engine:
+        declaration = engine.declaration
+    csv = replace(declaration, source=Source("csv", path="visits.csv"))
+    with pytest.raises(InvalidDeclaration, match="to be read by Spark"):
+        SparkBackend(csv, session=session)
