@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from takifugu.engines import Category, Engine, InvalidQuery
@@ -41,7 +42,7 @@ def test_answers_are_those_of_the_table(tmp_path: Path) -> None:
 
 
 def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
-    belief = Translation(MarkovChain([[0.8, 0.2], [0.3, 0.7]], length=4))
+    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": belief}
     with opened(tmp_path, budget=20 * SURE, **how) as (session, _, _):
         assert session.sum(by="zone", epsilon=8 * SURE).column("estimate") == [2.5, 8.0]
@@ -53,7 +54,7 @@ def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
 
 def test_a_value_that_may_be_missing_moves_a_sum_by_all_of_it(tmp_path: Path) -> None:
     far = replace(WEIGHT, low=Fraction(3), missing="drop")
-    belief = Translation(MarkovChain([[0.8, 0.2], [0.3, 0.7]], length=4))
+    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     with opened(tmp_path, protected=(far,), translation=belief) as (session, _, _):
         plan = session.plan("sum", epsilon=1)
         assert plan.mechanism.describe()["sensitivity"]["l1"] == 8  # from 0 to 4 in halves
@@ -207,7 +208,7 @@ def test_a_plan_is_for_one_session_and_one_state_of_the_data(tmp_path: Path) -> 
 def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
     short = MarkovChain(CHAIN.transition, states=STATES, length=3)
     named = MarkovChain(CHAIN.transition, states=("home", "work"), length=4)
-    three = MarkovChain([[0.4, 0.3, 0.3]] * 3, length=4)
+    three = MarkovChain(np.array([[0.4, 0.3, 0.3]] * 3), length=4)
     for prior, words in ((short, "3 entries"), (named, "differently"), (three, "3 states")):
         with (
             pytest.raises(UnsoundRequest, match=words),
@@ -221,7 +222,7 @@ def test_a_budget_is_spent_under_one_belief(tmp_path: Path) -> None:
         session.histogram(epsilon=1)
         Session(engine, ledger, Translation(CHAIN), dataset="visits")
         for other in (
-            Translation(MarkovChain([[0.6, 0.4], [0.4, 0.6]], states=STATES, length=4)),
+            Translation(MarkovChain(np.array([[0.6, 0.4], [0.4, 0.6]]), states=STATES, length=4)),
             Translation(CHAIN, Secrets(entries=(0,))),
             Translation(CHAIN, uncertainty=0.1),
         ):

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
@@ -14,7 +16,7 @@ from takifugu.translation.translation import Translation
 
 STATES = ("home", "ward")
 ZONES = ("a", "b")
-CHAIN = MarkovChain([[0.8, 0.2], [0.3, 0.7]], states=STATES, length=4)
+CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=4)
 TRANSLATION = Translation(CHAIN)
 
 # person, step, public zone, protected state, protected weight
