@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import Category, Engine, InvalidQuery
+from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
 from takifugu.engines.answers import Histogram
 from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
+from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.translation.table import tabulate
 from takifugu.translation.translation import Translation
@@ -209,7 +210,13 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
     short = MarkovChain(CHAIN.transition, states=STATES, length=3)
     named = MarkovChain(CHAIN.transition, states=("home", "work"), length=4)
     three = MarkovChain(np.array([[0.4, 0.3, 0.3]] * 3), length=4)
-    for prior, words in ((short, "3 entries"), (named, "differently"), (three, "3 states")):
+    people = Product({"Ann": CHAIN, "Bea": short})
+    for prior, words in (
+        (short, "3 entries"),
+        (named, "differently"),
+        (three, "3 states"),
+        (people, "Bea speaks of 3 entries"),
+    ):
         with (
             pytest.raises(UnsoundRequest, match=words),
             opened(tmp_path, translation=Translation(prior)),
@@ -256,6 +263,14 @@ def test_what_cannot_be_asked_is_refused_before_it_is_charged(tmp_path: Path) ->
             with pytest.raises(UnsoundRequest):
                 session.plan("histogram", epsilon=epsilon)
         assert ledger.head() == head
+
+
+def test_steps_without_an_order_are_refused_before_they_are_charged(tmp_path: Path) -> None:
+    tied = [("Ann", 0, "a", "ward", 1.0), ("Ann", 0, "a", "home", 1.0)]
+    with opened(tmp_path, rows=tied) as (session, _, _):
+        with pytest.raises(InvalidDeclaration, match="ties"):
+            session.transitions(epsilon=1)
+        assert session.spent() == 0
 
 
 def test_without_a_budget_nothing_is_planned(tmp_path: Path) -> None:

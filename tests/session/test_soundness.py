@@ -25,12 +25,12 @@ LENGTHS = (4, 2)  # the rows of Ann and of Bea in ROWS, in order
 EVERY, CHANCES = oracle.tables(LENGTHS, START, STEP)
 EXACT = World(
     (explicit := CHAIN.explicit()).universe,
-    [explicit],
-    [
+    (explicit,),
+    tuple(
         SecretPair(EntryIs(entry, (one,)), EntryIs(entry, (other,)))
         for entry in range(4)
         for one, other in (STATES, STATES[::-1])
-    ],
+    ),
 )
 
 

@@ -4,12 +4,14 @@ A bound for seven days says nothing of a year, and one for two states nothing of
 and declared labels are public, so both can be checked before anything is asked.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from takifugu.engines import Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Ledger
+from takifugu.priors.independent import Product
 from takifugu.translation.translation import Translation, person_size
 
 
@@ -32,7 +34,7 @@ def refuse_misfit(translation: Translation, engine: Engine, about: str) -> None:
     """Raise if the data has longer sequences or other labels than the priors know of."""
     longest = engine.lengths().longest
     labels = _labels(engine.declaration, about)
-    for name, prior in translation.priors.items():
+    for name, prior in _sequences(translation):
         size = person_size(prior)
         if size is not None and longest > size:
             raise UnsoundRequest(
@@ -48,6 +50,17 @@ def refuse_misfit(translation: Translation, engine: Engine, about: str) -> None:
                 f"{name} has {len(states)} states and `{about}` has {len(labels)} labels, or they"
                 " are called differently; the states of a prior are the labels of its column"
             )
+
+
+def _sequences(translation: Translation) -> Iterator[tuple[str, Any]]:
+    """Every prior that an entity may follow: each part of a product is one."""
+    waiting = list(translation.priors.items())
+    while waiting:
+        name, prior = waiting.pop(0)
+        if isinstance(prior, Product):
+            waiting += [(f"{name}, {part}", each) for part, each in prior.parts.items()]
+        else:
+            yield name, prior
 
 
 def _labels(declaration: Declaration, about: str) -> tuple[Any, ...] | None:

@@ -149,6 +149,8 @@ class Session:
             )
         self._prices.account()
         self._engine.count(question.rows.scope)  # public; refuses rows that cannot be chosen
+        if isinstance(question, ask.TransitionsOf):
+            self._engine.refuse_disorder()  # public too, and better refused before it is paid for
         allowed = None if epsilon is None else Pure(allowance(epsilon, self._translation))
         chosen = choose(question, self._engine, Wanted(allowed, within, chance, reference, gap))
         if epsilon is not None:
