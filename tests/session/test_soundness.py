@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.engines import Engine, open_engine
@@ -93,7 +93,20 @@ def noisy(how: dict[str, Any], plan: Plan) -> oracle.Noisy:
     return oracle.Noisy(tuple((group, state) for group in groups for state in states), scale)
 
 
+def several(kind: str, *choices: dict[str, Any]) -> list[dict[str, Any]]:
+    usual = {"kind": kind, "window": None, "where": None, "by": (), "epsilon": "0.8"}
+    return [usual | choice for choice in choices]
+
+
+TWICE = several(
+    "histogram", {"where": {"zone": ["a"]}}, {"where": {"zone": ["a"]}, "epsilon": "1.5"}
+)
+LAP = several("histogram", {"window": (0, 2)}, {"window": (1, 3)}, {"window": (2, None)})
+
+
 @settings(max_examples=12)
+@example(questions=TWICE)
+@example(questions=LAP)
 @given(questions=st.lists(HOW, min_size=1, max_size=3))
 def test_the_joint_leakage_is_never_more_than_the_ledger_says(
     engine: Engine, questions: list[dict[str, Any]]
