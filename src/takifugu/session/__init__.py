@@ -1,0 +1,14 @@
+"""Plan, charge, release: questions about a declared table, paid from a ledger.
+
+with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledger:
+    session = Session(engine, ledger, Translation(prior), dataset="visits")
+    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                    # charged, then drawn
+"""
+
+from takifugu.session.cost import Cost
+from takifugu.session.problems import OverBudget, StalePlan
+from takifugu.session.session import Session
+from takifugu.session.values import Plan, Result
+
+__all__ = ["Cost", "OverBudget", "Plan", "Result", "Session", "StalePlan"]

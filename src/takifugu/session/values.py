@@ -1,0 +1,175 @@
+"""Plans and results: frozen values that print, and that turn into tables and JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+from takifugu.engines.problems import driver
+from takifugu.ledger import Charge
+from takifugu.ledger.values import groups_body, window_body
+from takifugu.mechanisms import Mechanism
+from takifugu.session.cost import Cost
+from takifugu.session.questions import Question
+
+MOST_LINES = 60  # of a table in a terminal
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a release would be and cost. Nothing was spent and nothing protected was read.
+
+    Attributes:
+        question: What is asked.
+        mechanism: How the answer is protected.
+        error: What is predicted of the answer.
+        reason: Why this mechanism.
+        cost: What it costs now.
+        charge: What will be written in the ledger first.
+        stored: Whether the answer is known already, and so free.
+    """
+
+    question: Question
+    mechanism: Mechanism
+    error: Mapping[str, Any]
+    reason: str
+    cost: Cost
+    charge: Charge
+    stored: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON. The fingerprint of the data is the owner's and left out."""
+        return {
+            "dataset": self.charge.dataset,
+            **_asked(self.charge),
+            "mechanism": self.mechanism.describe(),
+            "error": dict(self.error),
+            "reason": self.reason,
+            "cost": self.cost.describe(),
+            "stored": self.stored,
+        }
+
+    def __str__(self) -> str:
+        cost = self.cost
+        if self.stored:
+            price = "free: it was answered before, and the same answer will be given"
+        elif cost.fits:
+            price = (
+                f"epsilon = {cost.alone:.6g} alone, {cost.marginal:.6g} on top of the"
+                f" {cost.before:.6g} spent before; {cost.left:.6g} of {float(cost.budget):g} left"
+            )
+        else:
+            price = f"epsilon = {cost.alone:.6g}: too much; at most {cost.most:f} would be accepted"
+        return f"{self.question.kind} of {self.question.column}\ncosts {price}\n{self.reason}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A released answer.
+
+    Attributes:
+        question: What was asked, as JSON.
+        columns: The names of the columns of the table.
+        rows: The table: keys, ``estimate``, and ``low`` and ``high`` of a 95 % interval of each
+            number; for a ranking keys, ``place`` and the label.
+        error: What was predicted of the noise.
+        cost: What it cost; for a stored answer, what it would cost to ask anew.
+        free: Whether it was stored, and cost nothing.
+        at: When it was released.
+        mechanism: How it was protected, as JSON.
+        promise: What is protected and what is not.
+    """
+
+    question: Mapping[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    error: Mapping[str, Any]
+    cost: Cost
+    free: bool
+    at: datetime
+    mechanism: Mapping[str, Any]
+    promise: str
+
+    def column(self, name: str) -> list[Any]:
+        """One column of the table, from top to bottom."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame."""
+        with driver("pandas", purpose="a pandas data frame"):
+            return import_module("pandas").DataFrame(self._table())
+
+    def to_polars(self) -> Any:
+        """A polars data frame."""
+        with driver("polars", purpose="a polars data frame"):
+            return import_module("polars").DataFrame(self._table())
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table."""
+        with driver("pyarrow", purpose="an Arrow table"):
+            return import_module("pyarrow").table(self._table())
+
+    def to_json(self) -> str:
+        """Everything, as one JSON object."""
+        return json.dumps(
+            {
+                **self.question,
+                "columns": list(self.columns),
+                "rows": [list(row) for row in self.rows],
+                "error": dict(self.error),
+                "cost": self.cost.describe(),
+                "free": self.free,
+                "at": self.at.isoformat(),
+                "mechanism": dict(self.mechanism),
+                "promise": self.promise,
+            },
+            indent=2,
+            allow_nan=False,
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {name: self.column(name) for name in self.columns}
+
+    def __str__(self) -> str:
+        cells = [self.columns, *[tuple(map(_cell, row)) for row in self.rows[:MOST_LINES]]]
+        widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in cells]
+        if len(self.rows) > MOST_LINES:
+            lines.append(f"… {len(self.rows) - MOST_LINES} more rows")
+        price = f"epsilon = {self.cost.alone:.6g} alone"
+        if self.cost.marginal is not None:
+            price += f", {self.cost.marginal:.6g} on top of what was spent before"
+        lines.append("free: answered before" if self.free else f"cost {price}")
+        return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _asked(charge: Charge) -> dict[str, Any]:
+    return {
+        "query": dict(charge.query),
+        "window": window_body(charge.window),
+        "groups": groups_body(charge.groups),
+    }
+
+
+def asked(charge: Charge) -> dict[str, Any]:
+    """The question of a charge as JSON: what is asked, and of which rows."""
+    return {"dataset": charge.dataset, **_asked(charge)}
+
+
+def table_rows(
+    keys: Sequence[tuple[Any, ...]], estimates: Sequence[Any], halves: Sequence[float]
+) -> tuple[tuple[Any, ...], ...]:
+    """Keys, estimate and interval; all three empty where a group has no rows."""
+    return tuple(
+        (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
+        for key, value, half in zip(keys, estimates, halves, strict=True)
+    )

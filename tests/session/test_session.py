@@ -1,0 +1,339 @@
+"""Plan, charge, release: the order, the price, the answers, and what is refused."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
+from takifugu.engines.answers import Histogram
+from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
+from takifugu.priors import MarkovChain, Secrets
+from takifugu.priors.independent import Product
+from takifugu.session import OverBudget, Session, StalePlan
+from takifugu.translation.table import tabulate
+from takifugu.translation.translation import Translation
+from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, opened
+
+SURE = 400  # at ε = 400 the noise on any number here is 0 but with a chance below 1e-9
+
+
+def test_answers_are_those_of_the_table(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=20 * SURE) as (session, _, _):
+        found = session.histogram(by="zone", epsilon=SURE)
+        assert found.columns == ("zone", "state", "estimate", "low", "high")
+        assert found.column("estimate") == [2, 1, 2, 1]
+        assert [row[:2] for row in found.rows] == [(z, s) for z in ZONES for s in STATES]
+        assert session.count(["ward"], by=["zone"], epsilon=SURE).column("estimate") == [1, 1]
+        assert session.count(["ward"], window=(2, None), epsilon=SURE).column("estimate") == [1]
+        kept = session.histogram(by="zone", where={"zone": ["b"]}, epsilon=SURE)
+        assert [row[:3] for row in kept.rows] == [("b", "home", 2), ("b", "ward", 1)]
+        best = session.top_k(1, by="zone", epsilon=SURE)
+        assert best.rows == (("a", 1, "home"), ("b", 1, "home"))
+        assert session.top_k(2, window=(1, 3), epsilon=SURE).column("state") == ["ward", "home"]
+        steps = session.transitions(epsilon=SURE)
+        assert steps.column("estimate") == [1, 1, 1, 1]
+        share = session.proportions(by="zone", window=(0, 3), epsilon=SURE)
+        assert share.column("estimate") == pytest.approx([2 / 3, 1 / 3, 1 / 2, 1 / 2])
+
+
+def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
+    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
+    how: dict[str, Any] = {"protected": (WEIGHT,), "translation": belief}
+    with opened(tmp_path, budget=20 * SURE, **how) as (session, _, _):
+        assert session.sum(by="zone", epsilon=8 * SURE).column("estimate") == [2.5, 8.0]
+        mean = session.mean(by="zone", window=(1, 3), epsilon=8 * SURE)
+        assert mean.column("estimate") == [1.0, 4.0]
+        empty = session.mean(by="zone", window=(3, None), epsilon=SURE)
+        assert empty.rows[0] == ("a", None, None, None)
+
+
+def test_a_value_that_may_be_missing_moves_a_sum_by_all_of_it(tmp_path: Path) -> None:
+    far = replace(WEIGHT, low=Fraction(3), missing="drop")
+    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
+    with opened(tmp_path, protected=(far,), translation=belief) as (session, _, _):
+        plan = session.plan("sum", epsilon=1)
+        assert plan.mechanism.describe()["sensitivity"]["l1"] == 8  # from 0 to 4 in halves
+        with pytest.raises(UnsoundRequest, match="no public size"):
+            session.plan("mean", epsilon=1)
+
+
+def test_a_plan_spends_nothing_and_reads_nothing_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as (session, ledger, engine):
+        asked: list[str] = []
+        rows = engine._backend.rows
+
+        def watched(sql: str) -> list[tuple[Any, ...]]:
+            asked.append(sql)
+            return rows(sql)
+
+        monkeypatch.setattr(engine._backend, "rows", watched)
+        head = ledger.head()
+        plan = session.plan("proportions", by="zone", window=(0, 2), epsilon=1)
+        session.plan("top_k", k=1, gap=3, chance=0.9)
+        assert asked and not any('"state"' in sql for sql in asked)
+        assert ledger.head() == head and session.spent() == 0
+        session.release(plan)
+        assert any('"state"' in sql for sql in asked)  # the watch sees it when it happens
+
+
+def test_the_price_is_what_is_charged(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=3) as (session, ledger, _):
+        first = session.plan("histogram", epsilon=1)
+        assert first.cost.fits and first.cost.before == 0
+        assert first.cost.alone <= 1 and first.cost.marginal == first.cost.after == first.cost.alone
+        session.release(first)
+        assert session.spent() == first.cost.after
+        second = session.plan("histogram", window=(0, 2), epsilon=1)
+        session.release(second)
+        assert session.spent() == second.cost.after
+        third = session.plan("histogram", window=(2, None), epsilon=1)
+        assert third.cost.marginal == 0  # other entries, and none worse than before
+        session.release(third)
+        assert session.spent() == second.cost.after
+        fourth = session.plan("count", values=["ward"], where={"zone": ["a"]}, epsilon=0.25)
+        session.release(fourth)
+        assert session.spent() == fourth.cost.after
+        (worst,) = ledger.positions()[0].worst
+        assert worst.epsilon == sum(p.cost.per_entry for p in (first, second, fourth))
+
+
+def test_the_same_question_again_is_free_and_the_same(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=1) as (session, _, _):
+        first = session.histogram(by="zone", epsilon="0.9")
+        spent = session.spent()
+        plan = session.plan("histogram", by="zone", epsilon="0.9")
+        assert plan.stored and not plan.cost.fits
+        again = session.release(plan)
+        assert again.free and not first.free and again.rows == first.rows
+        assert session.spent() == spent
+        with pytest.raises(OverBudget):
+            session.histogram(epsilon="0.9")
+
+
+def test_a_refusal_names_an_epsilon_that_is_accepted(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=1) as (session, ledger, _):
+        session.histogram(epsilon="0.7")
+        head = ledger.head()
+        plan = session.plan("count", values=["ward"], epsilon=1)
+        with pytest.raises(OverBudget, match="Ask for at most epsilon = 0") as refused:
+            session.release(plan)
+        assert isinstance(refused.value, BudgetExceeded) and ledger.head() == head
+        assert str(refused.value.most) in str(refused.value)
+        most = refused.value.most
+        assert most == plan.cost.most > Decimal("0.2")
+        session.count(["ward"], epsilon=str(most))
+        assert session.spent() <= 1
+        assert session.plan("count", values=["ward"], epsilon="0.1").cost.most < Decimal("0.01")
+
+
+def test_an_error_target_costs_the_least_that_meets_it(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=100) as (session, _, _):
+        plan = session.plan("histogram", within=50)
+        assert plan.error["interval"] <= 50
+        less = session.plan("histogram", epsilon=plan.cost.alone * 0.97)
+        assert less.error["interval"] > 50
+        near = session.plan("proportions", by="zone", within=5, chance=0.95)
+        assert near.error["interval"] <= 5
+        ranked = session.plan("top_k", k=1, gap=20, chance=0.9)
+        assert ranked.error["right"][0] >= 0.9
+        with pytest.raises(UnsoundRequest, match="one of the two"):
+            session.plan("histogram", within=50, epsilon=1)
+        with pytest.raises(UnsoundRequest, match="one of the two"):
+            session.plan("histogram")
+
+
+class Broken(Exception):
+    """The machine stops."""
+
+
+def test_a_crash_after_the_charge_loses_budget_and_paying_again_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, budget=10) as (session, ledger, _):
+        plan = session.plan("histogram", epsilon=1)
+
+        def stop(*_: Any) -> Histogram:
+            assert session.spent() == plan.cost.after  # paid before anything is read
+            raise Broken
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Engine, "histogram", stop)
+            with pytest.raises(Broken):
+                session.release(plan)
+        assert session.spent() == plan.cost.after
+        assert not session.release(plan).free  # the very same plan: a second charge
+        (worst,) = ledger.positions()[0].worst
+        assert worst.epsilon == 2 * plan.cost.per_entry
+        assert session.release(plan).free
+        assert ledger.verify().sound
+
+
+def test_an_answer_that_cannot_be_stored_is_not_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("histogram", epsilon=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(ledger), "record_answer", lambda *_: (_ for _ in ()).throw(Broken))
+            with pytest.raises(Broken):
+                session.release(plan)
+        assert session.spent() == plan.cost.after
+
+
+def test_a_plan_is_for_one_session_and_one_state_of_the_data(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, engine):
+        plan = session.plan("histogram", epsilon=1)
+        dear = session.plan("histogram", epsilon=2)
+        forged = replace(plan, mechanism=dear.mechanism)
+        other = replace(plan, question=session.plan("histogram", window=(0, 1), epsilon=1).question)
+        elsewhere = Session(engine, ledger, TRANSLATION, dataset="elsewhere")
+        head = ledger.head()
+        for teller, told in ((session, forged), (session, other), (elsewhere, plan)):
+            with pytest.raises(StalePlan):
+                teller.release(told)
+        assert ledger.head() == head
+    with opened(tmp_path, rows=[("Ann", 0, "a", "ward", 1.0)]) as (session, ledger, _):
+        with pytest.raises(StalePlan):
+            session.release(plan)
+        assert session.spent() == 0
+
+
+def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
+    short = MarkovChain(CHAIN.transition, states=STATES, length=3)
+    named = MarkovChain(CHAIN.transition, states=("home", "work"), length=4)
+    three = MarkovChain(np.array([[0.4, 0.3, 0.3]] * 3), length=4)
+    people = Product({"Ann": CHAIN, "Bea": short})
+    for prior, words in (
+        (short, "3 entries"),
+        (named, "differently"),
+        (three, "3 states"),
+        (people, "Bea speaks of 3 entries"),
+    ):
+        with (
+            pytest.raises(UnsoundRequest, match=words),
+            opened(tmp_path, translation=Translation(prior)),
+        ):
+            pass
+
+
+def test_a_budget_is_spent_under_one_belief(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, engine):
+        session.histogram(epsilon=1)
+        Session(engine, ledger, Translation(CHAIN), dataset="visits")
+        for other in (
+            Translation(MarkovChain(np.array([[0.6, 0.4], [0.4, 0.6]]), states=STATES, length=4)),
+            Translation(CHAIN, Secrets(entries=(0,))),
+            Translation(CHAIN, uncertainty=0.1),
+        ):
+            with pytest.raises(UnsoundRequest, match="another prior"):
+                Session(engine, ledger, other, dataset="visits")
+            Session(engine, ledger, other, dataset="visits", new_belief=True)
+
+
+def test_what_cannot_be_asked_is_refused_before_it_is_charged(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        head = ledger.head()
+        wrong: list[dict[str, Any]] = [
+            {"kind": "histogram", "by": "state"},
+            {"kind": "histogram", "by": ("zone", "zone")},
+            {"kind": "histogram", "column": "zone"},
+            {"kind": "histogram", "where": {"state": ["ward"]}},
+            {"kind": "histogram", "where": {"zone": ["c"]}},
+            {"kind": "histogram", "window": (2, 2)},
+            {"kind": "histogram", "window": (0.5, 2)},
+            {"kind": "count"},
+            {"kind": "count", "values": ["work"]},
+            {"kind": "sum"},
+            {"kind": "top_k"},
+            {"kind": "transitions", "by": "zone"},
+            {"kind": "median"},
+        ]
+        for how in wrong:
+            with pytest.raises(InvalidQuery):
+                session.plan(**how, epsilon=1)
+        for epsilon in (0, -1, float("nan"), float("inf")):
+            with pytest.raises(UnsoundRequest):
+                session.plan("histogram", epsilon=epsilon)
+        assert ledger.head() == head
+
+
+def test_steps_without_an_order_are_refused_before_they_are_charged(tmp_path: Path) -> None:
+    tied = [("Ann", 0, "a", "ward", 1.0), ("Ann", 0, "a", "home", 1.0)]
+    with opened(tmp_path, rows=tied) as (session, _, _):
+        with pytest.raises(InvalidDeclaration, match="ties"):
+            session.transitions(epsilon=1)
+        assert session.spent() == 0
+
+
+def test_without_a_budget_nothing_is_planned(tmp_path: Path) -> None:
+    with opened(tmp_path) as (_, ledger, engine), pytest.raises(NoBudget):
+        Session(engine, ledger, TRANSLATION, dataset="other").plan("histogram", epsilon=1)
+
+
+def test_two_protected_columns_need_a_word_on_which(tmp_path: Path) -> None:
+    both = (Category("state", STATES, "refuse"), WEIGHT)
+    with pytest.raises(UnsoundRequest, match="about"), opened(tmp_path, protected=both):
+        pass
+
+
+def test_a_table_gives_the_same_promise(tmp_path: Path) -> None:
+    table = tabulate(TRANSLATION, losses=(0.05, 5.0), share=0.1)
+    with opened(tmp_path, budget=3) as (_, ledger, engine):
+        session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)
+        plan = session.plan("histogram", epsilon=1)
+        session.release(plan)
+        assert 1 >= plan.cost.alone >= float(TRANSLATION.pufferfish(float(plan.cost.per_entry)))
+        other = Translation(CHAIN, uncertainty=0.1)
+        with pytest.raises(UnsoundRequest, match="another translation"):
+            Session(engine, ledger, other, dataset="visits", table=table)
+
+
+def test_an_analyst_pays_for_what_another_was_told(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=5) as (_, ledger, engine):
+        ledger.set_budget("visits", 2, analyst="Eve")
+        ledger.set_budget("visits", 2, analyst="Sam")
+        eve = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Eve")
+        sam = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Sam")
+        told = eve.histogram(epsilon=1)
+        spent = eve.spent()
+        again = sam.histogram(epsilon=1)
+        assert again.rows == told.rows and sam.spent() == spent
+        assert ledger.spent("visits", TRANSLATION, analyst="Sam") == spent
+        with pytest.raises(OverBudget, match="Sam"):
+            sam.histogram(epsilon=2)
+
+
+def test_results_turn_into_tables(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, _, engine):
+        plan = session.plan("histogram", by="zone", epsilon=1)
+        found = session.release(plan)
+        fingerprint = engine.fingerprint().fingerprint
+    columns = list(found.columns)
+    assert list(found.to_pandas().columns) == found.to_polars().columns == columns
+    assert found.to_arrow().column_names == columns
+    assert found.to_arrow().to_pylist()[0]["estimate"] == found.rows[0][2]
+    read = json.loads(found.to_json())
+    assert read["rows"] == [list(row) for row in found.rows]
+    assert read["cost"]["alone"] <= 1 and "Not protected" in read["promise"]
+    assert "independent" in found.promise and "`state`" in found.promise
+    assert str(found).splitlines()[0].split() == columns
+    assert "alone" in str(plan) and "of 10 left" in str(plan)
+    for text in (found.to_json(), json.dumps(plan.describe()), str(plan), str(found)):
+        assert fingerprint not in text  # it is the owner's
+
+
+def test_intervals_are_as_wide_as_the_noise(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, _, _):
+        plan = session.plan("proportions", by="zone", epsilon=1)
+        noise: Any = plan.mechanism
+        found = session.release(plan)
+    wide = [high - low for low, high in zip(found.column("low"), found.column("high"), strict=True)]
+    assert wide == pytest.approx([2 * noise.error().interval / 3] * 4)

@@ -1,0 +1,170 @@
+"""The whole: whatever is asked, the true joint leakage is never more than what the ledger says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from takifugu.engines import Engine, open_engine
+from takifugu.finite.translation_exact import translation_exact
+from takifugu.finite.world import World
+from takifugu.ledger import open_ledger
+from takifugu.priors.secrets import EntryIs, SecretPair
+from takifugu.session import OverBudget, Plan, Session
+from tests.oracles import session as oracle
+from tests.session.world import CHAIN, ROWS, STATES, TRANSLATION, ZONES, declaration
+
+START, STEP = (0.6, 0.4), ((0.8, 0.2), (0.3, 0.7))  # the chain of CHAIN, at rest
+LENGTHS = (4, 2)  # the rows of Ann and of Bea in ROWS, in order
+EVERY, CHANCES = oracle.tables(LENGTHS, START, STEP)
+EXACT = World(
+    (explicit := CHAIN.explicit()).universe,
+    (explicit,),
+    tuple(
+        SecretPair(EntryIs(entry, (one,)), EntryIs(entry, (other,)))
+        for entry in range(4)
+        for one, other in (STATES, STATES[::-1])
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with TemporaryDirectory() as folder, open_engine(declaration(Path(folder)), threads=1) as made:
+        yield made
+
+
+@contextmanager
+def fresh(engine: Engine, budget: int) -> Iterator[Session]:
+    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
+        ledger.set_budget("visits", budget)
+        yield Session(engine, ledger, TRANSLATION, dataset="visits")
+
+
+WINDOWS = st.sampled_from([None, (0, 2), (2, None), (1, 3), (None, 1), (3, 4), (0, 4)])
+HOW = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["histogram", "count", "top_k", "proportions", "transitions"]),
+        "window": WINDOWS,
+        "where": st.sampled_from([None, {"zone": ["a"]}, {"zone": ["b"]}, {"zone": ["a", "b"]}]),
+        "by": st.sampled_from([(), ("zone",)]),
+        "epsilon": st.sampled_from(["0.3", "0.8", "1.5"]),
+    }
+)
+
+
+def asked(session: Session, how: dict[str, Any]) -> Plan:
+    more: dict[str, Any] = {}
+    if how["kind"] == "count":
+        more["values"] = ["ward"]
+    if how["kind"] == "top_k":
+        more["k"] = 1
+    if how["kind"] == "transitions":
+        more["by"] = ()
+    return session.plan(**(how | more))
+
+
+def read(how: dict[str, Any]) -> frozenset[int]:
+    """The rows that a question is about, by a plain loop."""
+    start, end = how["window"] or (None, None)
+    zones = ZONES if how["where"] is None else how["where"]["zone"]
+    return frozenset(
+        i
+        for i, (_, step, zone, *_) in enumerate(ROWS)
+        if (start is None or step >= start) and (end is None or step < end) and zone in zones
+    )
+
+
+def noisy(how: dict[str, Any], plan: Plan) -> oracle.Noisy:
+    """A histogram or a count as the oracle takes it: which rows each number counts."""
+    rows = read(how)
+    zones = ZONES if how["where"] is None else how["where"]["zone"]
+    groups = [rows]
+    if how["by"]:
+        groups = [frozenset(i for i in rows if ROWS[i][2] == zone) for zone in zones]
+    states = (1,) if how["kind"] == "count" else (0, 1)
+    scale: float = plan.mechanism.describe()["scale"]
+    return oracle.Noisy(tuple((group, state) for group in groups for state in states), scale)
+
+
+def several(kind: str, *choices: dict[str, Any]) -> list[dict[str, Any]]:
+    usual = {"kind": kind, "window": None, "where": None, "by": (), "epsilon": "0.8"}
+    return [usual | choice for choice in choices]
+
+
+TWICE = several(
+    "histogram", {"where": {"zone": ["a"]}}, {"where": {"zone": ["a"]}, "epsilon": "1.5"}
+)
+LAP = several("histogram", {"window": (0, 2)}, {"window": (1, 3)}, {"window": (2, None)})
+
+
+@settings(max_examples=12)
+@example(questions=TWICE)
+@example(questions=LAP)
+@given(questions=st.lists(HOW, min_size=1, max_size=3))
+def test_the_joint_leakage_is_never_more_than_the_ledger_says(
+    engine: Engine, questions: list[dict[str, Any]]
+) -> None:
+    with fresh(engine, budget=3) as session:
+        charges, releases = [], []
+        for how in questions:
+            plan = asked(session, how)
+            try:
+                answer = session.release(plan)
+            except OverBudget:
+                assert not plan.cost.fits
+                continue
+            if answer.free:
+                continue
+            assert plan.cost.fits and session.spent() == plan.cost.after
+            charges.append((read(how), float(plan.cost.per_entry)))
+            if how["kind"] in ("histogram", "count", "proportions"):
+                releases.append(noisy(how, plan))
+        spent = session.spent()
+    assert spent <= 3
+    lost = oracle.sums_of(charges, len(ROWS))
+    ann, bea = lost[:4], [*lost[4:], 0.0, 0.0]
+    less = all(b <= a for a, b in zip(ann, bea, strict=True))  # more loss never leaks less
+    for person in [ann] if less else [ann, bea]:
+        if any(person):
+            assert translation_exact(EXACT, person).lower <= spent
+    assert oracle.leak(EVERY, CHANCES, releases) <= spent * (1 + 1e-9)
+
+
+def test_the_test_above_would_see_two_percent_too_little(engine: Engine) -> None:
+    """A histogram of everything leaks nearly all that is charged, by the oracle alone."""
+    how = {"kind": "histogram", "window": None, "where": None, "by": (), "epsilon": "1.5"}
+    with fresh(engine, budget=3) as session:
+        plan = asked(session, how)
+        session.release(plan)
+        spent = session.spent()
+    leak = oracle.leak(EVERY, CHANCES, [noisy(how, plan)], most=100)
+    assert 0.98 * spent < leak <= spent * (1 + 1e-9)
+
+
+def test_the_oracle_knows_independent_coins() -> None:
+    every, chances = oracle.tables((2,), (0.5, 0.5), ((0.5, 0.5), (0.5, 0.5)))
+    one = oracle.Noisy(((frozenset({0}), 1),), scale=2.0)
+    assert np.isclose(oracle.leak(every, chances, [one]), 0.5)
+    assert np.isclose(oracle.leak(every, chances, [one, one]), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["histogram", "count"])
+def test_what_is_read_is_what_is_charged(engine: Engine, kind: str) -> None:
+    """The oracle's rows are the engine's: with hardly any noise the counts agree."""
+    with fresh(engine, budget=100_000) as session:
+        for window in (None, (0, 2), (2, None), (1, 3)):
+            for where in (None, {"zone": ["b"]}):
+                how = {"kind": kind, "window": window, "where": where, "by": (), "epsilon": 400}
+                plan = asked(session, how)
+                truth = [
+                    sum(STATES.index(ROWS[i][3]) == state for i in rows)
+                    for rows, state in noisy(how, plan).numbers
+                ]
+                assert session.release(plan).column("estimate") == truth
