@@ -317,6 +317,8 @@ def test_results_turn_into_tables(tmp_path: Path) -> None:
         found = session.release(plan)
         fingerprint = engine.fingerprint().fingerprint
     columns = list(found.columns)
+    for name in ("pandas", "polars", "pyarrow"):
+        pytest.importorskip(name, reason=f"{name} is an extra: install takifugu[tables]")
     assert list(found.to_pandas().columns) == found.to_polars().columns == columns
     assert found.to_arrow().column_names == columns
     assert found.to_arrow().to_pylist()[0]["estimate"] == found.rows[0][2]
