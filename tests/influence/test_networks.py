@@ -5,11 +5,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence import InfluenceCurve, ratios
 from takifugu.influence.networks import Elimination
-from takifugu.influence.search import Progress, nearest_curve, network_curve
+from takifugu.influence.search import (
+    Progress,
+    nearest_curve,
+    network_curve,
+    sampled_curve,
+)
 from takifugu.priors import Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
@@ -181,6 +187,28 @@ def test_nearest_entries_are_never_better_than_the_exact_curve(model: BayesianNe
             exposed = [model.entries.index(name) for name in shown]
             truth = oracle.leak(law, exposed, entry, left, right)
             assert truth - 1e-12 <= nearest.leak[k, point] <= truth + ROUNDING
+
+
+@settings(max_examples=10)
+@given(model=networks(zeros=False), seed=st.integers(0, 2**32 - 1))
+def test_sampled_splits_are_upper_bounds_and_say_so(model: BayesianNetwork, seed: int) -> None:
+    exact = network_curve(model, largest=3)
+    drawn = sampled_curve(model, largest=3, samples=2, rng=np.random.default_rng(seed))
+    assert drawn.pairs == exact.pairs and drawn.exposed.tolist() == exact.exposed.tolist()
+    assert (drawn.leak >= exact.leak - 1e-9).all()
+    inner = drawn.leak > 0
+    assert not drawn.exact[inner].any()
+    assert (np.diff(drawn.leak, axis=1)[np.isfinite(drawn.leak[:, 1:])] <= 1e-12).all()
+
+
+def test_enough_samples_find_the_best_split_of_a_small_network() -> None:
+    model = dense(3)
+    entry = Secrets(entries=(model.entries[0],))
+    exact = network_curve(model, entry, largest=2)
+    drawn = sampled_curve(model, entry, largest=2, samples=200, rng=np.random.default_rng(1))
+    assert drawn.leak == pytest.approx(exact.leak, abs=1e-9)
+    with pytest.raises(UnsoundRequest, match="at least one split"):
+        sampled_curve(model, samples=0, rng=np.random.default_rng(1))
 
 
 @settings(max_examples=30)

@@ -17,7 +17,7 @@ from takifugu.influence.presets import (
     uncertain,
     union,
 )
-from takifugu.influence.search import nearest_curve, network_curve
+from takifugu.influence.search import nearest_curve, network_curve, sampled_curve
 
 __all__ = [
     "InfluenceCurve",
@@ -40,6 +40,7 @@ __all__ = [
     "network_curve",
     "per_entry",
     "printed_binary_curve",
+    "sampled_curve",
     "uncertain",
     "union",
 ]

@@ -135,6 +135,45 @@ def nearest_curve(
     return _curve(model, full, secrets or Secrets(), largest, explore)
 
 
+def sampled_curve(
+    model: FactorModel,
+    secrets: Secrets | None = None,
+    *,
+    largest: int = 5,
+    samples: int = 20,
+    rng: np.random.Generator,
+) -> InfluenceCurve:
+    """The last resort (the paper, Section 6): the best of ``samples`` splits drawn for each b.
+
+    A split is a connected set that grows from the secret by an entry at a time, drawn from those
+    around it; what was best with fewer entries is grown as well. An upper bound on the curve, as
+    every split is: chance decides how good it is, never whether it holds.
+    """
+    if samples < 1:
+        raise UnsoundRequest(f"samples is {samples}; at least one split must be drawn")
+    full = Elimination(model)
+
+    def explore(searches: Sequence["_Search"]) -> None:
+        for search in searches:
+            for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
+                first = search.open(b)
+                drawn = [_drawn(full, search.entry, b, rng) for _ in range(samples)]
+                chosen = dict.fromkeys([*first[:samples], *drawn])
+                _look(full, chosen, [search], b, None, None)
+                search.every = False
+
+    return _curve(model, full, secrets or Secrets(), largest, explore)
+
+
+def _drawn(full: Elimination, entry: int, b: int, rng: np.random.Generator) -> int:
+    """A connected set of ``b`` entries that holds ``entry``, grown at random."""
+    inside = 1 << entry
+    for _ in range(b - 1):
+        around = bits(full.boundary(inside))
+        inside |= 1 << around[int(rng.integers(len(around)))]
+    return inside
+
+
 def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
     """The part that holds ``entry`` of every set of it and its b − 1 nearest."""
     held = 1 << entry
