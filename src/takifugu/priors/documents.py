@@ -56,6 +56,11 @@ def read_prior(path: Path | str) -> Any:
         from takifugu.priors.bif import read_bif
 
         return read_bif(path, renormalise=True)  # rows printed with few digits are rescaled
+    return from_document(read_json(path, needed="be a readable JSON file"))
+
+
+def read_json(path: Path, *, needed: str) -> Any:
+    """The one JSON document of a file; ``needed`` says what a file that cannot be read must be."""
     try:
         if path.stat().st_size > LARGEST:
             raise InvalidFile(
@@ -64,13 +69,11 @@ def read_prior(path: Path | str) -> Any:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise InvalidFile(
-            str(path), given=f"cannot be read ({reason})", needed="be a readable JSON file"
-        ) from error
+        raise InvalidFile(str(path), given=f"cannot be read ({reason})", needed=needed) from error
     except UnicodeDecodeError as error:
         raise InvalidFile(str(path), given="is not UTF-8 text", needed="be JSON") from error
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidFile):
             raise
@@ -78,7 +81,6 @@ def read_prior(path: Path | str) -> Any:
         raise InvalidFile(
             str(path), given=f"is not JSON{place}", needed="hold one JSON document"
         ) from error
-    return from_document(document)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -87,8 +89,12 @@ def _refuse_constant(name: str) -> Any:
 
 def write_prior(prior: Any, path: Path | str) -> None:
     """Write a prior to a JSON file, whole or not at all."""
-    path = Path(path)
-    text = json.dumps(prior.to_document(), indent=1, ensure_ascii=False, allow_nan=False)
+    write_json(prior.to_document(), Path(path), indent=1)
+
+
+def write_json(document: Any, path: Path, *, indent: int | None = None) -> None:
+    """Write a document to a JSON file, whole or not at all."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
     beside = path.with_name(f".{path.name}.part")
     try:
         beside.write_text(text + "\n", encoding="utf-8")

@@ -7,7 +7,6 @@ the loss is neither concave nor convex, and loss/Îµ is not monotone either (P(Xâ
 losses, differ by at most a given share, and no more than that is lost.
 """
 
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.fingerprint import ByContent, fingerprint
 from takifugu.numeric import Floats, frozen
+from takifugu.priors.documents import read_json, write_json
 from takifugu.translation.sequences import ChainTransport
 from takifugu.translation.translation import Translation
 
@@ -96,7 +96,6 @@ class TranslationTable(ByContent):
 
     def save(self, path: Path | str) -> None:
         """Write the table as JSON, with its own fingerprint; whole or not at all."""
-        path = Path(path)
         document = {
             "kind": KIND,
             "about": self.about,
@@ -104,16 +103,7 @@ class TranslationTable(ByContent):
             "loss": [value if np.isfinite(value) else "infinity" for value in self._losses],
             "fingerprint": self.fingerprint,
         }
-        beside = path.with_name(f".{path.name}.part")
-        try:
-            beside.write_text(json.dumps(document, allow_nan=False) + "\n", encoding="utf-8")
-            beside.replace(path)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            reason = (error.strerror or "cannot be written").lower()
-            raise InvalidFile(
-                str(path), given=f"cannot be written ({reason})", needed="be in a writable folder"
-            ) from error
+        write_json(document, Path(path))
 
     @classmethod
     def load(cls, path: Path | str, translation: Translation) -> "TranslationTable":
@@ -212,15 +202,7 @@ def _transported(translation: Translation, grid: Floats) -> Iterator[float]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
-        raise InvalidFile(
-            str(path), given=f"cannot be read ({reason})", needed="be a readable table"
-        ) from error
-    except ValueError as error:
-        raise InvalidFile(str(path), given="is not JSON", needed="be a saved table") from error
+    document = read_json(path, needed="be a readable table")
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise InvalidFile(str(path), given="is not a table", needed=f"be of kind {KIND!r}")
     return document
