@@ -89,9 +89,7 @@ def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:
         SparkBackend(csv, session=session)
 
 
-def test_a_session_on_spark_tells_what_one_on_duckdb_tells(
-    stored: Stored, session: Any, tmp_path: Path
-) -> None:
+def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     store_duckdb(rows(), f"COPY visits TO '{path}' (FORMAT parquet)")
     files = Source("parquet", path=str(path))
