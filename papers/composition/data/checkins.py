@@ -1,13 +1,6 @@
 """The check-in datasets: what their files hold, and how they become tables of entries."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
-from papers.composition.data.files import Column, Found, Needed, Progress
-from papers.composition.data.preparation import About, by_days, check_ins, prepare_table
-from papers.composition.data.tables import make_table
-from papers.composition.values import Prepared
-from takifugu.engines import Order
+from papers.composition.data.files import Column, Needed
 
 HOURS = tuple(f"{hour:02d}" for hour in range(24))
 
@@ -68,72 +61,38 @@ JAKARTA_CUT = Needed(
 )
 
 
-@dataclass(frozen=True)
-class CheckIns:
-    """How files of check-ins become a table of entries.
-
-    Attributes:
-        recipe: A SELECT of the columns of a table, for `make_table`.
-        order: What puts them in order.
-        groups: The groups; None to take them from the data.
-    """
-
-    recipe: str
-    order: Order
-    groups: tuple[str, ...] | None = None
+def _hour_of_day(hour: str, column: str, low: int, high: int) -> str:
+    """SQL for the name of a group; ``hour`` is made of ``column``, which is from low to high."""
+    return (
+        f"CASE WHEN {column} BETWEEN {low} AND {high} THEN lpad(({hour})::VARCHAR, 2, '0')"
+        f" ELSE error('takifugu: `{column}` is out of range; it must be from {low} to {high}') END"
+    )
 
 
-# A venue that the second file does not have: its check-in is an entry, "other", of no country.
-TIST = CheckIns(
-    """
+# A check-in at a venue that the second file does not have is an entry, "other", of no country.
+TIST = """
 SELECT made.user AS entity, made.utc_time AS at, made.line AS row,
        place.category AS label, place.country AS "group"
 FROM {checkins} AS made
 LEFT JOIN (
   SELECT venue, min(category) AS category, min(country) AS country FROM {pois} GROUP BY venue
 ) AS place USING (venue)
-""",
-    Order("at", "time", "UTC", ties=("row",)),
-)
-TSMC = CheckIns(
-    """
+"""
+TSMC = """
 SELECT "user" AS entity, utc_time AS at, line AS row, category AS label,
        strftime(utc_time + to_minutes(offset_minutes), '%H') AS "group"
 FROM {checkins}
-""",
-    Order("at", "time", "UTC", ties=("row",)),
-    HOURS,
-)
-NYC = CheckIns(
-    """
+"""
+NYC = f"""
 SELECT user_idx AS entity, unix_s AS at, line AS row, cat AS label,
-       lpad(hour::VARCHAR, 2, '0') AS "group"
-FROM {checkins}
-""",
-    Order("at", "unix", "America/New_York", ties=("row",)),
-    HOURS,
-)
-# The rows are in the order of time; the estimate of the hour is a lower bound, and so is the
-# largest one so far, which never goes back.
-JAKARTA = CheckIns(
-    """
+       {_hour_of_day("hour", "hour", 0, 23)} AS "group"
+FROM {{checkins}}
+"""  # noqa: S608 - nothing in it comes from outside
+# The rows are in the order of time. The estimate of the hour is a lower bound; the largest one so
+# far is one too, and never goes back.
+JAKARTA = f"""
 SELECT user_id AS entity, max(est_hours) OVER (ORDER BY row) // 24 AS at, row,
-       category_name_inferred AS label, lpad(((hour_of_week - 1) % 24)::VARCHAR, 2, '0') AS "group"
-FROM {checkins}
-""",
-    Order("at", "number", ties=("row",)),
-    HOURS,
-)
-
-
-def prepare_check_ins(
-    made: CheckIns, about: About, found: Found, work: Path, progress: Progress
-) -> Prepared:
-    """Prepare a dataset of check-ins as the paper does."""
-    progress(f"{about.key}: reading files", 0, 2)
-    table = make_table(work / f"{about.key}.parquet", made.recipe, found)
-    progress(f"{about.key}: fitting and counting", 1, 2)
-    declaration = check_ins(str(table.path), made.order, groups=made.groups)
-    prepared = prepare_table(about, declaration, by_days, identity=table.identity)
-    progress(f"{about.key}: ready", 2, 2)
-    return prepared
+       category_name_inferred AS label,
+       {_hour_of_day("(hour_of_week - 1) % 24", "hour_of_week", 1, 168)} AS "group"
+FROM {{checkins}}
+"""  # noqa: S608 - nothing in it comes from outside

@@ -41,12 +41,14 @@ class Needed:
         columns: Its columns; in order where there is no header.
         layout: Commas and a header line, or tabs and no header.
         encodings: What the text may be encoded in; the first that fits is taken.
+        telling: Whether the name alone says which dataset it is of.
     """
 
     name: str
     columns: tuple[Column, ...]
     layout: Layout = "comma"
     encodings: tuple[str, ...] = ("utf-8",)
+    telling: bool = True
 
     @property
     def shape(self) -> str:
@@ -55,11 +57,15 @@ class Needed:
         return f"{', '.join(column.name for column in self.columns)} ({how})"
 
     def within(self, folder: Path) -> tuple[Path, ...]:
-        """The files of this name in ``folder``, in the order of their names."""
+        """The files of this name, in ``folder`` or in the first folder in it that has any."""
         try:
-            return tuple(sorted(path for path in folder.glob(self.name) if path.is_file()))
-        except OSError:
+            inner = sorted(path for path in folder.iterdir() if path.is_dir())
+            for place in (folder, *inner):
+                if found := sorted(path for path in place.glob(self.name) if path.is_file()):
+                    return tuple(found)
+        except OSError:  # no folder, or not ours to read: its files are not there
             return ()
+        return ()
 
 
 Found = Mapping[str, tuple[Needed, Sequence[Path]]]  # by the name that a recipe has for them

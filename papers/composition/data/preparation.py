@@ -23,6 +23,7 @@ entries. `Prepared.chain` is as long as the longest such window. That is enough:
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from pathlib import Path
 from typing import Literal
 
 from papers.composition.data.reading import text
@@ -46,6 +47,7 @@ from takifugu.priors.labels import foursquare_labels
 DAYS, FIT_DAYS = 500, 400  # the paper's: the first 500 days, of which 400 are fitted on
 OTHER = "other"
 MEMORY = "2GB"
+MOST_NOWHERE = 100  # at most one row in so many may be in no group
 
 Facts = Mapping[str, int | str]
 
@@ -82,7 +84,7 @@ class Parts:
     notes: tuple[str, ...] = ()
 
 
-def check_ins(path: str, order: Order, *, groups: tuple[str, ...] | None = None) -> Declaration:
+def check_ins(path: Path, *, order: Order, groups: tuple[str, ...] | None = None) -> Declaration:
     """A table of check-ins, its raw categories merged into the paper's 78 labels.
 
     The map is asked for every category that occurs, so that accents, case and repeated blanks do
@@ -92,29 +94,31 @@ def check_ins(path: str, order: Order, *, groups: tuple[str, ...] | None = None)
     merged = foursquare_labels()
     labels = tuple((raw, merged.common(raw, other=OTHER)) for raw in _raw_labels(path))
     return Declaration(
-        Source("parquet", path=path),
+        Source("parquet", path=path.name),
         "entity",
         order,
         (Category("label", merged.labels, "other", OTHER, labels),),
         (Category("group", groups, "refuse" if groups else "drop"),),
+        folder=path.parent,
     )
 
 
-def activities(path: str, order: Order, states: tuple[str, ...]) -> Declaration:
+def activities(path: Path, *, order: Order, states: tuple[str, ...]) -> Declaration:
     """A table of activities, each of them one of ``states``, with people in two parts."""
     return Declaration(
-        Source("parquet", path=path),
+        Source("parquet", path=path.name),
         "entity",
         order,
         (Category("label", states, "refuse"),),
         (Category("group", None, "refuse"), Category("part", ("fit", "release"), "refuse")),
+        folder=path.parent,
     )
 
 
-def _raw_labels(path: str) -> list[str]:
+def _raw_labels(path: Path) -> list[str]:
     import duckdb
 
-    sql = f"SELECT DISTINCT label FROM read_parquet({text(path)}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
+    sql = f"SELECT DISTINCT label FROM read_parquet({text(str(path))}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
     with duckdb.connect(":memory:") as connection:
         return sorted(str(label) for (label,) in connection.execute(sql).fetchall())
 
@@ -157,7 +161,11 @@ def by_people(engine: Engine) -> Parts:
 
 
 def prepare_table(
-    about: About, declaration: Declaration, split: Callable[[Engine], Parts], *, identity: str
+    about: About,
+    declaration: Declaration,
+    split: Callable[[Engine], Parts],
+    *,
+    identity: str,
 ) -> Prepared:
     """Fit the prior and count: the last step of every preparation.
 
@@ -180,6 +188,13 @@ def prepare_table(
             given="has no rows to fit on" if not fitted.rows else "has no rows to release from",
             needed="have some of both kinds",
         )
+    nowhere = released.rows - int(table.counts.sum())
+    if nowhere * MOST_NOWHERE > released.rows:
+        raise InvalidFile(
+            about.key,
+            given=f"has {nowhere:,} of {released.rows:,} rows to release from in no group",
+            needed="have almost all in one: see that all files are whole and belong together",
+        )
     some = table.counts.sum(axis=1) > 0
     groups = tuple(str(name) for name, kept in zip(table.keys[0], some, strict=True) if kept)
     empty = (
@@ -200,6 +215,8 @@ def prepare_table(
         "groups": len(groups),
         "states": len(parts.chain.states),
     }
+    if nowhere:
+        facts["rows released from no group"] = nowhere
     return Prepared(
         key=about.key,
         title=about.title,

@@ -4,9 +4,10 @@ import csv
 import gzip
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from papers.composition.data.files import Column, Needed, Seen
+from papers.composition.data.files import Column, Needed, Seen, look
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -33,12 +34,30 @@ def typed(needed: Needed, seen: Sequence[Seen]) -> str:
     return f"SELECT row_number() OVER () AS line, {', '.join(columns)} FROM {_raw(needed, seen)}"  # noqa: S608 - quoted
 
 
+def read_rows(needed: Needed, paths: Sequence[Path]) -> list[tuple[Any, ...]]:
+    """The rows of small files: the columns that are read, in the order of ``needed``."""
+    import duckdb
+
+    seen = [look(needed, path) for path in paths]
+    names = ", ".join(quoted(column.name) for column in needed.columns if column.kind)
+    try:
+        with duckdb.connect(":memory:") as connection:
+            sql = f"SELECT {names} FROM ({typed(needed, seen)}) ORDER BY line"  # noqa: S608 - quoted
+            return connection.execute(sql).fetchall()
+    except duckdb.Error as error:
+        refuse_misfits([(needed, seen)], error)
+
+
 def refuse_misfits(
     files: Sequence[tuple[Needed, Sequence[Seen]]], error: "duckdb.Error"
 ) -> NoReturn:
     """Say which column of which file does not fit; no value of it is told."""
     import duckdb
 
+    names = ", ".join(one.path.name for _, several in files for one in several)
+    ours = re.search(r"takifugu: `(.*?)` (.*?); it must (.*)", str(error))
+    if ours:
+        raise InvalidFile(f"{names}, column {ours[1]}", given=ours[2], needed=ours[3]) from None
     for needed, several in files:
         for one in several:
             for column in needed.columns:
@@ -61,7 +80,6 @@ def refuse_misfits(
                         given=f"holds something else, or nothing, in {count:,} rows",
                         needed=f"hold {WORDS[column.kind]}",
                     )
-    names = ", ".join(one.path.name for _, several in files for one in several)
     trouble_kind = type(error).__name__
     raise InvalidFile(
         names, given=f"cannot be read ({trouble_kind})", needed="be whole files"

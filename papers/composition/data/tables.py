@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from papers.composition.data.files import Found, Needed, Seen, look
+from papers.composition.data.files import Found, Needed, Progress, Seen, look
 from papers.composition.data.reading import refuse_misfits, text, typed
 from takifugu.errors import InvalidFile
 from takifugu.fingerprint import fingerprint
@@ -67,6 +67,20 @@ def make_table(path: Path, recipe: str, files: Found) -> Table:
     return Table(path, seen, identity, int(note["rows"]))
 
 
+def one_table(recipe: str, key: str, found: Found, work: Path, progress: Progress) -> Table:
+    """The table of a dataset that is made in one go."""
+    progress(f"{key}: reading files", 0, 1)
+    return make_table(work / f"{key}.parquet", recipe, found)
+
+
+def join_tables(path: Path, tables: Sequence[Table]) -> Table:
+    """One table of several."""
+    paths = ", ".join(text(str(table.path)) for table in tables)
+    rows = _copy(f"FROM read_parquet([{paths}])", path, ())
+    seen = tuple(one for table in tables for one in table.seen)
+    return Table(path, seen, fingerprint([table.identity for table in tables]), rows)
+
+
 def _note(path: Path) -> dict[str, Any]:
     """What was noted beside a table; nothing if there is none, or none that can be read."""
     try:
@@ -84,7 +98,7 @@ def _copy(sql: str, path: Path, files: Sequence[tuple[Needed, Sequence[Seen]]]) 
     beside, spill = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.spill")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        config = {"memory_limit": MEMORY, "temp_directory": str(spill)}
+        config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(spill)}
         with duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"COPY ({sql}) TO {text(str(beside))} (FORMAT parquet)")
             ((rows,),) = connection.execute(
