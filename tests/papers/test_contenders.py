@@ -6,6 +6,7 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
+from papers.composition.allowances import EPSILONS, PROOFS, Allowances, allowances
 from papers.composition.contenders import (
     CONTENDERS,
     GROUP_DP,
@@ -17,14 +18,14 @@ from papers.composition.contenders import (
     entrant_at,
     planned,
 )
-from papers.composition.allowances import EPSILONS, PROOFS, Allowances, allowances
 from papers.composition.metrics import K
 from papers.composition.values import Prepared
+from takifugu.losses import Pure
 from takifugu.mechanisms import Exponential, LaplaceTopK
 from takifugu.mechanisms.planner import noise_of
 from takifugu.numeric import Integers
 from tests.oracles import noise as oracle
-from tests.papers.worlds import prepared
+from tests.papers.small_worlds import prepared
 
 ALARM = 1e-9  # the chance that a statistical test here fails although nothing is wrong
 DRAWS = 20_000
@@ -92,11 +93,11 @@ def test_the_noise_of_each_contender_is_as_its_formula(spent: float) -> None:
 
     for name in (OURS_EXP, GROUP_DP):
         shape, scale, deviation = noise(name)
-        assert (shape, scale) == ("gumbel", pytest.approx(6 / spent))
+        assert shape == "gumbel" and scale == pytest.approx(6 / spent)
         assert deviation == pytest.approx(6 / spent * pi / sqrt(6))
     for name, wide in ((MQM_VECTOR, 2 / spent), (MQM_SPLIT, labels / spent), (TAKIFUGU, 2 / spent)):
         shape, scale, deviation = noise(name)
-        assert (shape, scale) == ("laplace", pytest.approx(wide))
+        assert shape == "laplace" and scale == pytest.approx(wide)
         assert deviation == pytest.approx(sqrt(2) * wide, rel=0.02)
     assert entrant(MQM_SPLIT, world, spent).noise == noise(MQM_SPLIT)[2]
 
@@ -106,6 +107,7 @@ def test_a_contender_never_loses_more_than_it_may() -> None:
     for name in CONTENDERS:
         mechanism = entrant(name, world, 0.0123).mechanism
         loss = mechanism.pure if isinstance(mechanism, Exponential) else mechanism.loss
+        assert isinstance(loss, Pure)
         assert 0.99 * 0.0123 * (2 / 4 if name == MQM_SPLIT else 1) < float(loss.epsilon) <= 0.0123
 
 

@@ -28,7 +28,7 @@ from takifugu.translation import Translation
 from takifugu.translation.baselines import mqm_exact
 from tests.oracles import rankings as oracle
 from tests.oracles.baselines import chain_law
-from tests.papers.worlds import FORGETFUL, STICKY, prepared
+from tests.papers.small_worlds import FORGETFUL, STICKY, prepared
 
 
 @st.composite
@@ -52,7 +52,7 @@ def test_quick_quilts_are_those_of_mqm_exact(chain: MarkovChain, epsilon: float)
 
 @pytest.mark.parametrize(("q", "p", "noise"), [(0.1, 0.9, 31.738), (0.4, 0.6, 3.572)])
 def test_quick_quilts_reach_the_published_noise(q: float, p: float, noise: float) -> None:
-    chain = MarkovChain([[1 - q, q], [1 - p, p]], length=100)
+    chain = MarkovChain(np.array([[1 - q, q], [1 - p, p]]), length=100)
     assert 1 / quilt_allowances(chain, [1.0])[0] == pytest.approx(noise, abs=5e-4)
 
 
@@ -103,7 +103,7 @@ def test_what_is_allowed_keeps_the_promise() -> None:
 
 
 def test_a_long_chain_is_bounded_as_if_without_end_and_allows_nearly_as_much() -> None:
-    rows = np.array(STICKY)
+    rows = STICKY
     wanted = targets()
     long = exact_allowances(MarkovChain(rows, length=20_000), wanted)
     walked = exact_allowances(MarkovChain(rows, length=200), wanted)
@@ -126,7 +126,7 @@ def test_entries_that_tell_nothing_of_each_other_may_spend_all() -> None:
 
 def test_the_curve_has_as_many_points_as_help() -> None:
     """A chain that remembers for long: with 64 points only, nothing but group DP would be left."""
-    slow = MarkovChain([[0.98, 0.02], [0.02, 0.98]], length=1_000)
+    slow = MarkovChain(np.array([[0.98, 0.02], [0.02, 0.98]]), length=1_000)
     few = chain_curve(slow, symmetric=True, max_exposed=64).differential(0.5)
     found = curve_allowances(slow, [0.5])[0]
     assert float(few) == pytest.approx(0.5 / 1_000)

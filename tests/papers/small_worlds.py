@@ -3,19 +3,17 @@
 import numpy as np
 
 from papers.composition.values import Prepared
+from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain
 
-STICKY = [
-    [0.7, 0.1, 0.1, 0.1],
-    [0.2, 0.6, 0.1, 0.1],
-    [0.1, 0.1, 0.7, 0.1],
-    [0.25, 0.25, 0.25, 0.25],
-]
-FORGETFUL = [[0.4, 0.3, 0.2, 0.1]] * 4
+STICKY = np.array(
+    [[0.7, 0.1, 0.1, 0.1], [0.2, 0.6, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.25, 0.25, 0.25, 0.25]]
+)
+FORGETFUL = np.array([[0.4, 0.3, 0.2, 0.1]] * 4)
 
 
 def prepared(
-    transition: list[list[float]] = STICKY, *, length: int = 20_000, fingerprint: str = "made up"
+    transition: Floats = STICKY, *, length: int = 20_000, fingerprint: str = "made up"
 ) -> Prepared:
     """Three groups of four labels, one of them empty; so long a chain is quickly translated."""
     return Prepared(
