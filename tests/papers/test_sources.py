@@ -58,11 +58,11 @@ def write_nyc(folder: Path, hour: str = "14", when: str = "") -> None:
     )
 
 
-def write_sleep(folder: Path, stage: str = "2") -> None:
+def write_sleep(folder: Path, stage: str = "2", people: int = 10) -> None:
     write_csv(
         folder / "sleep_hypnograms.csv.gz",
         ("dataset", "scorer", "recording", "stages_30s"),
-        [("dodh", "scorer_1", f"r{n}", f"0 1 {stage} -1 4") for n in range(10)],
+        [("dodh", "scorer_1", f"r{n}", f"0 1 {stage} -1 4") for n in range(people)],
     )
 
 
@@ -244,6 +244,8 @@ def test_lines_may_end_as_on_windows(tmp_path: Path) -> None:
 def test_activities_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write_sleep(tmp_path, stage="7")
     assert "column stages_30s` holds another stage" in refused("sleep", tmp_path)
+    write_sleep(tmp_path, people=8)
+    assert "must name more than 8 in each dataset" in refused("sleep", tmp_path)
     write_capture24(tmp_path, people=8)
     line = refused("capture24", tmp_path)
     assert "18-29` has 8 people; it must have more than the 8 that are held out" in line
@@ -264,6 +266,14 @@ def test_some_venues_may_be_unknown_but_not_many(tmp_path: Path) -> None:
     write_tist(tmp_path)
     write_tabs(tmp_path / "dataset_TIST2015_POIs.txt", [("v0", 0, 0, "Bar", "US")])
     assert "has 1 of 2 rows in no group" in refused("foursquare", tmp_path)
+
+
+def test_a_folder_for_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    write_tist(tmp_path)
+    (tmp_path / "file").write_text("")
+    for source in ("foursquare", "simulated-activities"):
+        with pytest.raises(InvalidFile, match="cannot be made"):
+            prepared(source, tmp_path, tmp_path / "file" / "work")
 
 
 def test_too_few_days_are_refused(tmp_path: Path) -> None:

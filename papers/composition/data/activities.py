@@ -53,7 +53,10 @@ MET = (
 NIGHTS = f"""
 WITH people AS (
   SELECT dataset, recording,
-         row_number() OVER (PARTITION BY dataset ORDER BY md5(recording)) AS place
+         CASE WHEN count(*) OVER (PARTITION BY dataset) > {HELD_OUT}
+              THEN row_number() OVER (PARTITION BY dataset ORDER BY md5(recording))
+              ELSE error('takifugu: `recording` names too few people; it must name more than'
+                         || ' {HELD_OUT} in each dataset') END AS place
   FROM (SELECT DISTINCT dataset, recording FROM {{hypnograms}})
 ),
 scored AS (

@@ -81,6 +81,12 @@ def prepare(
     """
     work = Path(work_dir)
     found = source.within(None if data_dir is None else Path(data_dir))
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise InvalidFile(
+            str(work), given="cannot be made", needed="be a folder that can be written to"
+        ) from None
     table = source.table(source.key, found, work, progress)
     if not table.rows:
         names = ", ".join(needed.name for needed in source.files.values())
