@@ -11,11 +11,14 @@ import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu import reports
+import numpy as np
+
+from papers.composition.files import write_figure, write_whole
 from takifugu.influence.binary_chain import binary_chain, printed_binary_curve
 from takifugu.influence.chains import chain_curve
 from takifugu.influence.curve import InfluenceCurve
@@ -36,6 +39,7 @@ LENGTHS = (0.5, 1, 2, 3, 5)
 CHAIN_LENGTH, CHAIN_MOST = 1000, 12
 ENTRIES, BOUND, WIDTH = 21, 5.0, 0.1
 ALARM_MOST = 4
+LEFT_OUT = "(c) is left out: install pgmpy for the file of ALARM"
 
 
 def binary_curves() -> tuple[Curves, Curves]:
@@ -80,20 +84,57 @@ def alarm_curves(path: Path) -> tuple[Curves, Curves]:
     )
 
 
-def figure(
-    title: str, printed: Curves, right: Curves, *, beside: str, most: int, log: bool = False
-) -> "Figure":
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the figure: what is printed, and what is right."""
+
+    key: str
+    title: str
+    printed: Curves
+    right: Curves
+    beside: str
+    most: int
+    log: bool = False
+
+
+def panels() -> Iterator[Panel]:
+    """The panels in order, each computed when it is asked for; (c) only where ALARM is."""
+    yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
+    sound = "sound for the truncated law"
+    yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)
+    alarm = alarm_file()
+    if alarm is not None:
+        yield Panel("c", "ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST)
+
+
+def figure(panel: Panel) -> "Figure":
     """The printed curves on the left, the right ones beside them on the same scale."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(10.5, 4.2), layout="constrained")
-    panels = drawn.subplots(1, 2, sharey=True)
-    for axes, curves, name in zip(panels, (printed, right), ("as printed", beside), strict=True):
-        draw_curves(axes, curves, most=most, log=log)
-        axes.set_title(f"{title}, {name}", fontsize=10)
-        if log:
-            axes.set_ylim(1e-3, None)
-        axes.legend(frameon=False, fontsize=8)
+    drawn = Figure(figsize=(10.5, 4.4), layout="constrained")
+    axes = drawn.subplots(1, 2, sharey=True)
+    drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
+    for one, curves, name in zip(
+        axes, (panel.printed, panel.right), ("as printed", panel.beside), strict=True
+    ):
+        draw_curves(one, curves, most=panel.most, log=panel.log)
+        one.set_title(name, fontsize=10)
+        one.grid(axis="y", alpha=0.25)
+        if panel.log:
+            one.set_ylim(1e-3, None)
+    axes[1].set_ylabel("")
+    same = list(panel.printed) == list(panel.right)
+    for one in axes[:1] if same else axes:
+        handles, labels = one.get_legend_handles_labels()
+        if any(np.isinf(curve.pooled()).any() for curve in panel.right.values()):
+            handles.append(one.plot([], [], "^", color="#555555")[0])
+            labels.append("infinite")
+        if same:
+            drawn.legend(
+                handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9
+            )
+        else:
+            one.legend(handles, labels, loc="lower left", frameon=False, fontsize=9)
     return drawn
 
 
@@ -105,36 +146,31 @@ def numbers(curves: Curves) -> dict[str, list[list[float | str]]]:
     }
 
 
+def write_panels(out: Path, tell: Callable[[str], None]) -> tuple[Path, ...]:
+    """Draw every panel as SVG and PNG, and write the numbers behind them; the files written."""
+    written: list[Path] = []
+    behind = {}
+    for panel in panels():
+        drawn = figure(panel)
+        for suffix in (".svg", ".png"):
+            path = out / f"curves-{panel.key}{suffix}"
+            write_figure(drawn, path)
+            written.append(path)
+        behind[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
+        tell(f"({panel.key}) {panel.title}")
+    if "c" not in behind:
+        tell(LEFT_OUT)
+    path = out / "curves.json"
+    write_whole(path, json.dumps(behind, indent=1, ensure_ascii=False) + "\n")
+    return (*written, path)
+
+
 def main() -> None:
     """Draw the three panels and write the numbers behind them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("out/composition"))
-    out: Path = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    panels: dict[str, tuple[str, Curves, Curves, str, int, bool]] = {
-        "a": ("binary Markov chains", *binary_curves(), "exact", CHAIN_MOST, False),
-        "b": (
-            "Gaussian processes",
-            *gaussian_curves(),
-            "sound for the truncated law",
-            ENTRIES,
-            True,
-        ),
-    }
-    alarm = alarm_file()
-    if alarm is None:
-        print("(c) is left out: install pgmpy for the file of ALARM", file=sys.stderr)
-    else:
-        panels["c"] = ("ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST, False)
-    written = {}
-    for key, (title, printed, right, beside, most, log) in panels.items():
-        drawn = figure(f"({key}) {title}", printed, right, beside=beside, most=most, log=log)
-        path = out / f"curves-{key}.svg"
-        reports.save(drawn, path)
-        reports.save(drawn, path.with_suffix(".png"))
-        written[key] = {"printed": numbers(printed), "right": numbers(right)}
+    for path in write_panels(parser.parse_args().out, lambda said: print(said, file=sys.stderr)):
         print(path)
-    (out / "curves.json").write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ def test_printed_binary_curves_are_never_below_and_sometimes_above() -> None:
 
 def test_figures_are_drawn_with_infinite_points_marked() -> None:
     printed, right = figures.binary_curves()
-    drawn = figures.figure("(a)", printed, right, beside="exact", most=figures.CHAIN_MOST)
+    panel = figures.Panel("a", "chains", printed, right, "exact", figures.CHAIN_MOST)
+    drawn = figures.figure(panel)
     assert len(drawn.axes) == 2
     assert len(drawn.axes[0].lines) == len(figures.BINARY)
     assert figures.numbers(printed)["p = 0.1, q = 0.3"][1][1] == pytest.approx(2.77259, abs=1e-5)

@@ -1,0 +1,43 @@
+"""Files that are written whole or not at all, and the same for the same content."""
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from takifugu.errors import InvalidFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SALT = "takifugu"  # names inside an SVG are hashed with it, so that they are the same every time
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name and rename it: it is never seen half written."""
+    part = path.with_name(f".{path.name}-{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InvalidFile(
+            str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
+        ) from error
+
+
+def write_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as its suffix says; the text of an SVG stays text, which keeps it small."""
+    write_whole(path, figure_bytes(figure, path.suffix[1:]))
+
+
+def figure_bytes(figure: "Figure", kind: str) -> bytes:
+    """A figure as ``svg`` or ``png``."""
+    from matplotlib import rc_context
+
+    drawn = BytesIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
+        dated = {"Date": None} if kind == "svg" else {}
+        figure.savefig(drawn, format=kind, dpi=130, metadata=dated)
+    return drawn.getvalue()
