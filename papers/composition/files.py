@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, and the same for the same content."""
 
 import os
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise InvalidFile(
             str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
         ) from error
