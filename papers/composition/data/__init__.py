@@ -1,0 +1,7 @@
+"""Datasets made ready for the experiments of the paper."""
+
+from papers.composition.data.catalogue import SOURCES, find
+from papers.composition.data.documents import read_prepared, write_prepared
+from papers.composition.data.sources import Source, prepare
+
+__all__ = ["SOURCES", "Source", "find", "prepare", "read_prepared", "write_prepared"]
