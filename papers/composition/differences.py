@@ -29,8 +29,8 @@ DIFFERENCES = (
     Difference(
         "MQM is run in both of its readings",
         "The printed columns fit a Laplace scale of about 78/ε_DP, the budget split over the"
-        " categories: “MQM split”. Its authors add one Laplace of scale 2/ε_DP to every bar of the"
-        " histogram, whose L1-sensitivity is 2: “MQM vector Laplace”, which beats peeling (Gumbel"
+        " categories: “MQM, split budget”. Its authors add one Laplace of scale 2/ε_DP to every bar of the"
+        " histogram, whose L1-sensitivity is 2: “MQM, vector Laplace”, which beats peeling (Gumbel"
         " scale 6/ε_DP). The paper's order holds against the first and is reversed against the"
         " second.",
         12,

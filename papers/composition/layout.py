@@ -57,8 +57,8 @@ MAJORITY = "Majority"
 STYLES = {
     "takifugu": Style("#c44e52", "o", 2.4),
     "Ours-Exp": Style("#4c72b0", "s"),
-    "MQM vector Laplace": Style("#dd8452", "D"),
-    "MQM split": Style("#8172b3", "v"),
+    "MQM, vector Laplace": Style("#dd8452", "D"),
+    "MQM, split budget": Style("#8172b3", "v"),
     "Group DP": Style("#8c8c8c", "x"),
 }
 OTHER = Style("#55a868", "^")

@@ -20,7 +20,7 @@ class Printed:
     Attributes:
         table: The label of its table in the paper's source.
         family: The experiment that it belongs to.
-        mechanism: Its name here: what the paper calls MQM is "MQM split".
+        mechanism: Its name here: what the paper calls MQM is "MQM, split budget".
         uncertain: Whether the prior is only known to 20 %.
         epsilon: The Pufferfish ε.
         metric: What was measured, by its name here.

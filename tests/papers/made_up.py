@@ -7,7 +7,7 @@ import numpy as np
 from papers.composition.results import About, Results
 from papers.composition.values import Cell, Estimate, Family
 
-NAMES = ("takifugu", "Ours-Exp", "MQM vector Laplace", "MQM split", "Group DP", "Majority")
+NAMES = ("takifugu", "Ours-Exp", "MQM, vector Laplace", "MQM, split budget", "Group DP", "Majority")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 METRICS = ("acc@1", "acc@2", "acc@3", "hit", "ndcg", "l1")
 

@@ -63,7 +63,7 @@ def test_noise_that_is_infinite_is_left_out() -> None:
 
 def test_shifted_points_lie_where_the_uncertain_ones_are_said_to_be() -> None:
     plain, uncertain = (drawings.printed_points(uncertain=flag) for flag in (False, True))
-    assert list(plain) == ["Ours-Exp", "MQM split"] and plain["Ours-Exp"][0.5] == 79.0
+    assert list(plain) == ["Ours-Exp", "MQM, split budget"] and plain["Ours-Exp"][0.5] == 79.0
     figure = drawings.shift_figure(None, plain, uncertain)
     assert "printed" in title(figure)
     right = figure.axes[1].lines[1]
