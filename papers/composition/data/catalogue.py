@@ -5,11 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from papers.composition.data import activities as people
-from papers.composition.data import checkins
+from papers.composition.data import checkins, simulated
 from papers.composition.data.preparation import About, activities, by_days, by_people, check_ins
 from papers.composition.data.sources import Source
 from papers.composition.data.tables import one_table
 from takifugu.engines import Order
+from takifugu.errors import InvalidFile
 
 YANG = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 OXFORD = "https://ora.ox.ac.uk/objects/uuid:99d7c092-d865-4a19-b096-cc16440cd001"
@@ -181,12 +182,61 @@ SLEEP = Source(
     derived=True,
 )
 
+SIMULATED_CHECK_INS = Source(
+    About(
+        "simulated-checkins",
+        "Made-up check-ins, 77 countries",
+        "foursquare",
+        "simulated",
+        "country",
+        (
+            f"Made up: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
+            f" seed {simulated.SEED}. No person and no place is real.",
+            BY_COUNTRY,
+        ),
+    ),
+    {},
+    "",
+    "",
+    simulated.check_ins_table,
+    partial(check_ins, order=UTC),
+    by_days,
+)
+SIMULATED_ACTIVITIES = Source(
+    About(
+        "simulated-activities",
+        "Made-up activities, 151 people",
+        "capture24",
+        "simulated",
+        "age group",
+        (
+            "Made up: a day of 151 people in epochs of 30 seconds from the model of"
+            f" takifugu.synthetic, seed {simulated.SEED}. No person is real.",
+            HELD_OUT,
+        ),
+    ),
+    {},
+    "",
+    "",
+    simulated.activities_table,
+    partial(activities, order=Order("at", "number"), states=people.MET),
+    by_people,
+)
+
 REAL = (FOURSQUARE, TSMC_NYC, TSMC_TKY, NYC, JAKARTA, CAPTURE24, SLEEP)
-SOURCES: Mapping[str, Source] = {source.key: source for source in REAL}
+SIMULATED = (SIMULATED_CHECK_INS, SIMULATED_ACTIVITIES)
+SOURCES: Mapping[str, Source] = {source.key: source for source in (*REAL, *SIMULATED)}
 
 
-def find(folder: Path | str) -> list[Source]:
-    """The sources of which ``folder``, or a folder in it, has a file that tells which they are."""
+def find(folder: Path | str | None) -> list[Source]:
+    """The sources that there are files of in ``folder`` or a folder in it; without, the made-up.
+
+    One file whose name tells is enough: if others are missing, `prepare` says which.
+    """
+    if folder is None:
+        return list(SIMULATED)
+    if not Path(folder).is_dir():
+        raise InvalidFile(str(folder), given="is no folder", needed="hold the files of a dataset")
     return [
         source
         for source in REAL

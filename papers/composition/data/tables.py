@@ -7,9 +7,10 @@ how; it is made anew when any of that changed, and only then.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from papers.composition.data.files import Found, Needed, Progress, Seen, look
@@ -28,13 +29,11 @@ class Table:
 
     Attributes:
         path: The Parquet file.
-        seen: The files that it was made of.
         identity: Equal if the bytes of the files and what was done with them are.
         rows: How many entries there are.
     """
 
     path: Path
-    seen: tuple[Seen, ...]
     identity: str
     rows: int
 
@@ -47,24 +46,39 @@ def make_table(path: Path, recipe: str, files: Found) -> Table:
         recipe: A SELECT of the columns of a table, with ``{name}`` for the rows of some files.
         files: For each such name what the files are and where.
     """
-    note_path = path.with_suffix(".json")
-    note = _note(note_path)
-    noted = note.get("files", [])
+    note = _note(path)
     looked = {
-        name: (needed, tuple(look(needed, one, noted) for one in paths))
+        name: (needed, tuple(look(needed, one, note.get("files", ())) for one in paths))
         for name, (needed, paths) in files.items()
     }
     seen = tuple(one for _, several in looked.values() for one in several)
     identity = fingerprint((VERSION, recipe, [(one.size, one.sha256) for one in seen]))
-    whole = path.is_file() and note.get("bytes") == path.stat().st_size
-    if not whole or note.get("identity") != identity:
-        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in looked.items()})
-        rows = _copy(sql, path, tuple(looked.values()))
-        note = {"identity": identity, "bytes": path.stat().st_size, "rows": rows}
     described = [one.to_document() for one in seen]
-    if note.get("files") != described:
-        write_json(note | {"files": described}, note_path)
-    return Table(path, seen, identity, int(note["rows"]))
+    if not _is_there(path, note, identity):
+        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in looked.items()})
+        _write_note(path, identity, _copy(sql, path, tuple(looked.values())), described)
+    elif note["files"] != described:  # the same bytes, written again
+        _write_note(path, identity, int(note["rows"]), described)
+    return Table(path, identity, int(_note(path)["rows"]))
+
+
+def make_up_table(path: Path, recipe: str, identity: str, write: Callable[[Path], Path]) -> Table:
+    """Make a table of made-up rows, unless it is there already.
+
+    Args:
+        path: Where to.
+        recipe: A SELECT, with ``{made}`` for the rows.
+        identity: The identity of the rows: of the model, its parameters and its seed.
+        write: Makes them up: it is given a folder and gives back the Parquet file.
+    """
+    identity = fingerprint((VERSION, recipe, identity))
+    if not _is_there(path, _note(path), identity):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as folder:
+            made = write(Path(folder))
+            sql = recipe.format(made=f"read_parquet({text(str(made))})")
+            _write_note(path, identity, _copy(sql, path, ()), [])
+    return Table(path, identity, int(_note(path)["rows"]))
 
 
 def one_table(recipe: str, key: str, found: Found, work: Path, progress: Progress) -> Table:
@@ -77,18 +91,31 @@ def join_tables(path: Path, tables: Sequence[Table]) -> Table:
     """One table of several."""
     paths = ", ".join(text(str(table.path)) for table in tables)
     rows = _copy(f"FROM read_parquet([{paths}])", path, ())
-    seen = tuple(one for table in tables for one in table.seen)
-    return Table(path, seen, fingerprint([table.identity for table in tables]), rows)
+    return Table(path, fingerprint([table.identity for table in tables]), rows)
+
+
+def _is_there(path: Path, note: Mapping[str, Any], identity: str) -> bool:
+    whole = path.is_file() and note.get("bytes") == path.stat().st_size
+    return whole and note.get("identity") == identity
 
 
 def _note(path: Path) -> dict[str, Any]:
     """What was noted beside a table; nothing if there is none, or none that can be read."""
     try:
-        found = read_json(path, needed="be a note beside a table")
+        found = read_json(path.with_suffix(".json"), needed="be a note beside a table")
     except InvalidFile:
         return {}
-    fields = isinstance(found, dict) and isinstance(found.get("files"), list)
-    return found if fields and isinstance(found.get("rows"), int) else {}
+    fields = {"identity": str, "bytes": int, "rows": int, "files": list}
+    fits = isinstance(found, dict) and all(
+        isinstance(found.get(name), kind) for name, kind in fields.items()
+    )
+    return found if fits else {}
+
+
+def _write_note(path: Path, identity: str, rows: int, files: Sequence[object]) -> None:
+    size = path.stat().st_size
+    note = {"identity": identity, "bytes": size, "rows": rows, "files": list(files)}
+    write_json(note, path.with_suffix(".json"))
 
 
 def _copy(sql: str, path: Path, files: Sequence[tuple[Needed, Sequence[Seen]]]) -> int:
