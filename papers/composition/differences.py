@@ -29,10 +29,10 @@ DIFFERENCES = (
     Difference(
         "MQM is run in both of its readings",
         "The printed columns fit a Laplace scale of about 78/ε_DP, the budget split over the"
-        " categories: “MQM, split budget”. Its authors add one Laplace of scale 2/ε_DP to every bar of the"
-        " histogram, whose L1-sensitivity is 2: “MQM, vector Laplace”, which beats peeling (Gumbel"
-        " scale 6/ε_DP). The paper's order holds against the first and is reversed against the"
-        " second.",
+        " categories: here “split budget”. Its authors add one Laplace of scale 2/ε_DP to every bar"
+        " of the histogram, whose L1-sensitivity is 2: here “vector Laplace”, which beats peeling"
+        " (Gumbel scale 6/ε_DP). The paper's order holds against the first and is reversed against"
+        " the second.",
         12,
     ),
     Difference(

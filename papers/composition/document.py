@@ -14,14 +14,13 @@ from papers.composition.data import SOURCES
 from papers.composition.differences import DIFFERENCES, NOTES
 from papers.composition.files import write_whole
 from papers.composition.results import (
-    About,
     Results,
     merged,
     read_results,
     rounded,
     write_results,
 )
-from papers.composition.tables import ORIGIN, tables
+from papers.composition.tables import ORIGIN, facts, tables
 from takifugu.errors import TakifuguError
 
 ROOT = Path(__file__).parents[2]
@@ -68,21 +67,11 @@ def _parts(results: Results) -> Iterator[str]:
     for one in results.about:
         yield f"## {one.title}\n"
         yield f"*{ORIGIN[one.origin]}*\n"
-        yield _facts(one) + "\n"
+        yield facts(one) + "\n"
         if one.notes:
             yield "\n".join(f"- {note}" for note in one.notes) + "\n"
         for table in tables(one, results.of(one.key)):
             yield formats.markdown(table)
-
-
-def _facts(one: About) -> str:
-    known = {
-        "groups": f"{one.groups} ({one.group_by})",
-        "labels": one.labels,
-        "longest sequence": one.length,
-        **one.facts,
-    }
-    return "; ".join(f"{name}: {value}" for name, value in known.items()) + "."
 
 
 def _files() -> Iterator[str]:
@@ -91,10 +80,8 @@ def _files() -> Iterator[str]:
     yield "|---|---|---|---|"
     for source in SOURCES.values():
         for needed in source.files.values():
-            made = ", from what is there" if source.derived else ""
-            yield (
-                f"| {source.title} | `{needed.name}` | {needed.shape} | <{source.published}>{made} |"
-            )
+            where = f"<{source.published}>" + ", made from it" * source.derived
+            yield f"| {source.title} | `{needed.name}` | {needed.shape} | {where} |"
     yield ""
 
 

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from papers.composition.data.simulated import SEED as WORLD_SEED
 from papers.composition.results import Results
 
 PACKAGES = (
@@ -47,7 +48,7 @@ def manifest(
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
         "commit": commit(),
-        "seed": seed,
+        "seeds": {"mechanisms": seed, "simulated worlds": WORLD_SEED},
         "datasets": [
             {
                 "key": one.key,
