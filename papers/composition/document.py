@@ -13,6 +13,7 @@ from papers.composition import formats
 from papers.composition.data import SOURCES
 from papers.composition.differences import DIFFERENCES, NOTES
 from papers.composition.files import write_whole
+from papers.composition.findings import findings
 from papers.composition.results import (
     Results,
     merged,
@@ -53,6 +54,13 @@ def document(results: Results) -> str:
 
 def _short(results: Results) -> Iterator[str]:
     yield "## In short\n"
+    titles = {one.key: f"{one.title} ({one.origin})" for one in results.about}
+    for key, title in titles.items():
+        yield f"**{title}**\n"
+        for one in findings(results):
+            if one.data == key:
+                yield f"- {one.verdict}: {one.sentence}; {one.detail}."
+        yield ""
 
 
 def _differences() -> Iterator[str]:

@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ from takifugu.influence.search import nearest_curve, network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
 from takifugu.reports.curves import draw_curves
+from takifugu.reports.page import Drawing
+from takifugu.reports.page_figures import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,27 +160,40 @@ def numbers(curves: Curves) -> dict[str, list[list[float | str]]]:
     }
 
 
-def write_panels(out: Path, progress: Progress) -> tuple[Path, ...]:
+def write_panels(out: Path, work: Path, progress: Progress) -> tuple[Path, ...]:
     """Draw every panel as SVG and PNG, and write the numbers behind them; the files.
 
-    They take a quarter of a minute, so what this version drew of the same networks is kept.
+    They take a quarter of a minute, so what this version drew of the same networks is kept; in
+    ``work`` as it stands in a page.
     """
     about = {"version": __version__, "format": FORMAT, "alarm": _alarm_hash()}
     keys = ("a", "b") if about["alarm"] is None else ("a", "b", "c")
-    files = tuple(out / f"curves-{key}{end}" for key in keys for end in (".svg", ".png"))
     behind = out / "curves.json"
-    if _known(behind) == about and all(path.exists() for path in files):
-        return (*files, behind)
+    files = (*(out / f"curves-{key}{end}" for key in keys for end in (".svg", ".png")), behind)
+    kept = [work / f"curves-{key}.svg" for key in keys]
+    if _known(behind) == about and all(path.exists() for path in (*files, *kept)):
+        return files
     rows: dict[str, Any] = {"about": about}
     for place, panel in enumerate(panels()):
         progress("influence curves", place, len(keys))
         drawn = figure(panel)
         for end in (".svg", ".png"):
             write_figure(drawn, out / f"curves-{panel.key}{end}")
+        write_whole(work / f"curves-{panel.key}.svg", drawing(drawn, name=f"c-{panel.key}").svg)
         rows[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
     progress("influence curves", len(keys), len(keys))
     write_whole(behind, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    return (*files, behind)
+    return files
+
+
+def kept_drawings(work: Path, files: Collection[Path]) -> list[Drawing]:
+    """Those panels of ``files``, as `write_panels` kept them for a page."""
+    drawn = {path.name for path in files}
+    return [
+        Drawing((work / name).read_text(encoding="utf-8"), caption, caption)
+        for key, caption in CAPTIONS.items()
+        if (name := f"curves-{key}.svg") in drawn
+    ]
 
 
 def _alarm_hash() -> str | None:
@@ -200,7 +215,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/composition"))
     if alarm_file() is None:
         print(LEFT_OUT, file=sys.stderr)
-    for path in write_panels(parser.parse_args().out, lambda *_: None):
+    out: Path = parser.parse_args().out
+    for path in write_panels(out, out / "work", lambda *_: None):
         print(path)
 
 

@@ -53,13 +53,13 @@ SHEETS = (
     Sheet("accuracy", "Table 1", "Acc@k", ACCURACY),
     Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
 )
-MAJORITY = "Majority"
+GROUP_DP, MAJORITY = "Group DP", "Majority"
 STYLES = {
     "takifugu": Style("#c44e52", "o", 2.4),
     "Ours-Exp": Style("#4c72b0", "s"),
     "MQM, vector Laplace": Style("#dd8452", "D"),
     "MQM, split budget": Style("#8172b3", "v"),
-    "Group DP": Style("#8c8c8c", "x"),
+    GROUP_DP: Style("#8c8c8c", "x"),
 }
 OTHER = Style("#55a868", "^")
 
@@ -70,6 +70,8 @@ def mechanisms(names: list[str]) -> tuple[str, ...]:
     return tuple(known + [n for n in names if n not in STYLES and n != MAJORITY])
 
 
-def shown_loss(value: float) -> str:
-    """An ε or a noise in three significant digits; what is infinite is a word."""
-    return f"{value:.3g}" if isfinite(value) else "∞"
+def shown_size(value: float) -> str:
+    """An ε or a noise in three significant digits, or whole from a thousand on."""
+    if not isfinite(value):
+        return "∞"
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"

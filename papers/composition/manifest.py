@@ -27,6 +27,7 @@ def manifest(
     seconds: float,
     folder: Path,
     files: Iterable[Path],
+    notices: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Versions, data, seeds, time and every file with its hash; paths are those within ``folder``.
 
@@ -37,6 +38,7 @@ def manifest(
         seconds: The wall time of this run; parts found from an earlier one took none.
         folder: Where everything was written.
         files: What was written.
+        notices: What was not there.
     """
     return {
         "command": command,
@@ -60,6 +62,7 @@ def manifest(
             }
             for one in results.about
         ],
+        "notices": list(notices),
         "files": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(files)

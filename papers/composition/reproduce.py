@@ -9,21 +9,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
-from papers.composition.data import prepare
+from papers.composition.data import Source, prepare
 from papers.composition.experiment import run
-from papers.composition.figures import CAPTIONS, LEFT_OUT, alarm_file, write_panels
+from papers.composition.figures import LEFT_OUT, alarm_file, kept_drawings, write_panels
 from papers.composition.files import write_whole
+from papers.composition.findings import Finding, findings
 from papers.composition.manifest import manifest
 from papers.composition.page import Shown, page
 from papers.composition.planning import What, plan
-from papers.composition.results import About, Results, about, write_results
-from papers.composition.values import Cell
-from papers.composition.verdicts import Verdict, verdicts
+from papers.composition.results import Results, Shifted, about, merged, write_results
+from papers.composition.shift import shifts
 from papers.composition.writing import pictures, write_picture, write_tables
+from takifugu.reports.page_figures import drawing
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Tell = Callable[[str], None]
+
+
+class Settings(TypedDict):
+    """What the experiment and its shifts have in common."""
+
+    repetitions: int
+    rng_seed: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Made:
     manifest: Path
     files: tuple[Path, ...]
     results: Results
-    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
     notices: tuple[str, ...]
     seconds: float
 
@@ -69,27 +78,12 @@ def reproduce(request: Request, progress: Progress, tell: Tell) -> Made:
         notices.append(LEFT_OUT)
     for notice in notices:
         tell(notice)
-    told: list[About] = []
-    cells: list[Cell] = []
-    for source in planned.sources:
-        real = source.about.origin != "simulated"
-        prepared = prepare(source, request.data if real else None, request.out / "work", progress)
-        told.append(about(prepared, repetitions=request.repetitions))
-        cells += run(
-            prepared,
-            repetitions=request.repetitions,
-            rng_seed=request.seed,
-            folder=request.out / "work",
-            progress=progress,
-        )
-    results = Results(tuple(told), tuple(cells))
-    shown = verdicts(results)
-    files, figures = _drawn(
-        results, request.out / "figures", curves=planned.curves, progress=progress
-    )
+    results = merged([_measured(source, request, progress) for source in planned.sources])
+    shown = findings(results)
+    files, figures = _drawn(results, request, curves=planned.curves, progress=progress)
     files += write_tables(results, request.out / "tables")
     write_results(results, request.out / "results.json")
-    write_whole(request.out / "index.html", page(results, figures, shown, notices))
+    write_whole(request.out / "index.html", page(results, figures, shown, notices).html())
     files += [request.out / "results.json", request.out / "index.html"]
     seconds = time.monotonic() - start
     said = manifest(
@@ -99,6 +93,7 @@ def reproduce(request: Request, progress: Progress, tell: Tell) -> Made:
         seconds=seconds,
         folder=request.out,
         files=files,
+        notices=notices,
     )
     path = request.out / "manifest.json"
     write_whole(path, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
@@ -107,26 +102,37 @@ def reproduce(request: Request, progress: Progress, tell: Tell) -> Made:
         path,
         (*files, path),
         results,
-        tuple(shown),
+        shown,
         tuple(notices),
         seconds,
     )
 
 
+def _measured(source: Source, request: Request, progress: Progress) -> Results:
+    """One dataset: made ready, every mechanism run on it, and the shift shown on the same runs."""
+    work = request.out / "work"
+    simulated = source.about.origin == "simulated"
+    prepared = prepare(source, None if simulated else request.data, work, progress)
+    settings: Settings = {"repetitions": request.repetitions, "rng_seed": request.seed}
+    cells = run(prepared, **settings, folder=work, progress=progress)
+    shifted = tuple(
+        Shifted(prepared.key, s.mechanism, s.epsilon, s.at, s.by_group, s.equal, s.plain)
+        for s in shifts(prepared, cells, **settings, folder=work)
+    )
+    return Results((about(prepared, repetitions=request.repetitions),), cells, shifted)
+
+
 def _drawn(
-    results: Results, out: Path, *, curves: bool, progress: Progress
+    results: Results, request: Request, *, curves: bool, progress: Progress
 ) -> tuple[list[Path], list[Shown]]:
-    """Every figure written, and what the page needs of each."""
-    files = list(write_panels(out, progress)) if curves else []
-    shown = [
-        Shown("", CAPTIONS[path.stem.removeprefix("curves-")], path.read_bytes())
-        for path in files
-        if path.suffix == ".svg"
-    ]
-    drawn = pictures(results)
-    for place, picture in enumerate(drawn):
-        progress("figures", place, len(drawn))
-        vector, pixels, svg = write_picture(picture, out)
-        files += [vector, pixels]
-        shown.append(Shown(picture.data, picture.caption, svg))
+    """Every figure written, and as it stands in the page."""
+    out, work = request.out / "figures", request.out / "work"
+    files = list(write_panels(out, work, progress)) if curves else []
+    shown = [Shown("", one) for one in kept_drawings(work, files)]
+    every = pictures(results)
+    for place, one in enumerate(every):
+        progress("figures", place, len(every))
+        files += write_picture(one, out)
+        shown.append(Shown(one.data, drawing(one.figure, name=one.key, caption=one.caption)))
+    progress("figures", len(every), len(every))
     return files, shown

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any, get_args
 
 from papers.composition.files import write_whole
+from papers.composition.finished import from_document, to_document
 from papers.composition.values import Cell, Estimate, Family, Prepared
 from takifugu.errors import InvalidFile
 
@@ -49,15 +49,43 @@ class About:
 
 
 @dataclass(frozen=True)
+class Shifted:
+    """An uncertain cell run again without uncertainty at a smaller ε.
+
+    Attributes:
+        data: The key of the dataset.
+        mechanism: Its name.
+        epsilon: The Pufferfish ε of the uncertain cell.
+        at: The plain ε that stands in for it.
+        by_group: Whether group DP is all that is left; then ``at`` is ε itself.
+        equal: Whether the two agree in everything.
+        plain: What the plain run measured.
+    """
+
+    data: str
+    mechanism: str
+    epsilon: float
+    at: float
+    by_group: bool
+    equal: bool
+    plain: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
 class Results:
-    """Cells of one or several datasets, each told about once."""
+    """Cells of one or several datasets, each told about once; the shifts that were run again."""
 
     about: tuple[About, ...]
     cells: tuple[Cell, ...]
+    shifted: tuple[Shifted, ...] = ()
 
     def of(self, key: str) -> tuple[Cell, ...]:
         """The cells of one dataset."""
         return tuple(cell for cell in self.cells if cell.data == key)
+
+    def shifted_of(self, key: str) -> tuple[Shifted, ...]:
+        """The shifts of one dataset."""
+        return tuple(one for one in self.shifted if one.data == key)
 
 
 def about(prepared: Prepared, *, repetitions: int) -> About:
@@ -80,22 +108,28 @@ def about(prepared: Prepared, *, repetitions: int) -> About:
 
 def merged(parts: Iterable[Results]) -> Results:
     """Several results as one; of a dataset that comes twice the last one counts."""
-    told: dict[str, About] = {}
-    cells: dict[str, tuple[Cell, ...]] = {}
+    told: dict[str, tuple[About, Results]] = {}
     for part in parts:
         for one in part.about:
-            told[one.key], cells[one.key] = one, part.of(one.key)
-    return Results(tuple(told.values()), tuple(cell for key in told for cell in cells[key]))
+            told[one.key] = one, part
+    return Results(
+        tuple(one for one, _ in told.values()),
+        tuple(cell for key, (_, part) in told.items() for cell in part.of(key)),
+        tuple(one for key, (_, part) in told.items() for one in part.shifted_of(key)),
+    )
 
 
 def write_results(results: Results, path: Path) -> None:
     """Write all of it or nothing, a line for each cell, so that differences can be read."""
-    lines = ["{", f' "format": {FORMAT},', ' "about": [']
-    lines.append(",\n".join(f"  {_text(_told(one))}" for one in results.about))
-    lines += [" ],", ' "cells": [']
-    lines.append(",\n".join(f"  {_text(_cell(cell))}" for cell in results.cells))
-    lines += [" ]", "}"]
-    write_whole(path, "\n".join(lines) + "\n")
+    parts = {
+        "about": [_told(one) for one in results.about],
+        "cells": [to_document(cell) for cell in results.cells],
+        "shifted": [{**vars(one), "plain": _pairs(one.plain)} for one in results.shifted],
+    }
+    lists = [
+        f' "{name}": [\n' + ",\n".join(map(_line, one)) + "\n ]" for name, one in parts.items()
+    ]
+    write_whole(path, f'{{\n "format": {FORMAT},\n' + ",\n".join(lists) + "\n}\n")
 
 
 def read_results(path: Path) -> Results:
@@ -110,14 +144,17 @@ def read_results(path: Path) -> Results:
         if document["format"] != FORMAT:
             raise ValueError
         told = tuple(_read_about(one) for one in document["about"])
-        cells = tuple(_read_cell(one) for one in document["cells"])
+        cells = tuple(from_document(one) for one in document["cells"])
+        shifted = tuple(
+            Shifted(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidFile(
             "results",
             given=f"{str(path)!r} holds something else",
             needed=f"be a results.json of a run, format {FORMAT}",
         ) from error
-    return Results(told, cells)
+    return Results(told, cells, shifted)
 
 
 def rounded(results: Results, digits: int = 6) -> Results:
@@ -126,7 +163,7 @@ def rounded(results: Results, digits: int = 6) -> Results:
     def number(value: float) -> float:
         return float(f"{value:.{digits}g}")
 
-    def estimates(given: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
+    def short(given: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
         return {k: Estimate(number(e.mean), number(e.half)) for k, e in given.items()}
 
     cells = tuple(
@@ -134,59 +171,34 @@ def rounded(results: Results, digits: int = 6) -> Results:
             cell,
             epsilon_dp=number(cell.epsilon_dp),
             noise=number(cell.noise),
-            measured=estimates(cell.measured),
-            lead=estimates(cell.lead),
+            measured=short(cell.measured),
+            lead=short(cell.lead),
         )
         for cell in results.cells
     )
-    return Results(results.about, cells)
+    shifted = tuple(
+        replace(one, at=number(one.at), plain=short(one.plain)) for one in results.shifted
+    )
+    return Results(results.about, cells, shifted)
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def _pairs(given: Mapping[str, Estimate]) -> dict[str, list[float]]:
+    return {metric: [one.mean, one.half] for metric, one in given.items()}
+
+
+def _estimates(given: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {metric: Estimate(float(mean), float(half)) for metric, (mean, half) in given.items()}
+
+
+def _line(value: Any) -> str:
+    return "  " + json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _told(one: About) -> dict[str, Any]:
     return {**vars(one), "facts": dict(one.facts), "notes": list(one.notes)}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
-    def estimates(given: Mapping[str, Estimate]) -> dict[str, list[float | str]]:
-        return {key: [_out(e.mean), _out(e.half)] for key, e in given.items()}
-
-    return {
-        **vars(cell),
-        "epsilon_dp": _out(cell.epsilon_dp),
-        "noise": _out(cell.noise),
-        "measured": estimates(cell.measured),
-        "lead": estimates(cell.lead),
-    }
-
-
-def _out(value: float) -> float | str:
-    return value if isfinite(value) else "infinity"
-
-
-def _in(value: float | str) -> float:
-    return inf if value == "infinity" else float(value)
-
-
 def _read_about(given: dict[str, Any]) -> About:
     if given["family"] not in get_args(Family) or given["origin"] not in ORIGINS:
         raise ValueError
     return About(**{**given, "notes": tuple(given["notes"])})
-
-
-def _read_cell(given: dict[str, Any]) -> Cell:
-    def estimates(pairs: dict[str, list[float | str]]) -> dict[str, Estimate]:
-        return {key: Estimate(_in(mean), _in(half)) for key, (mean, half) in pairs.items()}
-
-    return Cell(
-        **{
-            **given,
-            "epsilon_dp": _in(given["epsilon_dp"]),
-            "noise": _in(given["noise"]),
-            "measured": estimates(given["measured"]),
-            "lead": estimates(given["lead"]),
-        }
-    )

@@ -13,7 +13,7 @@ from papers.composition.layout import (
     Metric,
     Sheet,
     mechanisms,
-    shown_loss,
+    shown_size,
 )
 from papers.composition.printed import printed_majority, printed_number
 from papers.composition.results import About, Results
@@ -105,7 +105,7 @@ def spending_table(about: About, cells: tuple[Cell, ...]) -> Table:
     """The per-entry ε that a Pufferfish ε allows each mechanism, and its noise on one count."""
 
     def entries(cell: Cell) -> tuple[Entry, ...]:
-        return Entry(shown_loss(cell.epsilon_dp)), Entry(shown_loss(cell.noise))
+        return Entry(shown_size(cell.epsilon_dp)), Entry(shown_size(cell.noise))
 
     return Table(
         f"{about.key}-spending",

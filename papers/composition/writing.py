@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papers.composition import drawings, formats
-from papers.composition.files import figure_bytes, write_whole
+from papers.composition.files import write_figure, write_whole
 from papers.composition.results import About, Results
 from papers.composition.tables import all_tables
 
@@ -42,11 +42,9 @@ def write_tables(results: Results, out: Path) -> list[Path]:
 
 
 def pictures(results: Results) -> list[Picture]:
-    """The figures of every dataset; then the shift on the printed tables, for check-ins."""
+    """The figures of every dataset, after the shift on the printed tables."""
     drawn = [picture for one in results.about for picture in _pictures(one, results)]
-    if any(one.family == "foursquare" for one in results.about):
-        drawn.append(printed_shift())
-    return drawn
+    return [printed_shift(), *drawn]
 
 
 def printed_shift() -> Picture:
@@ -61,13 +59,12 @@ def printed_shift() -> Picture:
     )
 
 
-def write_picture(picture: Picture, out: Path) -> tuple[Path, Path, bytes]:
-    """A figure as SVG and PNG: both files, and the SVG itself for the page."""
-    svg = figure_bytes(picture.figure, "svg")
-    vector, pixels = out / f"{picture.key}.svg", out / f"{picture.key}.png"
-    write_whole(vector, svg)
-    write_whole(pixels, figure_bytes(picture.figure, "png"))
-    return vector, pixels, svg
+def write_picture(picture: Picture, out: Path) -> list[Path]:
+    """A figure as SVG and PNG: both files."""
+    files = [out / f"{picture.key}{end}" for end in (".svg", ".png")]
+    for path in files:
+        write_figure(picture.figure, path)
+    return files
 
 
 def _pictures(one: About, results: Results) -> Iterator[Picture]:

@@ -42,8 +42,9 @@ def run_reproduce(
 
     With --data the sources that are there; without it simulated worlds, and every table says so.
     A run that was stopped goes on where it was. Keys of the JSON object: what, page, manifest,
-    files, datasets (key, title, family, origin, groups, labels, length, cells), verdicts (data,
-    claim, holds, detail), notices (what was not there), seconds.
+    files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
+    claim, sentence, verdict; holds, fails, open: in how many comparisons; exceptions), notices
+    (what was not there), seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
@@ -121,7 +122,19 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
             }
             for one in made.results.about
         ],
-        "verdicts": [vars(verdict) for verdict in made.verdicts],
+        "findings": [
+            {
+                "data": one.data,
+                "claim": one.claim,
+                "sentence": one.sentence,
+                "verdict": one.verdict,
+                "holds": one.holds,
+                "fails": one.fails,
+                "open": one.open,
+                "exceptions": list(one.exceptions),
+            }
+            for one in made.findings
+        ],
         "notices": list(made.notices),
         "seconds": made.seconds,
     }
@@ -130,9 +143,8 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
 def _print(made: "Made") -> None:
     for one in made.results.about:
         typer.echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
-        for verdict in made.verdicts:
-            if verdict.data == one.key:
-                typer.echo(
-                    f"  {'yes' if verdict.holds else 'NO '} {verdict.claim}: {verdict.detail}"
-                )
+        for found in made.findings:
+            if found.data == one.key:
+                typer.echo(f"  {found.verdict}: {found.sentence}")
+                typer.echo(f"    {found.detail}")
     typer.echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")
