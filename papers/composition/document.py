@@ -13,7 +13,7 @@ from papers.composition import formats
 from papers.composition.data import SOURCES
 from papers.composition.differences import DIFFERENCES, NOTES
 from papers.composition.files import write_whole
-from papers.composition.findings import findings
+from papers.composition.findings import findings, word
 from papers.composition.results import (
     Results,
     merged,
@@ -59,7 +59,7 @@ def _short(results: Results) -> Iterator[str]:
         yield f"**{title}**\n"
         for one in findings(results):
             if one.data == key:
-                yield f"- {one.verdict}: {one.sentence}; {one.detail}."
+                yield f"- {word(one)}: {one.claim} ({one.detail})."
         yield ""
 
 

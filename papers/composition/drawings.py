@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from papers.composition.contenders import GROUP_DP, MAJORITY, TAKIFUGU
 from papers.composition.layout import (
     ACCURACY,
-    GROUP_DP,
-    MAJORITY,
     OTHER,
     STYLES,
     Metric,
@@ -145,7 +144,7 @@ def _band(axes: "Axes", name: str, ends: tuple[Points, Points]) -> None:
     at, high = _sorted(plain)
     axes.plot(
         at, high, color=style.color, marker=style.marker, ms=4.5, lw=style.width, label=name,
-        zorder=4 if name == "takifugu" else 3,
+        zorder=4 if name == TAKIFUGU else 3,
     )  # fmt: skip
     both = sorted(set(plain) & set(uncertain))
     if both:

@@ -3,6 +3,15 @@
 from dataclasses import dataclass
 from math import isfinite
 
+from papers.composition.contenders import (
+    GROUP_DP,
+    MAJORITY,
+    MQM_SPLIT,
+    MQM_VECTOR,
+    OURS_EXP,
+    TAKIFUGU,
+)
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -53,12 +62,11 @@ SHEETS = (
     Sheet("accuracy", "Table 1", "Acc@k", ACCURACY),
     Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
 )
-GROUP_DP, MAJORITY = "Group DP", "Majority"
 STYLES = {
-    "takifugu": Style("#c44e52", "o", 2.4),
-    "Ours-Exp": Style("#4c72b0", "s"),
-    "MQM, vector Laplace": Style("#dd8452", "D"),
-    "MQM, split budget": Style("#8172b3", "v"),
+    TAKIFUGU: Style("#c44e52", "o", 2.4),
+    OURS_EXP: Style("#4c72b0", "s"),
+    MQM_VECTOR: Style("#dd8452", "D"),
+    MQM_SPLIT: Style("#8172b3", "v"),
     GROUP_DP: Style("#8c8c8c", "x"),
 }
 OTHER = Style("#55a868", "^")

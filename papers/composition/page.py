@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from papers.composition.differences import DIFFERENCES, NOTES
-from papers.composition.findings import Finding
+from papers.composition.findings import word
 from papers.composition.formats import html
 from papers.composition.results import About, Results
 from papers.composition.tables import ORIGIN, Table, facts, tables
+from papers.composition.verdicts import Verdict
 from takifugu.reports.page import Drawing, Page, Part, Quoted, Section, Words
 from takifugu.reports.page import Table as Rows
 
@@ -42,7 +43,7 @@ class Measured:
 def page(
     results: Results,
     figures: Iterable[Shown],
-    findings: Iterable[Finding],
+    findings: Iterable[Verdict],
     notices: Sequence[str] = (),
     foot: str = "",
 ) -> Page:
@@ -64,9 +65,9 @@ def page(
     return Page(TITLE, LEAD, sections, foot)
 
 
-def _findings(results: Results, said: list[Finding]) -> Rows:
+def _findings(results: Results, said: list[Verdict]) -> Rows:
     titles = {one.key: one.title for one in results.about}
-    rows = [[titles[one.data], one.sentence, one.verdict, one.detail] for one in said]
+    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in said]
     return Rows(["data", "claim", "holds", "where"], rows)
 
 

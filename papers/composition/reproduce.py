@@ -15,12 +15,13 @@ from papers.composition.data import Source, prepare
 from papers.composition.experiment import run
 from papers.composition.figures import LEFT_OUT, alarm_file, kept_drawings, write_panels
 from papers.composition.files import write_whole
-from papers.composition.findings import Finding, findings
+from papers.composition.findings import findings
 from papers.composition.manifest import manifest
 from papers.composition.page import Shown, page
 from papers.composition.planning import What, plan
 from papers.composition.results import Results, Shifted, about, merged, write_results
 from papers.composition.shift import shifts
+from papers.composition.verdicts import Verdict
 from papers.composition.writing import pictures, write_picture, write_tables
 from takifugu.reports.page_figures import drawing
 
@@ -64,7 +65,7 @@ class Made:
     manifest: Path
     files: tuple[Path, ...]
     results: Results
-    findings: tuple[Finding, ...]
+    findings: tuple[Verdict, ...]
     notices: tuple[str, ...]
     seconds: float
 

@@ -7,8 +7,8 @@ numbers stand beside ours only where the data is the paper's own.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from papers.composition.contenders import MAJORITY
 from papers.composition.layout import (
-    MAJORITY,
     SHEETS,
     Metric,
     Sheet,

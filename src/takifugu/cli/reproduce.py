@@ -43,8 +43,8 @@ def run_reproduce(
     With --data the sources that are there; without it simulated worlds, and every table says so.
     A run that was stopped goes on where it was. Keys of the JSON object: what, page, manifest,
     files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
-    claim, sentence, verdict; holds, fails, open: in how many comparisons; exceptions), notices
-    (what was not there), seconds.
+    claim, holds; held, failed, open: in how many comparisons; detail), notices (what was not
+    there), seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
@@ -122,29 +122,19 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
             }
             for one in made.results.about
         ],
-        "findings": [
-            {
-                "data": one.data,
-                "claim": one.claim,
-                "sentence": one.sentence,
-                "verdict": one.verdict,
-                "holds": one.holds,
-                "fails": one.fails,
-                "open": one.open,
-                "exceptions": list(one.exceptions),
-            }
-            for one in made.findings
-        ],
+        "findings": [vars(verdict) for verdict in made.findings],
         "notices": list(made.notices),
         "seconds": made.seconds,
     }
 
 
 def _print(made: "Made") -> None:
+    from papers.composition.findings import word
+
     for one in made.results.about:
         typer.echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
         for found in made.findings:
             if found.data == one.key:
-                typer.echo(f"  {found.verdict}: {found.sentence}")
+                typer.echo(f"  {word(found)}: {found.claim}")
                 typer.echo(f"    {found.detail}")
     typer.echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")
