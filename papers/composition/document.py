@@ -23,6 +23,7 @@ from papers.composition.results import (
 )
 from papers.composition.tables import ORIGIN, facts, tables
 from takifugu.errors import TakifuguError
+from takifugu.reports.page import shown
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).with_name("results.json")
@@ -75,7 +76,7 @@ def _parts(results: Results) -> Iterator[str]:
     for one in results.about:
         yield f"## {one.title}\n"
         yield f"*{ORIGIN[one.origin]}*\n"
-        yield facts(one) + "\n"
+        yield "; ".join(f"{name} {shown(value)}" for name, value in facts(one).items()) + ".\n"
         if one.notes:
             yield "\n".join(f"- {note}" for note in one.notes) + "\n"
         for table in tables(one, results.of(one.key)):

@@ -6,6 +6,7 @@ so in its title.
 
 from collections.abc import Iterable, Mapping
 from math import isfinite, log
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from papers.composition.layout import (
     mechanisms,
 )
 from papers.composition.printed import UNCERTAINTY, Printed, printed_numbers
-from papers.composition.results import About
+from papers.composition.results import About, Shifted
 from papers.composition.values import Cell
 
 if TYPE_CHECKING:
@@ -127,6 +128,18 @@ def measured_points(
     return found
 
 
+def again_points(
+    shifted: Iterable[Shifted], *, metric: Metric = ACCURACY[0]
+) -> dict[str, dict[float, float]]:
+    """What was run again without uncertainty, at its smaller ε; not where group DP stands in."""
+    found: dict[str, dict[float, float]] = {}
+    for one in shifted:
+        if not one.by_group:
+            scale = 100 if metric.percent else 1
+            found.setdefault(one.mechanism, {})[one.at] = scale * one.plain[metric.key].mean
+    return found
+
+
 def printed_points(*, uncertain: bool) -> dict[str, dict[float, float]]:
     """Acc@1 of the printed tables, as `shift_figure` takes it."""
     found: dict[str, dict[float, float]] = {}
@@ -192,7 +205,7 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: About | None) -> No
     else:
         said = f" ({SIMULATED})" if about.origin == "simulated" else ""
         title = f"{what}: {about.title}{said}"
-    drawn.suptitle(title, fontsize=11)
+    drawn.suptitle(fill(title, int(9 * drawn.get_figwidth())), fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     columns = 3 if drawn.get_figwidth() < 9 else 6
     drawn.legend(

@@ -102,7 +102,7 @@ def latex_text(text: str) -> str:
 
 
 def html(table: Table) -> str:
-    """A table with two lines of headings."""
+    """A title, what the data is, and a table with two lines of headings."""
     width = len(table.columns)
     heads = "".join(
         f'<th colspan="{width}" scope="colgroup">{escape(name)}</th>' for name in table.mechanisms
@@ -117,15 +117,13 @@ def html(table: Table) -> str:
         rows = [row for row in table.rows if row.uncertain == uncertain]
         if rows:
             span = 1 + width * len(table.mechanisms)
-            body.append(
-                f'<tr class="block"><th colspan="{span}" scope="rowgroup">{escape(name)}</th></tr>'
-            )
+            body.append(f'<tr><th colspan="{span}" scope="rowgroup">{escape(name)}</th></tr>')
             body += [_html_row(row, width) for row in rows]
     return (
-        f'<table class="results" id="{escape(table.key)}">'
-        f"<caption><strong>{escape(table.title)}.</strong> {escape(table.caption)}</caption>"
+        f'<p id="{escape(table.key)}"><strong>{escape(table.title)}.</strong>'
+        f' {escape(table.caption)}</p>\n<div class="box"><table>\n'
         f'<thead><tr><th rowspan="2" scope="col">ε</th>{heads}</tr><tr>{below}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table>"
+        f"<tbody>{''.join(body)}</tbody></table></div>\n"
     )
 
 
@@ -161,7 +159,7 @@ def _html_row(row: Row, width: int) -> str:
             text = f"<strong>{mean}</strong>" if entry.best else mean
             text += f"<small>±{escape(entry.half)}</small>" if entry.half else ""
             text += f" <span>[{escape(entry.printed)}]</span>" if entry.printed else ""
-            shown.append(f"<td>{text}</td>")
+            shown.append(f'<td class="number">{text}</td>')
     return f'<tr><th scope="row">{escape(row.epsilon)}</th>{"".join(shown)}</tr>'
 
 

@@ -10,7 +10,7 @@ from papers.composition.formats import html
 from papers.composition.results import About, Results
 from papers.composition.tables import ORIGIN, Table, facts, tables
 from papers.composition.verdicts import Verdict
-from takifugu.reports.page import Drawing, Page, Part, Quoted, Section, Words
+from takifugu.reports.page import Drawing, Facts, Page, Part, Quoted, Section, Words
 from takifugu.reports.page import Table as Rows
 
 TITLE = "Composition for Pufferfish Privacy, run again"
@@ -36,8 +36,8 @@ class Measured:
     table: Table
 
     def html(self) -> str:
-        """The table in a box that scrolls."""
-        return f'<div class="box">{html(self.table)}</div>\n'
+        """Its words, and the table in a box that scrolls."""
+        return html(self.table)
 
 
 def page(
@@ -76,13 +76,13 @@ def _parts(one: About, results: Results, drawings: list[Drawing]) -> list[Part]:
         cast("Part", Measured(table)) for table in tables(one, results.of(one.key))
     ]  # a part is what has html(), though the type names only the builder's own
     origin = Quoted(ORIGIN[one.origin], alarm=one.origin == "simulated")
-    told = Words("\n\n".join([facts(one), *one.notes]))
-    return [origin, told, *drawings, *measured]
+    told = Words("\n\n".join(one.notes))
+    return [origin, Facts(facts(one)), told, *drawings, *measured]
 
 
 def _differences() -> Rows:
     rows = [
-        [one.what, one.why, f"{NOTES}, item {one.item}" if one.item else "theory"]
+        [one.what, one.why, f"docs/{NOTES}, item {one.item}" if one.item else None]
         for one in DIFFERENCES
     ]
     return Rows(["what", "why", "where"], rows)

@@ -118,11 +118,9 @@ def spending_table(about: About, cells: tuple[Cell, ...]) -> Table:
     )
 
 
-def facts(about: About) -> str:
-    """The public numbers of a dataset, as one line."""
-    known = {**about.facts, "groups": f"{about.groups} ({about.group_by})"}
-    shown = {k: f"{v:,}" if isinstance(v, int) else v for k, v in known.items()}
-    return "; ".join(f"{name}: {value}" for name, value in shown.items()) + "."
+def facts(about: About) -> dict[str, int | str]:
+    """The public numbers of a dataset."""
+    return {**about.facts, "groups": f"{about.groups} ({about.group_by})"}
 
 
 def _rows(cells: tuple[Cell, ...], entries: Callable[[Cell], tuple[Entry, ...]]) -> Iterable[Row]:

@@ -82,9 +82,13 @@ def _pictures(one: About, results: Results) -> Iterator[Picture]:
         drawings.noise_figure(one, cells),
     )
     plain, uncertain = (drawings.measured_points(cells, uncertain=flag) for flag in (False, True))
+    again = drawings.again_points(results.shifted_of(one.key))
+    line = {name: points | again.get(name, {}) for name, points in plain.items()}
     yield Picture(
         f"{one.key}-shift",
         one.key,
-        f"With 20 % uncertainty at ε: the same as without it at ε − {drawings.SHIFT:.3f}.",
-        drawings.shift_figure(one, plain, uncertain),
+        "Lines: without uncertainty, with what was run again at each ε −"
+        f" {drawings.SHIFT:.3f}. Marks: with 20 % uncertainty. Group DP, which is no worse for it,"
+        " is left out; where it is all that is left, a mark is above its line.",
+        drawings.shift_figure(one, line, uncertain),
     )
