@@ -10,11 +10,12 @@ interval is right on its own, and leads are taken from paired differences.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from papers.composition.allowances import EPSILONS, Allowances, allowances, targets
+from papers.composition.allowances import EPSILONS, Allowances, allowances
 from papers.composition.contenders import (
     CONTENDERS,
     MAJORITY,
@@ -39,7 +40,7 @@ from takifugu import __version__
 from takifugu.errors import Malformed, UnsoundRequest
 from takifugu.fingerprint import fingerprint
 
-Progress = Callable[[int, int], None]  # how many steps are done, of how many
+Progress = Callable[[str, int, int], None]  # what is done, how many steps, of how many
 FORMAT = 1  # of a cell; a new number when a cell may come out differently
 
 
@@ -63,20 +64,18 @@ def run(
         rng_seed: Where the random numbers begin.
         folder: Where finished cells and allowances are kept.
         epsilons: The Pufferfish ε.
-        progress: Told how many steps are done: translations first, then cells.
+        progress: Told what is done, how many steps of it, and of how many.
     """
     _check(prepared, repetitions, rng_seed)
-    translated, places = len(targets(epsilons)), list(grid(epsilons))
-    total = translated + len(places)
+    places = list(grid(epsilons))
 
-    def step(done: int) -> None:
+    def step(what: str, done: int, total: int) -> None:
         if progress is not None:
-            progress(done, total)
+            progress(f"{prepared.key}: {what}", done, total)
 
     allowed = allowances(
-        prepared.chain, epsilons, folder=folder, progress=lambda done, _: step(done)
+        prepared.chain, epsilons, folder=folder, progress=partial(step, "translations")
     )
-    step(translated)
     finished = Finished(folder / f"cells-{prepared.key}.jsonl")
     names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
     ours: tuple[tuple[bool, float], Trial] | None = None
@@ -99,7 +98,7 @@ def run(
                     rng_seed=rng_seed,
                 ),
             )
-        step(translated + done + 1)
+        step("mechanisms", done + 1, len(places))
     found = [finished.get(names[place]) for place in places]
     return tuple(one for one in found if one is not None)
 

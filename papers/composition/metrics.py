@@ -1,4 +1,4 @@
-r"""How right a ranking is: the metrics of the paper's Section 7, with ties and empty places decided.
+r"""How right a ranking is: the metrics of the paper, with ties and empty places decided.
 
 A group has true counts; :math:`c_1 \ge c_2 \ge \dots` are its largest ones. A mechanism names K
 different labels. The paper does not say what happens when counts are equal or zero. Here:
@@ -8,8 +8,8 @@ different labels. The paper does not say what happens when counts are equal or z
   the correct top K that is kindest to them: it holds every label above :math:`c_K`, and as many
   of those at :math:`c_K` as there is room for. So three labels that tie for two last seats are two
   hits, not three.
-* **A place that nobody earned is not asked about.** Where :math:`c_k = 0` every label that was never
-  seen would be right; such a place is left out of Acc@k. A hit is a label that was seen at all, and
+* **A place that nobody earned is not asked about.** Where :math:`c_k = 0` every label never
+  seen would be right; such a place is left out of Acc@k. A hit is a label seen at all, and
   the hit rate divides by the labels that there are to hit, K or the labels seen if they are fewer.
 * **A group without any entry has no ranking** and is left out of everything.
 * NDCG@K has the true counts as relevance, as in the paper; the l1 count error is
@@ -137,4 +137,5 @@ def _hits(said: Integers, best: Integers) -> Floats:
     above = (said > last).sum(axis=2)
     level = (said == last).sum(axis=2)
     seats = K - (best > last).sum(axis=1)
-    return (above + np.minimum(level, seats)).astype(np.float64)
+    hits: Floats = (above + np.minimum(level, seats)).astype(np.float64)
+    return hits

@@ -1,4 +1,4 @@
-r"""MQMExact of a chain at rest for many ε at once: `takifugu.translation.baselines.mqm_exact`, quick.
+r"""MQMExact of a chain at rest for many ε at once: as `mqm_exact`, but quick.
 
 A quilt :math:`\{X_{i-a}, X_{i+b}\}` has c = a + b − 1 nodes nearby and the max-influence
 :math:`e(a,b) = \max_{x,y} [l_a(x,y) + r_b(x,y)]`; it allows (ε − e)/c per entry (Song, Wang and

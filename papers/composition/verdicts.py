@@ -1,40 +1,40 @@
-"""What the cells of a run say of each claim: data, so that pages can show where it fails.
+"""What the cells of a run say of each claim, cell by cell and for a dataset as a whole.
 
-* ``at least as good``: takifugu against every other mechanism, in every cell and metric. It holds
-  unless the whole 95 % interval of the lead is below 0.
-* ``better than Ours-Exp``: at ε ≤ 1, for each Acc@k that Ours-Exp gets right less than 99 % of the
-  time. It holds if the whole interval of the lead is above 0.
-* ``paper's order``: Ours-Exp above MQM with a split budget, and ``reversal``: MQM with one Laplace
-  per bar above Ours-Exp. By the two leads of takifugu, whose difference is the difference of the
-  two; the widths of their intervals are added, which is on the safe side. It holds, or fails, if
-  the difference is clear; else it is open.
+* `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds unless
+  the whole 95 % interval of the lead is below 0.
+* `BETTER`: at ε ≤ 1, for each Acc@k that Ours-Exp gets right less than 99 % of the time. It holds
+  if the whole interval of the lead is above 0.
+* `ORDER` and `REVERSAL`: by the two leads of takifugu, whose difference is the difference of the
+  two mechanisms; the widths of their intervals are added, which is on the safe side. A cell holds,
+  or fails, if the difference is clear; else it is open, as where both only guess.
 
 Majority is no mechanism: it uses nothing that is protected, and stands beside as a measure of how
 hard the question is. It is left out here.
 
 Of intervals at 95 % some miss: of 100 cells in which nothing differs, two or three may fail the
-first claim by luck.
+first claim by luck. Mechanisms of the same law are told apart from that: their lead is exactly 0.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from papers.composition.contenders import MAJORITY, MQM_SPLIT, MQM_VECTOR, OURS_EXP, TAKIFUGU
 from papers.composition.metrics import METRICS
 from papers.composition.values import Cell, Estimate
 
-AT_LEAST = "at least as good"
-BETTER = "better than Ours-Exp"
-ORDER = "paper's order"
-REVERSAL = "reversal"
+AT_LEAST = "takifugu is at least as good as every other mechanism"
+BETTER = "takifugu is better than Ours-Exp at ε ≤ 1"
+ORDER = "the paper's order: Ours-Exp is better than MQM with a split budget"
+REVERSAL = "the reversal: MQM with one Laplace per bar is better than Ours-Exp"
 CLAIMS = (AT_LEAST, BETTER, ORDER, REVERSAL)
 STRICT_UP_TO = 1.0
 NEARLY_RIGHT = 0.99
 ACCURACIES = tuple(metric for metric in METRICS if metric.startswith("acc"))
+SHOWN = 4  # how many failures are named
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """A claim about one cell and metric.
 
     Attributes:
@@ -59,15 +59,55 @@ class Verdict:
     lead: Estimate
     holds: bool | None
 
+    def __str__(self) -> str:
+        prior = ", uncertain" if self.uncertain else ""
+        return (
+            f"{self.metric} against {self.worse} at ε = {self.epsilon:g}{prior}:"
+            f" {self.lead.mean:+.3g} ± {self.lead.half:.2g}"
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim about a dataset.
+
+    Attributes:
+        data: The dataset.
+        claim: One of `CLAIMS`.
+        holds: Whether no cell contradicts it, and some bear it out if there are any to judge.
+        held: How many cells bear it out.
+        failed: How many contradict it.
+        open: How many do neither.
+        detail: The same in words, with the worst failures.
+    """
+
+    data: str
+    claim: str
+    holds: bool
+    held: int
+    failed: int
+    open: int
+    detail: str
+
 
 def verdicts(cells: Iterable[Cell]) -> tuple[Verdict, ...]:
+    """Every claim about every dataset."""
+    found = judgements(cells)
+    return tuple(
+        _verdict(data, claim, [one for one in found if (one.data, one.claim) == (data, claim)])
+        for data in dict.fromkeys(one.data for one in found)
+        for claim in CLAIMS
+    )
+
+
+def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
     """Every claim about every cell that it speaks of."""
-    listed = [cell for cell in cells if cell.mechanism != MAJORITY]
     by_place: dict[tuple[str, bool, float], dict[str, Cell]] = {}
-    for cell in listed:
-        place = (cell.data, cell.uncertain, cell.epsilon)
-        by_place.setdefault(place, {})[cell.mechanism] = cell
-    found: list[Verdict] = []
+    for cell in cells:
+        if cell.mechanism != MAJORITY:
+            place = (cell.data, cell.uncertain, cell.epsilon)
+            by_place.setdefault(place, {})[cell.mechanism] = cell
+    found: list[Judgement] = []
     for there in by_place.values():
         for cell in there.values():
             if cell.mechanism != TAKIFUGU:
@@ -79,62 +119,51 @@ def verdicts(cells: Iterable[Cell]) -> tuple[Verdict, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Summary:
-    """How often a claim about a dataset holds, fails, and is left open."""
-
-    claim: str
-    data: str
-    holds: int
-    fails: int
-    open: int
-
-
-def summary(found: Sequence[Verdict]) -> tuple[Summary, ...]:
-    """One line for each claim and dataset."""
-    lines = []
-    for data in dict.fromkeys(verdict.data for verdict in found):
-        for claim in CLAIMS:
-            said = [one.holds for one in found if one.data == data and one.claim == claim]
-            lines.append(
-                Summary(claim, data, said.count(True), said.count(False), said.count(None))
-            )
-    return tuple(lines)
+def _verdict(data: str, claim: str, judged: list[Judgement]) -> Verdict:
+    said = [one.holds for one in judged]
+    held, failed, left = said.count(True), said.count(False), said.count(None)
+    failures = sorted((one for one in judged if one.holds is False), key=lambda one: one.epsilon)
+    words = f"{held} of {len(judged)} comparisons" if judged else "no cell to judge"
+    if left:
+        words += f", {left} open"
+    if failures:
+        words += f", {failed} contradict: " + "; ".join(map(str, failures[:SHOWN]))
+        words += "; …" if failed > SHOWN else ""
+    return Verdict(data, claim, not failed and (held > 0 or not judged), held, failed, left, words)
 
 
-def _at_least(cell: Cell, metric: str) -> Verdict:
+def _at_least(cell: Cell, metric: str) -> Judgement:
     lead = cell.lead[metric]
-    return _verdict(AT_LEAST, TAKIFUGU, cell, metric, lead, lead.mean + lead.half >= 0)
+    return _judgement(AT_LEAST, TAKIFUGU, cell, metric, lead, lead.mean + lead.half >= 0)
 
 
-def _better(cell: Cell) -> list[Verdict]:
+def _better(cell: Cell) -> list[Judgement]:
     if cell.epsilon > STRICT_UP_TO:
         return []
     return [
-        _verdict(BETTER, TAKIFUGU, cell, metric, lead, lead.mean - lead.half > 0)
+        _judgement(BETTER, TAKIFUGU, cell, metric, lead, lead.mean - lead.half > 0)
         for metric in ACCURACIES
         if cell.measured[metric].mean < NEARLY_RIGHT
         for lead in (cell.lead[metric],)
     ]
 
 
-def _ordered(claim: str, better: str, worse: str, there: Mapping[str, Cell]) -> list[Verdict]:
+def _ordered(claim: str, better: str, worse: str, there: Mapping[str, Cell]) -> list[Judgement]:
     if better not in there or worse not in there:
         return []
     found = []
     for metric, over_worse in there[worse].lead.items():
         over_better = there[better].lead[metric]
         lead = Estimate(over_worse.mean - over_better.mean, over_worse.half + over_better.half)
-        clear = abs(lead.mean) > lead.half
-        holds = lead.mean > 0 if clear else None
-        found.append(_verdict(claim, better, there[worse], metric, lead, holds))
+        holds = lead.mean > 0 if abs(lead.mean) > lead.half else None
+        found.append(_judgement(claim, better, there[worse], metric, lead, holds))
     return found
 
 
-def _verdict(
+def _judgement(
     claim: str, better: str, cell: Cell, metric: str, lead: Estimate, holds: bool | None
-) -> Verdict:
-    return Verdict(
+) -> Judgement:
+    return Judgement(
         claim,
         cell.data,
         better,
