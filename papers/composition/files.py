@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from takifugu.errors import InvalidFile
@@ -27,6 +28,20 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise InvalidFile(
             str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
         ) from error
+
+
+def check_folder(path: Path) -> None:
+    """Make a folder if there is none; refuse one that nothing can be written to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InvalidFile(
+            "--out",
+            given=f"is {str(path)!r} ({(error.strerror or 'no folder').lower()})",
+            needed="be a folder that can be written to",
+        ) from None
 
 
 def write_figure(figure: "Figure", path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TypedDict
 from papers.composition.data import Source, prepare
 from papers.composition.experiment import run
 from papers.composition.figures import LEFT_OUT, alarm_file, kept_drawings, write_panels
-from papers.composition.files import write_whole
+from papers.composition.files import check_folder, write_whole
 from papers.composition.findings import findings
 from papers.composition.manifest import manifest
 from papers.composition.page import Shown, page
@@ -74,6 +74,7 @@ def reproduce(request: Request, progress: Progress, tell: Tell) -> Made:
     """Do all of it; ``tell`` gets a line for what is missing or left out, before the work."""
     start = time.monotonic()
     planned = plan(request.what, request.data)
+    check_folder(request.out / "work")
     notices = list(planned.notices)
     if planned.curves and alarm_file() is None:
         notices.append(LEFT_OUT)
