@@ -7,13 +7,17 @@ python -m papers.composition.document RESULTS.json …     # store these first
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from papers.composition import formats
 from papers.composition.data import SOURCES
 from papers.composition.differences import DIFFERENCES, NOTES
-from papers.composition.files import write_whole
+from papers.composition.drawings import overview_figure
+from papers.composition.files import write_figure, write_whole
 from papers.composition.findings import findings, word
+from papers.composition.layout import SHEETS
+from papers.composition.printed import printed_numbers
 from papers.composition.results import (
     Results,
     merged,
@@ -21,47 +25,133 @@ from papers.composition.results import (
     rounded,
     write_results,
 )
+from papers.composition.shift import printed_shifts
 from papers.composition.tables import ORIGIN, facts, tables
+from papers.composition.verdicts import Verdict
+from papers.composition.writing import printed_shift
 from takifugu.errors import TakifuguError
 from takifugu.reports.page import shown
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "reproduction.md"
+FIGURES = "reproduction"  # the folder beside the page
 HEAD = """\
 # The paper's experiments, run again
 
 "Composition for Pufferfish Privacy" (Bai, He, Gu, Kifer, Maeng), Section "Experiments": the three
 most frequent labels of every group, released under Pufferfish privacy against an adversary who
-knows the Markov chain. This page is generated (`python -m papers.composition.document`) from
-`papers/composition/results.json`; a test checks that it is up to date.
+knows the Markov chain. The paper's mechanism, the baselines done right and takifugu, side by side.
 
 ```sh
-takifugu reproduce all                       # simulated worlds, about three minutes
-takifugu reproduce foursquare --data FOLDER  # whatever files of check-ins FOLDER has
+takifugu reproduce all                       # simulated worlds, a few minutes
+takifugu reproduce foursquare --data FOLDER  # every file of check-ins that is known, in FOLDER
 takifugu reproduce capture24 --data FOLDER   # the same for activities
 takifugu reproduce figures                   # the influence curves
 ```
 
 Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured
-cells `results.json` and a `manifest.json` to `--out`; a run that was stopped goes on where it was.
+cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` says how often
+every mechanism is run, `--seed` where its simulated noise begins, `--json` prints what was done. A
+run that was stopped goes on where it was.
+
+This page is generated from `papers/composition/results.json`, which holds measured cells and no
+data; a test checks that the two agree. To make both anew:
+
+```sh
+takifugu reproduce all --out out/simulated
+takifugu reproduce all --data FOLDER --out out/real
+python -m papers.composition.document out/real/results.json out/simulated/results.json
+```
+"""
+MEASURED = """\
+## How it is measured
+
+Every mechanism is run on the true counts as often as the table says, all from the same stream of
+random numbers; ± is half of a 95 % interval, which stays above 0 where nothing varied. *Acc@k*: the
+label named in place k is right there; equal counts are equally right, and a place that no label
+earned is not asked about. *HR*: the share of the top three that were named. *NDCG*: with the true
+counts as relevance. *ℓ1*: how far the counts of the named are from those of the top three, summed.
+*Majority* names the top three of the part that the prior was fitted on. The best number of a row is
+bold, with all that look the same at this rounding.
+
+The 20 % are on the joint probabilities, as in the paper. *Ours-Exp*: the paper's curve, three
+rounds of the exponential mechanism. *MQM*: MQMExact, with a budget split over the labels, which the
+printed columns fit, and with one Laplace a bar, as its authors have it. *Group DP*: all entries of
+a person at once, released like Ours-Exp. *takifugu*: the exact translation and the planner.
 """
 
 
 def document(results: Results) -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_short(results), *_differences(), *_parts(results), *_files()])
+    parts = (_short(results), _differences(), [MEASURED], _shift(), _parts(results), _files())
+    return "\n".join([HEAD, *chain.from_iterable(parts)])
+
+
+def write_figures(results: Results, folder: Path) -> None:
+    """The two figures that the page shows."""
+    write_figure(overview_figure(results), folder / "overview.svg")
+    write_figure(printed_shift().figure, folder / "printed-shift.svg")
 
 
 def _short(results: Results) -> Iterator[str]:
+    said = findings(results)
+    claims = list(dict.fromkeys(one.claim for one in said))
     yield "## In short\n"
-    titles = {one.key: f"{one.title} ({one.origin})" for one in results.about}
-    for key, title in titles.items():
-        yield f"**{title}**\n"
-        for one in findings(results):
-            if one.data == key:
-                yield f"- {word(one)}: {one.claim} ({one.detail})."
+    yield from (f"{place}. {claim}" for place, claim in enumerate(claims, 1))
+    yield "\nIn how many comparisons each holds; what the intervals leave open is told apart.\n"
+    yield "| data | " + " | ".join(map(str, range(1, len(claims) + 1))) + " |"
+    yield "|---" * (len(claims) + 1) + "|"
+    for one in results.about:
+        own = {verdict.claim: verdict for verdict in said if verdict.data == one.key}
+        cells = [_counted(own[claim]) if claim in own else "" for claim in claims]
+        yield f"| {one.title} ({one.origin}) | " + " | ".join(cells) + " |"
+    yield ""
+    titles = {one.key: one.title for one in results.about}
+    failed = [one for one in said if one.failed]
+    if failed:
+        yield "Where one does not hold:\n"
+        yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in failed)
         yield ""
+    yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
+
+
+def _counted(verdict: Verdict) -> str:
+    asked = verdict.held + verdict.failed + verdict.open
+    left = f", {verdict.open} open" if verdict.open else ""
+    return f"{word(verdict)}: {verdict.held} of {asked}{left}"
+
+
+def _shift() -> Iterator[str]:
+    """The shift on the paper's own columns: how far they are apart, moved and not."""
+    yield "## Uncertainty is a shift, also in print\n"
+    yield (
+        "The printed columns with uncertainty against those without, read at ε − 0.405 (a straight"
+        " line in log ε between the printed ε; the first row lies outside) and at ε: the largest"
+        " difference in a column.\n"
+    )
+    yield "| mechanism | metric | at ε − 0.405 | at ε |"
+    yield "|---|---|---|---|"
+    numbers = printed_numbers()
+    for name in dict.fromkeys(number.mechanism for number in numbers):
+        for metric in (m for sheet in SHEETS for m in sheet.metrics):
+            plain, uncertain = (
+                {
+                    n.epsilon: n.value
+                    for n in numbers
+                    if (n.mechanism, n.metric, n.uncertain) == (name, metric.key, flag)
+                }
+                for flag in (False, True)
+            )
+            moved = [
+                abs(one.difference)
+                for one in printed_shifts(plain, uncertain)
+                if one.difference is not None
+            ]
+            still = [abs(uncertain[e] - plain[e]) for e in sorted(plain)[1:]]
+            shown_as = [metric.shown(max(apart)) for apart in (moved, still)]
+            yield f"| {name} | {metric.heading[:-2]} | {' | '.join(shown_as)} |"
+    yield f"\n![Printed Acc@1, shifted]({FIGURES}/printed-shift.svg)\n"
 
 
 def _differences() -> Iterator[str]:
@@ -102,7 +192,9 @@ def main() -> None:
     try:
         if given:
             write_results(rounded(merged(map(read_results, given))), STORED)
-        write_whole(PAGE, document(read_results(STORED)))
+        results = read_results(STORED)
+        write_figures(results, PAGE.with_suffix(""))
+        write_whole(PAGE, document(results))
     except TakifuguError as error:
         sys.exit(f"takifugu: {error}")
     print(PAGE.relative_to(ROOT))

@@ -20,7 +20,7 @@ from papers.composition.layout import (
     mechanisms,
 )
 from papers.composition.printed import UNCERTAINTY, Printed, printed_numbers
-from papers.composition.results import About, Shifted
+from papers.composition.results import About, Results, Shifted
 from papers.composition.values import Cell
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SHIFT = log((1 + UNCERTAINTY) / (1 - UNCERTAINTY))  # theory: a(b) rises by this, except at the end
 SIMULATED = "simulated data"
+ACROSS = 3  # panels in a row of the overview
 Points = Mapping[float, float]
 
 
@@ -52,6 +53,31 @@ def accuracy_figure(about: About, cells: tuple[Cell, ...]) -> "Figure":
         _plain(axes)
     panels[0].set_ylabel("correct, %")
     _finish(drawn, panels[0], f"Top 3 for each {about.group_by}", about)
+    return drawn
+
+
+def overview_figure(results: Results) -> "Figure":
+    """Acc@1 on every dataset, each band between no and 20 % uncertainty: all at a glance."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(results.about) // ACROSS)
+    drawn = Figure(figsize=(11, 0.6 + 3.1 * rows), layout="constrained")
+    panels = list(drawn.subplots(rows, ACROSS, sharey=True, squeeze=False).flat)
+    for axes, one in zip(panels, results.about, strict=False):
+        cells = results.of(one.key)
+        for name in _names(cells):
+            _band(axes, name, _means(cells, name, ACCURACY[0]))
+        said = f"\n({SIMULATED})" if one.origin == "simulated" else ""
+        axes.set_title(fill(one.title, 38) + said, fontsize=9)
+        axes.set(xlabel="Pufferfish ε", ylim=(-2, 103))
+        _ticks(axes, cells)
+        _plain(axes)
+    for place, axes in enumerate(panels):
+        axes.set_visible(place < len(results.about))
+        if place % ACROSS == 0:
+            axes.set_ylabel("Acc@1, %")
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     return drawn
 
 

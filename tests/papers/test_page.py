@@ -103,6 +103,9 @@ def test_the_documentation_is_what_the_stored_results_give() -> None:
         assert one.title in text
         assert len(stored.of(one.key)) == 6 * 2 * 6, "every cell is filled"
     assert not re.search(r"/(home|work|tmp|root)/", text)
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    sizes = [(ROOT / "docs" / path).stat().st_size for path in shown]
+    assert len(sizes) == 2 and sum(sizes) < 200_000
 
 
 def test_another_number_gives_another_page() -> None:
@@ -127,3 +130,5 @@ def test_given_results_are_stored_and_the_page_is_made(
     assert capsys.readouterr().out == "docs/reproduction.md\n"
     assert [one.key for one in read_results(tmp_path / "results.json").about] == ["one", "two"]
     assert "Check-ins of two" in (tmp_path / "docs" / "reproduction.md").read_text()
+    drawn = (tmp_path / "docs" / "reproduction" / "overview.svg").read_text()
+    assert drawn.count("(simulated data)") == 2 and "Check-ins of one" in drawn

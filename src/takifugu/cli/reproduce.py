@@ -67,7 +67,7 @@ def run_reproduce(
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
     with Bars() as progress:
-        made = reproduce(request, progress, _tell)
+        made = reproduce(request, progress, progress.tell)
     if as_json:
         typer.echo(json.dumps(_facts(what, made), ensure_ascii=False, allow_nan=False))
     else:
@@ -98,9 +98,9 @@ class Bars(AbstractContextManager["Bars"]):
             self._tasks[what] = self._progress.add_task(what, total=total)
         self._progress.update(self._tasks[what], completed=done, total=total)
 
-
-def _tell(notice: str) -> None:
-    typer.echo(notice, err=True)
+    def tell(self, notice: str) -> None:
+        """Print a line above the bars."""
+        self._progress.console.print(notice, markup=False, highlight=False, soft_wrap=True)
 
 
 def _facts(what: str, made: "Made") -> dict[str, Any]:
