@@ -7,6 +7,8 @@ import pytest
 
 from takifugu.engines import FirstDays, check, fit, open_engine
 from takifugu.errors import InvalidWorld
+from takifugu.influence import chain_curve
+from takifugu.priors import Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import Habits, check_ins, draw_habits, write_check_ins
 from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS
@@ -115,6 +117,20 @@ def test_countries_have_favourites_of_their_own(habits: Habits) -> None:
     common = np.argsort(-(habits.shares @ habits.rest))[:3]
     assert len(set(top[:, 0].tolist())) >= 10
     assert 0.05 < (top == common).mean() < 0.4  # the paper's majority guess: 18.6 %
+
+
+def test_top_labels_are_about_as_hard_to_find_as_in_the_paper(habits: Habits) -> None:
+    """Ours-Exp of Table 1 on as many rows: the curve, then peeling in three even rounds."""
+    rng, rows = np.random.default_rng(SEED), 33_278_683
+    expected = rows * habits.shares[:, None] * habits.rest
+    seen = rng.poisson(0.8 * expected[:, :, None] * habits.transition).sum(axis=0)
+    curve = chain_curve(Transitions(seen, habits.labels).chain(tau=1e-5), max_exposed=60)
+    counts = rng.poisson(0.2 * expected)
+    true = np.argsort(-counts, axis=1)
+    for epsilon, low, high in ((0.5, 0.65, 0.87), (1, 0.80, 0.95), (5, 0.95, 1.0)):
+        scale = 6 / float(curve.differential(epsilon))
+        noisy = counts + rng.gumbel(scale=scale, size=(50, *counts.shape))
+        assert low < (noisy.argmax(axis=2) == true[:, 0]).mean() < high, epsilon
 
 
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

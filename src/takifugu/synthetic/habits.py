@@ -8,9 +8,10 @@ A user of country c who is at a place of label x goes next to y with the chance
 * :math:`s_x`, how sticky a label is, is uniform from 0.02 to 0.3: people check in at the same kind
   of place again. This sets how fast a user's places forget one another, and so how much a
   Pufferfish loss allows per entry.
-* :math:`q_c(y) \propto r_y^{-0.75} e^{g_{cy}}`: a preference that all share, of Zipf's shape over a
-  random ranking r of the labels, tilted by the country's own taste, g normal of deviation 1.
-  So the most popular labels differ between countries, and the common ones are a poor guess.
+* :math:`q_c(y) \propto r_y^{-0.75} e^{g_{cy}}`: a preference that all share, of Zipf's shape (the
+  ranking r takes the first label of each of `KINDS`, then the second of each, …), tilted by the
+  country's own taste, g normal of deviation 1. So the most popular labels differ between countries,
+  and the common ones are a poor guess.
 * h = 0.35 of the moves follow the kind of place κ: K is `AFFINITY`, from work to food, from a bar
   to a bar or home; within a kind the country's preference chooses.
 
@@ -30,6 +31,7 @@ who does not know the countries' tastes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -71,11 +73,11 @@ class Habits:
 
 
 def draw_habits(*, rng: np.random.Generator) -> Habits:
-    """Draw the stickiness of the labels, their ranking, and each country's taste."""
+    """Draw the stickiness of the labels and each country's taste."""
     labels = foursquare_labels().labels
     sticky = rng.uniform(*STICKY, size=len(labels))
-    common = np.empty(len(labels))
-    common[rng.permutation(len(labels))] = np.arange(1, len(labels) + 1) ** -ZIPF
+    ranking = [label for tier in zip_longest(*KINDS.values()) for label in tier if label]
+    common = np.array([1.0 + ranking.index(label) for label in labels]) ** -ZIPF
     tilt = rng.normal(0.0, TASTE, size=(len(COUNTRIES), len(labels)))
     taste = common * np.exp(tilt)
     taste /= taste.sum(axis=1, keepdims=True)
