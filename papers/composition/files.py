@@ -12,11 +12,8 @@ from takifugu.errors import InvalidFile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOOK = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "takifugu",  # names inside an SVG are hashed with it: the same every time
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-}
+SALT = "takifugu"  # names inside an SVG are hashed with it, so that they are the same every time
+FONTS = ["DejaVu Sans", "Verdana", "Arial"]
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -58,7 +55,7 @@ def figure_bytes(figure: "Figure", kind: str) -> bytes:
     from matplotlib import rc_context
 
     drawn = BytesIO()
-    with rc_context(LOOK):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT, "font.sans-serif": FONTS}):
         dated = {"Date": None} if kind == "svg" else {}
         figure.savefig(drawn, format=kind, dpi=130, metadata=dated)
     return drawn.getvalue()

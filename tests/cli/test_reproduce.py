@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app, main
+from takifugu.cli.reproduce import Bars
 from takifugu.errors import TakifuguError
 
 STAGES, PEOPLE, EPOCHS = 5, 10, 60
@@ -152,3 +153,13 @@ def test_without_the_package_of_papers_it_says_so(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "papers", None)
     with pytest.raises(TakifuguError, match="`papers` is not installed"):
         command("figures")
+
+
+def test_bars_are_full_when_the_next_thing_begins() -> None:
+    with Bars() as bars:
+        bars("one", 0, 1)
+        bars("two", 1, 3)
+        bars("two", 2, 3)
+        bars.tell("[a notice]")
+        tasks = bars.progress.tasks
+        assert [(task.description, task.completed) for task in tasks] == [("one", 1), ("two", 2)]

@@ -82,25 +82,27 @@ class Bars(AbstractContextManager["Bars"]):
         from rich.progress import Progress
 
         console = Console(stderr=True)
-        self._progress = Progress(console=console, disable=not console.is_terminal)
+        self.progress = Progress(console=console, disable=not console.is_terminal)
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> "Bars":
-        self._progress.start()
+        self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self.progress.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Say how far ``what`` is."""
+        """Say how far ``what`` is; when another thing begins, those before it are done."""
         if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done, total=total)
+            for task in self.progress.tasks:
+                self.progress.update(task.id, completed=task.total)
+            self._tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self._tasks[what], completed=done, total=total)
 
     def tell(self, notice: str) -> None:
         """Print a line above the bars."""
-        self._progress.console.print(notice, markup=False, highlight=False, soft_wrap=True)
+        self.progress.console.print(notice, markup=False, highlight=False, soft_wrap=True)
 
 
 def _facts(what: str, made: "Made") -> dict[str, Any]:
