@@ -17,6 +17,11 @@ class Reader(HTMLParser):
         self.feed(html)
         self.close()
 
+    @property
+    def said(self) -> str:
+        """All text, blanks made one."""
+        return " ".join("".join(self.text).split())
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element begins."""
         self.tags.append(tag)

@@ -1,5 +1,7 @@
 """Prepared data as a JSON file, so that an experiment can go on without preparing again."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -7,7 +9,6 @@ import numpy as np
 
 from papers.composition.values import Family, Prepared
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.fingerprint import fingerprint
 from takifugu.numeric import Integers
 from takifugu.priors import MarkovChain
 from takifugu.priors.documents import read_json, write_json
@@ -28,7 +29,7 @@ def write_prepared(prepared: Prepared, path: Path | str) -> None:
         "facts": dict(prepared.facts),
         "notes": list(prepared.notes),
     }
-    write_json({"format": FORMAT, "digest": fingerprint(content), **content}, Path(path))
+    write_json({"format": FORMAT, "digest": _digest(content), **content}, Path(path))
 
 
 def read_prepared(path: Path | str, *, of: str | None = None) -> Prepared:
@@ -52,7 +53,7 @@ def _prepared(document: Any) -> Prepared:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidFile("format", given="is another one", needed=f"be {FORMAT!r}")
     content = {name: part for name, part in document.items() if name not in ("format", "digest")}
-    if document.get("digest") != fingerprint(content):
+    if document.get("digest") != _digest(content):
         raise InvalidFile(
             "digest", given="does not fit the content", needed="be prepared again: it was changed"
         )
@@ -72,6 +73,11 @@ def _prepared(document: Any) -> Prepared:
         facts=content["facts"],
         notes=tuple(content["notes"]),
     )
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _counts(given: Any, shape: tuple[int, ...], field: str) -> Integers:

@@ -176,6 +176,8 @@ def prepare_table(
         identity: The identity of the files that the table was made of.
     """
     with open_engine(declaration, memory=MEMORY) as engine:
+        if not engine.keys("group"):
+            raise _astray(about, engine.count(), engine.count())
         parts = split(engine)
         table = engine.histogram(["group", "label"], parts.test)
         train = engine.histogram(["label"], parts.train)
@@ -190,11 +192,7 @@ def prepare_table(
         )
     nowhere = released.rows - int(table.counts.sum())
     if nowhere * MOST_NOWHERE > released.rows:
-        raise InvalidFile(
-            about.key,
-            given=f"has {nowhere:,} of {released.rows:,} rows to release from in no group",
-            needed="have almost all in one: see that all files are whole and belong together",
-        )
+        raise _astray(about, nowhere, released.rows)
     some = table.counts.sum(axis=1) > 0
     groups = tuple(str(name) for name, kept in zip(table.keys[0], some, strict=True) if kept)
     empty = (
@@ -230,4 +228,12 @@ def prepare_table(
         facts=facts,
         notes=(*about.notes, *parts.notes, *(() if some.all() else empty)),
         fingerprint=identity,
+    )
+
+
+def _astray(about: About, rows: int, of: int) -> InvalidFile:
+    return InvalidFile(
+        about.key,
+        given=f"has {rows:,} of {of:,} rows in no group",
+        needed="have almost all in one: see that all files are whole and belong together",
     )

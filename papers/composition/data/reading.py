@@ -52,38 +52,41 @@ def refuse_misfits(
     files: Sequence[tuple[Needed, Sequence[Seen]]], error: "duckdb.Error"
 ) -> NoReturn:
     """Say which column of which file does not fit; no value of it is told."""
-    import duckdb
-
     names = ", ".join(one.path.name for _, several in files for one in several)
     ours = re.search(r"takifugu: `(.*?)` (.*?); it must (.*)", str(error))
     if ours:
         raise InvalidFile(f"{names}, column {ours[1]}", given=ours[2], needed=ours[3]) from None
     for needed, several in files:
         for one in several:
-            for column in needed.columns:
-                if not column.kind:
-                    continue
-                sql = f"SELECT count(*) FROM {_raw(needed, [one])} WHERE {_misfit(column)}"  # noqa: S608 - quoted
-                try:
-                    ((count,),) = duckdb.connect(":memory:").execute(sql).fetchall()
-                except duckdb.Error as trouble:
-                    line = re.search(r"Line: (\d+)", str(trouble))
-                    place = f" at line {line[1]}" if line else ""
-                    raise InvalidFile(
-                        str(one.path),
-                        given=f"cannot be read{place}",
-                        needed=f"hold the columns {needed.shape} in every line",
-                    ) from None
-                if count:
-                    raise InvalidFile(
-                        f"{one.path}, column {column.name}",
-                        given=f"holds something else, or nothing, in {count:,} rows",
-                        needed=f"hold {WORDS[column.kind]}",
-                    )
-    trouble_kind = type(error).__name__
+            for column in (column for column in needed.columns if column.kind):
+                _refuse_misfit(needed, one, column)
     raise InvalidFile(
-        names, given=f"cannot be read ({trouble_kind})", needed="be whole files"
+        names,
+        given=f"could not be made into a table ({type(error).__name__})",
+        needed="be whole, and the folder for tables have room",
     ) from None
+
+
+def _refuse_misfit(needed: Needed, one: Seen, column: Column) -> None:
+    import duckdb
+
+    sql = f"SELECT count(*) FROM {_raw(needed, [one])} WHERE {_misfit(column)}"  # noqa: S608 - quoted
+    try:
+        with duckdb.connect(":memory:") as connection:
+            ((count,),) = connection.execute(sql).fetchall()
+    except duckdb.Error as trouble:
+        line = re.search(r"Line: (\d+)", str(trouble))
+        raise InvalidFile(
+            str(one.path),
+            given=f"cannot be read at line {line[1]}" if line else "cannot be read",
+            needed=f"hold the columns {needed.shape} in every line",
+        ) from None
+    if count:
+        raise InvalidFile(
+            f"{one.path}, column {column.name}",
+            given=f"holds something else, or nothing, in {count:,} rows",
+            needed=f"hold {WORDS[str(column.kind)]}",
+        )
 
 
 def _header(needed: Needed, one: Seen) -> list[str]:

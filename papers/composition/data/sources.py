@@ -82,6 +82,9 @@ def prepare(
     work = Path(work_dir)
     found = source.within(None if data_dir is None else Path(data_dir))
     table = source.table(source.key, found, work, progress)
+    if not table.rows:
+        names = ", ".join(needed.name for needed in source.files.values())
+        raise InvalidFile(names, given="hold no rows", needed="hold some")
     kept = work / f"{source.key}.prepared.json"
     try:
         prepared = read_prepared(kept, of=table.identity)

@@ -127,10 +127,12 @@ def _copy(sql: str, path: Path, files: Sequence[tuple[Needed, Sequence[Seen]]]) 
         path.parent.mkdir(parents=True, exist_ok=True)
         config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(spill)}
         with duckdb.connect(":memory:", config=config) as connection:
+            connection.execute("SET enable_progress_bar = false")  # stdout is for data
             connection.execute(f"COPY ({sql}) TO {text(str(beside))} (FORMAT parquet)")
             ((rows,),) = connection.execute(
                 f"SELECT count(*) FROM read_parquet({text(str(beside))})"  # noqa: S608 - quoted
             ).fetchall()
+        path.with_suffix(".json").unlink(missing_ok=True)  # so that no note is of another table
         beside.replace(path)
     except duckdb.Error as error:
         refuse_misfits(files, error)
