@@ -157,8 +157,8 @@ def read_results(path: Path) -> Results:
     return Results(told, cells, shifted)
 
 
-def rounded(results: Results, digits: int = 6) -> Results:
-    """The same with significant digits enough for every table, so that the file stays small."""
+def shortened(results: Results, digits: int = 5) -> Results:
+    """What the repository keeps: digits enough for every table; of shifts whether they are equal."""
 
     def number(value: float) -> float:
         return float(f"{value:.{digits}g}")
@@ -176,9 +176,7 @@ def rounded(results: Results, digits: int = 6) -> Results:
         )
         for cell in results.cells
     )
-    shifted = tuple(
-        replace(one, at=number(one.at), plain=short(one.plain)) for one in results.shifted
-    )
+    shifted = tuple(replace(one, at=number(one.at), plain={}) for one in results.shifted)
     return Results(results.about, cells, shifted)
 
 
