@@ -158,7 +158,7 @@ def read_results(path: Path) -> Results:
 
 
 def shortened(results: Results, digits: int = 5) -> Results:
-    """What the repository keeps: digits enough for every table; of shifts whether they are equal."""
+    """What the repository keeps: digits enough for tables, and of shifts whether they are equal."""
 
     def number(value: float) -> float:
         return float(f"{value:.{digits}g}")
