@@ -1,5 +1,6 @@
 """Prepared data against plain loops over the same files, made up in the published formats."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import md5
@@ -262,6 +263,29 @@ def test_activities_become_epochs_and_eight_of_each_age_are_held_out(tmp_path: P
     assert found.chain.states == MET and len(MET) == 11
     assert found.facts["entities released from"] == 16
     assert found.facts["entities fitted on"] == 5
+
+
+def test_every_annotation_of_the_published_dictionary_has_its_activity(tmp_path: Path) -> None:
+    name = "capture24_annotation_label_dictionary.csv"
+    known = read_csv(real(name) / name)
+    (tmp_path / "annotation-label-dictionary.csv").write_bytes((SHARED / name).read_bytes())
+    begin = datetime(2016, 11, 13)
+    people = [f"P{n:03d}" for n in range(1, 10)]
+    for pid in people:
+        write_csv(
+            tmp_path / f"{pid}.csv.gz",
+            ("time", "x", "y", "z", "annotation"),
+            [
+                (f"{begin + timedelta(minutes=n)}.000000", 0, 0, 1, row["annotation"])
+                for n, row in enumerate(known)
+            ],
+        )
+    rows = [(pid, "38-52", "M") for pid in people]
+    write_csv(tmp_path / "metadata.csv", ("pid", "age", "sex"), rows)
+    found = prepared("capture24", tmp_path, tmp_path / "work")
+    wanted = Counter(row["label:WillettsMET2018"] for row in known)
+    assert dict(zip(found.chain.states, found.train.tolist(), strict=True)) == wanted
+    assert found.counts.tolist() == [[8 * count for count in found.train.tolist()]]
 
 
 def test_a_capture24_run_is_taken_up_where_it_stopped(tmp_path: Path) -> None:

@@ -144,10 +144,11 @@ CAPTURE24 = Source(
         "age group",
         (
             HELD_OUT,
-            "An entry is an epoch of 30 seconds: the annotation is given 100 times a second and"
-            " stays the same for minutes, and 30 seconds is the window of Willetts et al. (2018),"
-            " whose labels these are. An epoch has the label of most of its samples; one that"
-            " mostly has none is left out, and what came before it is followed by what came after.",
+            "An entry is an epoch of 30 seconds of the clock: annotations are given 100 times a"
+            " second and stay the same for minutes, and the paper names no unit (30 seconds is a"
+            " usual window for these labels; the authors' benchmark takes 10).",
+            "An epoch has the label of most of its samples; one that mostly has none is left out,"
+            " and what came before it is followed by what came after.",
             "Transitions from an activity to itself are counted, as for check-ins.",
         ),
     ),
