@@ -77,24 +77,31 @@ def groups_asked(counts: Integers) -> dict[str, Booleans]:
 def least_mistakes(counts: Integers) -> dict[str, float]:
     """By how much a metric changes at the least when one group goes wrong; of all groups the most.
 
-    The mildest mistake gives a place to a label of the next smaller count. A metric that cannot
-    change, as all rankings of all groups are right, has 0.
+    The mildest mistake swaps two neighbouring places, or gives one to the label that is next. A
+    metric that cannot change, as every ranking of every group is right, has 0.
     """
     table = checked_counts(counts)
     best = _best(table)
-    below = np.stack([np.where(table < c[:, None], table, -1).max(axis=1) for c in best.T], axis=1)
-    gaps = np.where(below >= 0, best - below, np.inf)  # [group, place]
-    wrong = np.isfinite(gaps).any(axis=1)
+    discount = 1 / np.log2(np.arange(K) + 2.0)
+    swapped = (best[:, :-1] - best[:, 1:]).astype(np.float64)  # [group, place]
+    l1, gain = [2 * swapped], [-swapped * np.diff(discount)]
+    if table.shape[1] > K:
+        following = np.sort(table, axis=1)[:, -K - 1]
+        lower = table.max(axis=1, where=table < best[:, -1:], initial=-1)  # if there is one
+        for other in (following, np.where(lower >= 0, lower, following)):
+            replaced = (best - other[:, None]).astype(np.float64)
+            l1.append(replaced)
+            gain.append(replaced * discount)
+    least = _least(l1)
+    wrong = least > 0
     if not wrong.any():
         return dict.fromkeys(METRICS, 0.0)
-    gaps, best = gaps[wrong], best[wrong]
-    discount = 1 / np.log2(np.arange(K) + 2.0)
-    lost = -np.diff(discount, append=0.0)  # two neighbours change places, or the last one goes
+    some = (best > 0).sum(axis=1)[wrong]
     return {
         **dict.fromkeys(METRICS, 1.0),
-        "hit": float((1 / (best > 0).sum(axis=1)).max()),
-        "ndcg": float(((gaps * lost).min(axis=1) / (best @ discount)).max()),
-        "l1": float(gaps.min(axis=1).max()),
+        "hit": float((1 / some).max()) if table.shape[1] > K else 0.0,
+        "ndcg": float((_least(gain)[wrong] / (best @ discount)[wrong]).max()),
+        "l1": float(least.max()),
     }
 
 
@@ -129,6 +136,13 @@ def checked_counts(counts: Integers) -> Integers:
 def _best(table: Integers) -> Integers:
     """``[group, place]``: the largest counts."""
     return np.sort(table, axis=1)[:, ::-1][:, :K]
+
+
+def _least(changes: list[Floats]) -> Floats:
+    """``[group]``: the least change that is one; 0 if there is none."""
+    every = np.concatenate(changes, axis=1)
+    least = np.where(every > 0, every, np.inf).min(axis=1)
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def _hits(said: Integers, best: Integers) -> Floats:

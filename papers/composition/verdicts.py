@@ -3,10 +3,13 @@
 * `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds unless
   the whole 95 % interval of the lead is below 0.
 * `BETTER`: at ε ≤ 1, for each Acc@k that Ours-Exp gets right less than 99 % of the time. It holds
-  if the whole interval of the lead is above 0.
+  if the whole interval of the lead is above 0, and fails if it is below; between it is open.
 * `ORDER` and `REVERSAL`: by the two leads of takifugu, whose difference is the difference of the
-  two mechanisms; the widths of their intervals are added, which is on the safe side. A cell holds,
-  or fails, if the difference is clear; else it is open, as where both only guess.
+  two mechanisms; the widths of their intervals are added, which is on the safe side. Again a cell
+  may be open, as where both only guess.
+
+The first two speak of all cells, so a dataset bears them out only if every cell does. The last two
+are borne out by cells that show them, if none shows the opposite.
 
 Majority is no mechanism: it uses nothing that is protected, and stands beside as a measure of how
 hard the question is. It is left out here.
@@ -27,10 +30,11 @@ BETTER = "takifugu is better than Ours-Exp at ε ≤ 1"
 ORDER = "the paper's order: Ours-Exp is better than MQM with a split budget"
 REVERSAL = "the reversal: MQM with one Laplace per bar is better than Ours-Exp"
 CLAIMS = (AT_LEAST, BETTER, ORDER, REVERSAL)
+OF_ALL = (AT_LEAST, BETTER)  # claims about every cell
 STRICT_UP_TO = 1.0
 NEARLY_RIGHT = 0.99
 ACCURACIES = tuple(metric for metric in METRICS if metric.startswith("acc"))
-SHOWN = 4  # how many failures are named
+SHOWN = 3  # how many comparisons are named that do not bear a claim out
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Verdict:
     Attributes:
         data: The dataset.
         claim: One of `CLAIMS`.
-        holds: Whether no cell contradicts it, and some bear it out if there are any to judge.
+        holds: Whether the cells bear it out: all of them where the claim speaks of all.
         held: How many cells bear it out.
         failed: How many contradict it.
         open: How many do neither.
@@ -122,14 +126,20 @@ def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
 def _verdict(data: str, claim: str, judged: list[Judgement]) -> Verdict:
     said = [one.holds for one in judged]
     held, failed, left = said.count(True), said.count(False), said.count(None)
-    failures = sorted((one for one in judged if one.holds is False), key=lambda one: one.epsilon)
-    words = f"{held} of {len(judged)} comparisons" if judged else "no cell to judge"
+    words = f"shown in {held} of {len(judged)} comparisons" if judged else "nothing to compare"
+    if failed:
+        words += f", contradicted in {_named(judged, False)}"
     if left:
-        words += f", {left} open"
-    if failures:
-        words += f", {failed} contradict: " + "; ".join(map(str, failures[:SHOWN]))
-        words += "; …" if failed > SHOWN else ""
-    return Verdict(data, claim, not failed and (held > 0 or not judged), held, failed, left, words)
+        words += f", open in {_named(judged, None) if claim in OF_ALL else left}"
+    holds = held == len(judged) if claim in OF_ALL else held > 0 and not failed
+    return Verdict(data, claim, holds, held, failed, left, words)
+
+
+def _named(judged: list[Judgement], holds: bool | None) -> str:
+    """How many, and which."""
+    found = [one for one in judged if one.holds is holds]
+    rest = "; …" if len(found) > SHOWN else ""
+    return f"{len(found)} ({'; '.join(map(str, found[:SHOWN]))}{rest})"
 
 
 def _at_least(cell: Cell, metric: str) -> Judgement:
@@ -141,7 +151,7 @@ def _better(cell: Cell) -> list[Judgement]:
     if cell.epsilon > STRICT_UP_TO:
         return []
     return [
-        _judgement(BETTER, TAKIFUGU, cell, metric, lead, lead.mean - lead.half > 0)
+        _judgement(BETTER, TAKIFUGU, cell, metric, lead, _clearly(lead))
         for metric in ACCURACIES
         if cell.measured[metric].mean < NEARLY_RIGHT
         for lead in (cell.lead[metric],)
@@ -155,9 +165,13 @@ def _ordered(claim: str, better: str, worse: str, there: Mapping[str, Cell]) -> 
     for metric, over_worse in there[worse].lead.items():
         over_better = there[better].lead[metric]
         lead = Estimate(over_worse.mean - over_better.mean, over_worse.half + over_better.half)
-        holds = lead.mean > 0 if abs(lead.mean) > lead.half else None
-        found.append(_judgement(claim, better, there[worse], metric, lead, holds))
+        found.append(_judgement(claim, better, there[worse], metric, lead, _clearly(lead)))
     return found
+
+
+def _clearly(lead: Estimate) -> bool | None:
+    """Whether a lead is above 0; None if its interval holds 0."""
+    return lead.mean > 0 if abs(lead.mean) > lead.half else None
 
 
 def _judgement(
