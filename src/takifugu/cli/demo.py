@@ -24,7 +24,7 @@ FEWEST, MOST = 20_000, 100_000_000
 
 
 def run_demo(
-    rows: Annotated[int, typer.Option(help="How many check-ins to make up.")] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="How many check-ins to make up.")] = 500_000,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -45,7 +45,7 @@ def run_demo(
     the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,
     world, prior, translation (per_entry; the Pufferfish loss: exact, curve,
     group; leak, a lower bound at the last), budget,
-    releases (as `takifugu release --json` prints them), right (how many of the named places are
+    releases (question, rows, error, cost, …), right (how many of the named places are
     right, by place), again_free, refused (message, alone, most), spent, head, sound, seconds.
     """
     if not FEWEST <= rows <= MOST:

@@ -23,9 +23,9 @@ from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "check-ins.ledger"
-RUNGS = 8  # per-entry losses that are translated
-PROBE = 0.04  # about the loss of the first of them
-FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that the questions ask for
+RUNGS = 6  # per-entry losses that are translated
+PROBE = 0.02  # a smaller one, from which their distance is told
+FIRST, SECOND, THIRD = "0.5", "0.35", "0.5"  # the Pufferfish ε that the questions ask for
 SHOWN = 8  # countries in the terminal
 
 
@@ -97,7 +97,7 @@ def _translate(
     )
     lists = (table.epsilon, table.loss, translated.curve, translated.group)
     every = list(zip(*(values.tolist() for values in lists), strict=True))
-    tell.table(["DP ε per row", "Pufferfish ε", "by the curve", "by the group"], every[1::2])
+    tell.table(["DP ε per row", "Pufferfish ε", "by the curve", "by the group"], every[2::2])
     tell.say(
         f"How near the truth that is: at the last of these some mechanism really leaks {leak:.4g}."
     )
@@ -123,12 +123,14 @@ def ladder(
     near = solve(PROBE)
     aim = 0.93 * BUDGET / RUNGS  # losses rise a little faster than ε
     step = float(np.floor(PROBE * aim / near.loss * 2**12) / 2**12)
-    grid: Floats = np.arange(1, RUNGS + 1, dtype=np.float64) * step
+    begin = min(PROBE, step / 2)  # below the first step, for what is left in the end
+    grid: Floats = np.concatenate([[begin], np.arange(1, RUNGS + 1) * step])
     losses = translation.curve.pufferfish(grid)
     for rung, epsilon in enumerate(grid.tolist()):
         if working is not None:
-            working(f"{rung + 1} of {RUNGS}")
-        near = solve(epsilon)
+            working(f"{rung} of {RUNGS}")
+        if epsilon != near.epsilon:
+            near = solve(epsilon)
         losses[rung] = min(losses[rung], near.loss)
     losses = np.minimum.accumulate(losses[::-1])[::-1]  # more ε never loses less
     leak = 0.0
@@ -168,7 +170,7 @@ def _ask(
         shares = session.release(second)
     _tell_shares(tell, second, shares)
     with tell.step("Third question: too much", "asking the third question"):
-        again = session.top_k(3, by="country", window=days, epsilon=FIRST)
+        again = session.release(first)
         refused = _refusal(session, days)
     tell.say(f"Every count of every country, for ε = {THIRD}:")
     tell.lines(str(refused) if refused else "it was answered", style="red")

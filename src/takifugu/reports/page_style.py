@@ -58,6 +58,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
+  pre { font-size: 8pt; }
   .tall { max-height: none; overflow: visible; border: none; }
   .tall thead th { position: static; }
   h2 { break-after: avoid; }
