@@ -1,0 +1,115 @@
+"""A question in plain JSON: as a command or a plan file has it, before a session knows it.
+
+A plan file is never believed: what it asks is planned anew, and must come to the same price.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any, get_args
+
+from takifugu.engines import InvalidQuery
+from takifugu.errors import InvalidFile
+from takifugu.priors.documents import read_json
+from takifugu.session.problems import StalePlan
+from takifugu.session.project_rows import PolicySession
+from takifugu.session.session import Kind, Session
+from takifugu.session.values import Plan
+
+FORM = "takifugu-plan-1"
+SAME = ("dataset", "query", "window", "groups", "mechanism")  # what must not differ in a plan
+
+
+def known_options() -> tuple[str, ...]:
+    """The options of a question: those that sessions know, whichever they are."""
+    return tuple(
+        name for name in signature(Session.plan).parameters if name not in ("self", "kind")
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to a dataset of a project.
+
+    Attributes:
+        dataset: Which dataset.
+        kind: What to ask.
+        how: The options of `Session.plan`, as JSON; a key of a column may be given as text.
+        analyst: Who asks.
+    """
+
+    dataset: str
+    kind: str
+    how: Mapping[str, Any]
+    analyst: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise InvalidQuery(
+                "kind",
+                given=f"is {self.kind!r:.80}",
+                needed=f"be one of {', '.join(get_args(Kind))}",
+            )
+        for name in self.how:
+            if name not in known_options():
+                raise InvalidQuery(
+                    name,
+                    given="is no option of a question",
+                    needed=f"be one of {', '.join(known_options())}",
+                )
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        asked = {"dataset": self.dataset, "kind": self.kind, "analyst": self.analyst}
+        return asked | {"how": dict(self.how)}
+
+    def plan(self, session: PolicySession) -> Plan:
+        """The plan of the question. Nothing is spent and nothing protected is read."""
+        how = dict(self.how)
+        column = how.pop("column", None) or session.about
+        if "where" in how:
+            how["where"] = {name: session.named(name, keys) for name, keys in how["where"].items()}
+        if "values" in how:
+            how["values"] = session.named(column, how["values"])
+        if "window" in how:
+            how["window"] = session.window(how["window"])
+        return session.plan(self.kind, column, **how)  # type: ignore[arg-type]
+
+
+def plan_document(asked: Asked, plan: Plan, promise: str) -> dict[str, Any]:
+    """A plan as JSON, ready to be released from later."""
+    return {"form": FORM, "asked": asked.document(), **plan.describe(), "promise": promise}
+
+
+def read_plan(path: Path) -> tuple[Asked, Mapping[str, Any]]:
+    """What a plan file asks, and all that it says."""
+    document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
+    if not isinstance(document, dict) or document.get("form") != FORM:
+        raise InvalidFile(
+            str(path), given="is no plan", needed="be one: `takifugu plan … --out FILE` writes it"
+        )
+    try:
+        asked = document["asked"]
+        who = asked["analyst"]
+        if not all(isinstance(asked[key], str) for key in ("dataset", "kind")):
+            raise TypeError
+        if not isinstance(asked["how"], dict) or not isinstance(who, str | None):
+            raise TypeError
+        return Asked(asked["dataset"], asked["kind"], asked["how"], who), document
+    except (KeyError, TypeError):
+        raise InvalidFile(
+            str(path), given="was changed", needed="be as `takifugu plan` wrote it"
+        ) from None
+
+
+def refuse_stale(document: Mapping[str, Any], plan: Plan) -> None:
+    """Raise unless the plan that was made now is the one in the document, at the same price."""
+    now = plan.describe()
+    cost = document.get("cost")
+    price = cost.get("per_entry") if isinstance(cost, dict) else None
+    if price != now["cost"]["per_entry"] or any(document.get(k) != now[k] for k in SAME):
+        raise StalePlan(
+            "the plan in the file is not what would be released now: the data, the policy or the"
+            " file has changed; nothing was charged. Plan again"
+        )
