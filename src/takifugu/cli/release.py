@@ -1,6 +1,8 @@
 """``takifugu release``: pay, then answer. The same question again is free."""
 
-from contextlib import nullcontext
+import os
+import sys
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,7 +141,17 @@ def _deliver(result: "Result", target: "Target | None", as_json: bool) -> None:
             _print(result, target)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+        if where == "standard output":
+            _let_go_of_stdout()
         raise Undelivered(where, (reason or "cannot be written").lower()) from None
+
+
+def _let_go_of_stdout() -> None:
+    """Leave nothing in its buffer that would fail again, and hide our status, at the end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _document(result: "Result") -> dict[str, Any]:

@@ -32,7 +32,7 @@ from takifugu.session.project_policy import (
     refuse_password,
 )
 from takifugu.session.project_rows import HeldOut, Kept, PolicySession, kept_rows
-from takifugu.session.project_tables import Progress, covers, project_table, table_path
+from takifugu.session.project_tables import Progress, covers, pays, project_table, table_path
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
 
@@ -184,10 +184,14 @@ class Project:
         *,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
-        """The translation as a table, confirmed for the budgets of the ledger; None if it has none.
+        """The translation as a table that is confirmed for the budgets of the ledger.
 
-        Budgets beyond the table have the translation asked each time.
+        None if the translation is to be asked each time: by policy, because it is quick, or for
+        budgets beyond the table.
         """
+        wanted = self.dataset(name).table
+        if not (pays(translation) if wanted is None else wanted):
+            return None
         budgets = {
             position.epsilon
             for position in ledger.positions()

@@ -66,6 +66,7 @@ class DatasetPolicy:
         uncertainty: How far every joint probability may be off.
         analysts: Who may ask; none listed: anybody, and nobody in particular.
         release_fitted_rows: Whether rows that a prior was fitted on may be released from.
+        table: Whether the translation is looked up in a table; None for priors of many states.
     """
 
     name: str
@@ -77,6 +78,7 @@ class DatasetPolicy:
     uncertainty: float = 0.0
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
+    table: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def checked_name(name: str) -> str:
 def _dataset(named: "_Section", name: str) -> DatasetPolicy:
     checked_name(name)
     known = ("declaration", "about", "prior", "pairs", "entries", "uncertainty", "analysts")
-    given = named.section(name, (*known, "release_fitted_rows"))
+    given = named.section(name, (*known, "release_fitted_rows", "table"))
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
         raise InvalidProject(given.at("analysts"), given="hold a number", needed="be names")
@@ -175,7 +177,8 @@ def _dataset(named: "_Section", name: str) -> DatasetPolicy:
         entries=given.names("entries"),
         uncertainty=_uncertainty(given),
         analysts=tuple(str(who) for who in analysts or ()),
-        release_fitted_rows=given.truth("release_fitted_rows"),
+        release_fitted_rows=given.truth("release_fitted_rows") or False,
+        table=given.truth("table"),
     )
 
 
@@ -322,9 +325,9 @@ class _Section:
             raise InvalidProject(self.at(key), given=given, needed="be text in quotes")
         return value
 
-    def truth(self, key: str) -> bool:
-        value = self.content.get(key, False)
-        if not isinstance(value, bool):
+    def truth(self, key: str) -> bool | None:
+        value = self.content.get(key)
+        if not isinstance(value, bool | None):
             raise InvalidProject(self.at(key), given="is no truth", needed="be true or false")
         return value
 

@@ -18,6 +18,7 @@ from takifugu.translation.table import TranslationTable, tabulate
 from takifugu.translation.translation import Translation
 
 FOLDER = ".takifugu"  # of a project, for what can be made again
+MANY = 20  # states from which on a translation takes seconds
 LOSSES = (0.05, 10.0)  # the Pufferfish losses that a table covers
 
 Progress = Callable[[str], None]
@@ -26,6 +27,17 @@ Progress = Callable[[str], None]
 def table_path(folder: Path, name: str, translation: Translation) -> Path:
     """Where the table of a dataset is kept: one for each translation and version."""
     return folder / FOLDER / f"{name}.{translation.fingerprint[:16]}.{__version__}.table.json"
+
+
+def pays(translation: Translation) -> bool:
+    """Whether to look a translation up unless the policy says: with many states it is slow.
+
+    The table takes as long as some dozens of translations. A coarse rule, but the same every
+    time: what is looked up is a little less than what is computed, so the same question must not
+    be now one and now the other.
+    """
+    sizes = [len(getattr(prior, "states", ())) for prior in translation.priors.values()]
+    return max(sizes) >= MANY
 
 
 def covers(budgets: Iterable[Fraction]) -> bool:

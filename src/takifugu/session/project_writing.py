@@ -37,6 +37,7 @@ id = {id}  # its first event: no other ledger will do
 # uncertainty = 0.2                    # how far every joint probability may be off
 # analysts = ["ana"]                   # who may ask; left out: anybody
 # release_fitted_rows = true           # also release from rows that a prior was fitted on
+# table = true                         # look translations up in a table that is made once
 #
 # [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
 # file = "visits.prior.json"
