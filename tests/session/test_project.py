@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import shutil
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -217,13 +218,13 @@ def test_an_edit_by_somebody_else_meanwhile_is_not_lost(
 ) -> None:
     file = tmp_path / "takifugu.toml"
     file.write_text(GOOD)
-    true_loads = write.tomllib.loads
+    true_loads = tomllib.loads
 
     def meanwhile(text: str) -> dict[str, Any]:
         file.write_text(GOOD + "# theirs\n")
         return true_loads(text)
 
-    monkeypatch.setattr(write.tomllib, "loads", meanwhile)
+    monkeypatch.setattr(tomllib, "loads", meanwhile)
     with pytest.raises(InvalidProject, match="changed by somebody else"):
         write.add_dataset(file, "b", {"declaration": "b.toml"})
     assert file.read_text() == GOOD + "# theirs\n"
@@ -458,7 +459,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
     elif harm == "forged":
         forged(path, 0.5)
     elif harm == "stale":
-        other = Translation(MarkovChain([[0.5, 0.5], [0.5, 0.5]], STATES, length=2))
+        other = Translation(MarkovChain(np.full((2, 2), 0.5), STATES, length=2))
         TranslationTable(other.fingerprint, np.array([0.1, 0.2]), np.array([0.1, 0.2])).save(path)
     elif harm == "cut":
         path.write_bytes(before[:100])
@@ -534,7 +535,7 @@ def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> N
         refuse_stale(told, again.plan(session))
         for key, wrong in (("mechanism", {}), ("window", {"start": 3}), ("cost", None)):
             with pytest.raises(StalePlan, match="nothing was charged"):
-                refuse_stale(told | {key: wrong}, plan)
+                refuse_stale({**told, key: wrong}, plan)
 
 
 @pytest.mark.parametrize(

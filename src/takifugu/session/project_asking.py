@@ -3,7 +3,7 @@
 A plan file is never believed: what it asks is planned anew, and must come to the same price.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -19,6 +19,42 @@ from takifugu.session.values import Plan
 
 FORM = "takifugu-plan-1"
 SAME = ("dataset", "query", "window", "groups", "mechanism")  # what must not differ in a plan
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool)
+
+
+def _names(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(name, str | int) and not isinstance(name, bool) for name in value
+    )
+
+
+def _window(value: object) -> bool:
+    pair = isinstance(value, list | tuple) and len(value) == 2
+    return pair and _names([end for end in value if end is not None])  # type: ignore[attr-defined]
+
+
+def _where(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_names, value.values()))
+
+
+FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "column": (lambda value: isinstance(value, str), "be the name of a column"),
+    "by": (lambda value: _names(value) and all(isinstance(v, str) for v in value), "list columns"),  # type: ignore[attr-defined]
+    "window": (_window, "be a pair, null for an open end"),
+    "where": (_where, "map columns to lists of keys"),
+    "values": (_names, "list labels"),
+    "epsilon": (_number, "be a number"),
+    "within": (_number, "be a number"),
+    "chance": (lambda value: isinstance(value, float), "be a number, as 0.9"),
+    "gap": (lambda value: isinstance(value, int | float), "be a number"),
+    "k": (
+        lambda value: isinstance(value, int) and not isinstance(value, bool),
+        "be a whole number",
+    ),
+}  # of options whose form is known here; of others sessions judge
 
 
 def known_options() -> tuple[str, ...]:
@@ -58,6 +94,9 @@ class Asked:
                     given="is no option of a question",
                     needed=f"be one of {', '.join(known_options())}",
                 )
+            fits, needed = FORMS.get(name, (lambda _: True, ""))
+            if not fits(self.how[name]):
+                raise InvalidQuery(name, given="is something else", needed=needed)
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
