@@ -118,8 +118,10 @@ def test_a_shell_can_complete_commands_datasets_and_shells(
     assert "compdef" in run(tmp_path, "--show-completion", "zsh").out
     assert run(tmp_path, "--show-completion", "cmd").status == 2
     write_data(tmp_path)
-    for line in ("init", "dataset add stays stays.toml", "dataset add stains stays.toml"):
+    for line in ("init", "dataset add stays stays.toml"):
         assert call(tmp_path, monkeypatch, *line.split()).status == 0
+    with (tmp_path / "takifugu.toml").open("a") as policy:
+        policy.write("[dataset.stains]\ndeclaration = 'stains.toml'\n")
 
     def completed(words: str) -> list[str]:
         monkeypatch.setenv("_TAKIFUGU_COMPLETE", "complete_bash")

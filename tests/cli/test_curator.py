@@ -21,7 +21,9 @@ Call = Callable[..., Ran]
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that is ready for releases; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("ready")
-    write_data(folder)
+    declared = write_data(folder).read_text()
+    (folder / "other.toml").write_text(declared.replace("stays.csv", "other.csv"))
+    shutil.copy(folder / "stays.csv", folder / "other.csv")
     with pytest.MonkeyPatch.context() as patch:
         for line in (
             "init",
@@ -173,11 +175,12 @@ MISTAKES = [
     ("init sub --ledger postgresql://u:pw@h/d", 2, "holds a password"),
     ("init stays.csv", 2, "is no folder"),
     ("dataset add stays stays.toml", 2, "already"),
+    ("dataset add new stays.toml", 2, "is about the same column"),
     ("dataset add a/b stays.toml", 2, "letters"),
     ("dataset add new nowhere.toml", 2, "does not exist"),
     ("dataset add new stays.toml --about zone", 2, "it must be one of state"),
-    ("dataset add new stays.toml --uncertainty 2", 2, "below 1"),
-    ("dataset add new stays.toml --prior nowhere.json", 2, "cannot be read"),
+    ("dataset add new other.toml --uncertainty 2", 2, "below 1"),
+    ("dataset add new other.toml --prior nowhere.json", 2, "cannot be read"),
     ("dataset add new stays.toml --pairs home", 2, "look like"),
     ("dataset show new", 2, "'new' is not in"),
     ("dataset check new", 2, "'new' is not in"),

@@ -24,6 +24,7 @@ from takifugu.session import Plan, Session, StalePlan
 from takifugu.session import project_writing as write
 from takifugu.session.project import Project, init_project, open_project
 from takifugu.session.project_asking import Asked, plan_document, read_plan, refuse_stale
+from takifugu.session.project_budget import Looked, standings
 from takifugu.session.project_fitting import Wish, _first_kept
 from takifugu.session.project_policy import InvalidProject, parse_policy
 from takifugu.session.project_tables import pays, table_path
@@ -242,6 +243,21 @@ def test_another_ledger_in_its_place_is_refused(tmp_path: Path) -> None:
     init_project(tmp_path / "other", ledger="../takifugu.ledger")
     with pytest.raises(NotALedger, match="is not the ledger"), project.ledger():
         pass
+
+
+def test_the_same_cells_get_one_budget_only(tmp_path: Path) -> None:
+    project = study(tmp_path)
+    copy = tmp_path / "sub" / "copy.toml"
+    copy.parent.mkdir()
+    text = (tmp_path / "stays.toml").read_text().replace("Stays", "Other")
+    copy.write_text(text.replace("stays.csv", "../stays.csv"))
+    before = project.file.read_bytes()
+    with pytest.raises(InvalidProject, match="'stays' is about the same column"):
+        project.add_dataset("again", copy)
+    assert project.file.read_bytes() == before
+    (tmp_path / "sub" / "stays.csv").write_bytes((tmp_path / "stays.csv").read_bytes())
+    copy.write_text(text)
+    assert project.add_dataset("again", copy).dataset("again").declaration == "sub/copy.toml"
 
 
 def test_listed_analysts_alone_may_ask(tmp_path: Path) -> None:
@@ -511,6 +527,26 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
                 session.histogram(epsilon=str(most))
     with project.ledger(read_only=True) as ledger:
         assert 1.9 < ledger.spent("stays", belief) <= 2
+
+
+def test_a_budget_beyond_the_table_is_translated(
+    tabulated: tuple[Path, Plan], tmp_path: Path
+) -> None:
+    project = open_project(shutil.copytree(tabulated[0], tmp_path / "study"))
+    project.set_budget("stays", "20")
+    belief = project.translation("stays")
+    with project.session("stays") as session:
+        assert session.plan("histogram", epsilon=15).cost.alone > 14
+    with project.ledger(read_only=True) as ledger:
+        assert project.table("stays", belief, ledger) is None
+        table = TranslationTable.load(table_path(project.folder, "stays", belief), belief)
+        (whole,) = standings(ledger, "stays", Looked(belief, table), last=3)
+    assert whole.spent == 0 and whole.left == 20 and whole.most is not None
+    looked = Looked(belief, table)
+    for loss in (0.01, 0.3):  # below the table, and in it
+        assert 0 < looked.differential(loss) <= float(belief.differential(loss))
+    for epsilon in (0.2, 50.0):
+        assert looked.pufferfish(epsilon) >= float(belief.pufferfish(epsilon)) * (1 - 1e-6)
 
 
 def test_tables_are_for_priors_of_many_states() -> None:

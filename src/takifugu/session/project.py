@@ -84,6 +84,13 @@ def _first_event(ledger: Ledger) -> str:
         return next(iter(events)).hash
 
 
+def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
+    """Where the rows of a dataset are, so that the same ones can be recognised."""
+    source = declaration.source
+    path = "" if source.path is None else str((declaration.folder / source.path).resolve())
+    return source.kind, path, source.table or "", source.url or ""
+
+
 @dataclass(frozen=True)
 class Project:
     """A project file and what it says. Nothing is kept open: every call reads what it needs.
@@ -284,7 +291,18 @@ class Project:
     ) -> "Project":
         """Enter a dataset into the project file, without reading its data; the project then."""
         self.refuse_known(name)
-        column = protected_column(read_declaration(declaration), about)
+        declared = read_declaration(declaration)
+        column = protected_column(declared, about)
+        for known in self.policy.datasets:
+            if (_rows_at(self.declaration(known)), self.about(known)) == (
+                _rows_at(declared),
+                column,
+            ):
+                raise InvalidProject(
+                    "dataset",
+                    given=f"{known!r} is about the same column of the same rows",
+                    needed="be the only one: two budgets for the same cells would add up to more",
+                )
         for prior in priors:
             read_prior(prior)
         values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
