@@ -234,7 +234,6 @@ class Amount:
         """How many steps one cell can move a sum by, at most, when its value is replaced."""
         return int((self.high - self.low) / self.step)
 
-
     def cells(self, every: int = 1) -> int:
         """How many cells a grid has whose cells are ``every`` steps wide."""
         return self.width // every + 1

@@ -220,7 +220,8 @@ class Engine:
             coarser = ", for a coarser grid" if also > 1 else ""
             raise TooLarge(
                 f"the keys of {', '.join(names) or 'this question'} make {cells:,} cells; at most"
-                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by key{coarser}"
+                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by"
+                f" key{coarser}"
             )
         return names, keys, {name: self._codes(name) for name in names}
 

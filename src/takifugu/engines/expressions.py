@@ -102,7 +102,9 @@ def distribution(
     """
     units, missing = clamped(rows[amount.column], amount, kind)
     steps = units - int(amount.low / amount.step)  # 0 or more, so that any division rounds down
-    cells = rows.select(*codes, cell=steps if every == 1 else steps // every, missing=_flag(missing))
+    cells = rows.select(
+        *codes, cell=steps if every == 1 else steps // every, missing=_flag(missing)
+    )
     measures = {"count": cells.count(), "missing": cells.missing.sum()}
     counted = cells.group_by([*codes, "cell"]).aggregate(**measures)
     if not codes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
 from takifugu.ledger import answers, chain, reading, replay, tables
@@ -311,10 +311,35 @@ class Ledger:
         Several totals if none of them is the worst in every currency.
         """
         with self._store.reading() as connection:
-            found = tables.find(connection, dataset, analyst or WHOLE)
-            book = _book(found, dataset, analyst)
-            shape = (found.get(WHOLE) or book).shape
-            return reading.lost(connection, book, shape, window, groups)
+            return self._lost_on(connection, dataset, analyst, window, groups)[1]
+
+    def spent_after(
+        self,
+        dataset: str,
+        loss: Loss,
+        translation: Translation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> float:
+        """What `spent` would be after one more ``loss`` on these entries, rounded up."""
+        with self._store.reading() as connection:
+            book, found = self._lost_on(connection, dataset, analyst, window, groups)
+        return reading.spent_with(book, found, loss, translation)
+
+    def _lost_on(
+        self,
+        connection: Connection,
+        dataset: str,
+        analyst: str | None,
+        window: Window | None,
+        groups: Groups | None,
+    ) -> tuple[Book, tuple[Total, ...]]:
+        found = tables.find(connection, dataset, analyst or WHOLE)
+        book = _book(found, dataset, analyst)
+        shape = (found.get(WHOLE) or book).shape
+        return book, reading.lost(connection, book, shape, window, groups)
 
     def odometer(
         self, dataset: str, translation: Translation, *, analyst: str | None = None

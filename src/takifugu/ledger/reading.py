@@ -17,7 +17,7 @@ from takifugu.ledger.accounts import Shape, Touch
 from takifugu.ledger.books import WHOLE, Book, Books, charged
 from takifugu.ledger.chain import Event
 from takifugu.ledger.charging import Limits, Standing, Untranslated
-from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.frontier import Frontier, add, worst
 from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.values import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.view import Translation
@@ -68,7 +68,7 @@ def remaining(
     translation: Translation,
     limits: Limits,
 ) -> Fraction | Untranslated:
-    """What the tightest budget leaves, in the currency of ``loss``, on the cells that it touches."""
+    """What the tightest budget leaves on the cells, in the currency of ``loss``."""
     seen = _standings(connection, dataset, analyst, window, groups, translation, limits)
     if isinstance(seen, Untranslated):
         return seen
@@ -90,6 +90,12 @@ def accepts(
     if isinstance(seen, Untranslated):
         return seen
     return all(standing.admits(loss) for standing in seen)
+
+
+def spent_with(book: Book, lost: Frontier, loss: Loss, translation: Translation) -> float:
+    """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
+    after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
+    return view.read(translation, after, book.epsilon, book.delta)
 
 
 def lost(

@@ -121,7 +121,7 @@ def share(dp: float, pufferfish: float, delta: float) -> Fraction:
 
     ``dp`` is A and ``pufferfish`` is E.
     """
-    if not 0 < dp or not 0 < pufferfish <= LARGEST or not delta > 0:
+    if not dp > 0 or not 0 < pufferfish <= LARGEST or not delta > 0:
         return Fraction(0)
     kept = delta * (expm1(min(dp, pufferfish)) / expm1(pufferfish)) * (1 - MARGIN)
     return Fraction(max(min(kept, delta), 0.0))

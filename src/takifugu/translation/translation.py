@@ -166,7 +166,7 @@ class Translation(ByContent):
     def pufferfish_of(self, total: Total, delta: Fraction) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
-        Sound also if what was asked depends on what was answered: see `takifugu.translation.totals`.
+        Sound also if what was asked depends on earlier answers: see `takifugu.translation.totals`.
         Infinite if no bound of this prior proves any.
         """
         known = self._totals.get((total, delta))

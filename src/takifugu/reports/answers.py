@@ -1,0 +1,96 @@
+"""A figure of a released answer: numbers with their intervals, or a ranking as a table."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 12
+MOST_BARS = 40  # in one panel
+NUMBER, INTERVAL = "#4c72b0", "#55606e"
+Row = tuple[Any, ...]
+
+
+def answer_figure(
+    columns: Sequence[str], rows: Sequence[Row], *, by: Sequence[str], title: str, note: str = ""
+) -> "Figure":
+    """One panel for each group of ``by``; what does not fit is counted in the title."""
+    from matplotlib.figure import Figure
+
+    panels = _panels(rows, len(by))
+    shown = dict(list(panels.items())[:MOST_PANELS])
+    wide = min(len(shown), 3)
+    high = ceil(len(shown) / wide)
+    lines = min(max(map(len, shown.values())), MOST_BARS)
+    size = (5.2 * wide, (1.4 + 0.24 * lines) * high + 0.7)
+    figure = Figure(figsize=(size[0], min(size[1], 40.0)), layout="constrained")
+    left_out = len(panels) - len(shown)
+    more = f" ({left_out} more groups are not shown)" if left_out else ""
+    figure.suptitle(f"{title}{more}\n{note}" if note else f"{title}{more}", fontsize=11)
+    grid = figure.subplots(high, wide, squeeze=False).ravel()
+    for axes, (group, found) in zip(grid, shown.items(), strict=False):
+        if "estimate" in columns:
+            _intervals(axes, columns[len(by) :], [row[len(by) :] for row in found])
+        else:
+            _table(axes, columns[len(by) :], [row[len(by) :] for row in found])
+        if by:
+            named = zip(by, group, strict=True)
+            axes.set_title(", ".join(f"{column} {key}" for column, key in named), fontsize=10)
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[:depth], []).append(row)
+    return found
+
+
+def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A point and an interval for each number; the levels of a quantile beside it, in words."""
+    place = list(columns).index("estimate")
+    known = [row for row in rows if row[place] is not None]
+    shown = known[:MOST_BARS]
+    names = [" → ".join(map(str, row[:place])) or "all" for row in shown]
+    heights = list(range(len(shown)))
+    values = [row[place] for row in shown]
+    if list(columns[place + 1 :]) == ["low", "high"]:
+        away = [
+            [value - row[place + 1] for value, row in zip(values, shown, strict=True)],
+            [row[place + 2] - value for value, row in zip(values, shown, strict=True)],
+        ]
+        axes.errorbar(values, heights, xerr=away, fmt="none", ecolor=INTERVAL, capsize=2, lw=1)
+        axes.set_xlabel("estimate, with its 95 % interval", fontsize=9)
+    else:
+        for height, row in zip(heights, shown, strict=True):
+            if row[place + 1] is not None:
+                levels = f"level {row[place + 1]:.3g} … {row[place + 2]:.3g}"
+                axes.annotate(
+                    levels, (row[place], height), (6, 4), textcoords="offset points", fontsize=8
+                )
+        axes.set_xlabel("estimate, with the levels it lies between", fontsize=9)
+    axes.plot(values, heights, "o", ms=4, color=NUMBER, zorder=3)
+    axes.set_yticks(heights, names, fontsize=8)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.25)
+    if len(known) > len(shown):
+        left = f"… {len(known) - len(shown):,} more"
+        axes.annotate(left, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize=8)
+    if not shown:
+        axes.annotate("no rows", (0.5, 0.5), xycoords="axes fraction", ha="center")
+
+
+def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A ranking: place and label, line by line."""
+    axes.set_axis_off()
+    cells = [[str(value) for value in row] for row in rows[:MOST_BARS]]
+    drawn = axes.table(cellText=cells, colLabels=list(columns), loc="upper center")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    drawn.auto_set_column_width(list(range(len(columns))))
