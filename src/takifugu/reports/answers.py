@@ -76,7 +76,7 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
         axes.set_xlabel("estimate, with the levels it lies between", fontsize=9)
     axes.plot(values, heights, "o", ms=4, color=NUMBER, zorder=3)
     axes.set_yticks(heights, names, fontsize=8)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.25)
     if len(known) > len(shown):

@@ -1,6 +1,7 @@
 """Plans and results: frozen values that print, and that turn into tables and JSON."""
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -130,7 +131,9 @@ class Result:
         title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
         note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
         by = tuple(query["by"])
-        save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+        with warnings.catch_warnings():  # a letter that the font lacks is drawn as a box
+            warnings.filterwarnings("ignore", message="Glyph")
+            save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
 
     def to_json(self) -> str:
         """Everything, as one JSON object."""
