@@ -56,7 +56,7 @@ def said(session: Session) -> str:
 
 def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
     with opened(tmp_path, translation=contagion(4), **ward(4)) as (session, _, _):
-        assert "a markov random field 'contagion' of 4 entries" in said(session)
+        assert "a Markov random field 'contagion' of 4 entries" in said(session)
         assert "All rows together are taken to be one draw from it" in said(session)
         assert "independent of every other" not in said(session)
         plan = session.plan("count", values=["ill"], epsilon=1)
@@ -79,7 +79,7 @@ def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path
         name="a night",
     )
     with opened(tmp_path, translation=Translation(night)) as (session, _, _):
-        assert "a bayesian network 'a night' of 4 entries" in said(session)
+        assert "a Bayesian network 'a night' of 4 entries" in said(session)
         assert "The rows of each `person`, in the order of `step`, are taken to be" in said(session)
         assert session.histogram(epsilon=1).cost.alone <= 1
     short = replace(night, entries=("a", "b"), states=(STATES,) * 2, parents=((), ("a",)),
@@ -122,7 +122,7 @@ def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
 def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
     wave = Gaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
     with opened(tmp_path, translation=Translation(wave), protected=(WEIGHT,)) as (session, _, _):
-        assert "a gaussian of 4 entries" in said(session) and "ranges" not in said(session)
+        assert "a Gaussian of 4 entries" in said(session) and "ranges" not in said(session)
     far = replace(WEIGHT, high=Fraction(5))
     for protected in ((far,), (Category("state", STATES, "refuse"),)):
         with (
@@ -151,13 +151,13 @@ def test_the_promise_names_secrets_uncertainty_and_several_priors(tmp_path: Path
     unsure = Translation({"one": CHAIN, "other": MarkovChain([[0.5, 0.5]] * 2, states=STATES)},
                          uncertainty=0.2)  # fmt: skip
     with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
-        assert "one (a markov chain of 4 entries) and other (a markov chain without end)" in said(
+        assert "one (a Markov chain of 4 entries) and other (a Markov chain without end)" in said(
             session
         )
         assert "off by up to 0.2" in said(session) and "draw from one of them" in said(session)
     people = Translation(Product({"Ann": CHAIN, "Bea": CHAIN}))
     with opened(tmp_path, translation=people, budget=20) as (session, _, _):
-        assert "2 independent people, each with a markov chain of 4 entries" in said(session)
+        assert "2 independent people, each with a Markov chain of 4 entries" in said(session)
 
 
 def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
@@ -180,6 +180,6 @@ def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
 def test_the_promise_of_a_chain_is_as_before(tmp_path: Path, length: int | None) -> None:
     chain = MarkovChain(CHAIN.transition, states=STATES, length=length)
     with opened(tmp_path, translation=Translation(chain)) as (session, _, _):
-        words: Sequence[str] = ("`state` alone", "a markov chain", "independent", "Not protected")
+        words: Sequence[str] = ("`state` alone", "a Markov chain", "independent", "Not protected")
         assert all(word in said(session) for word in words)
         assert max(map(len, session.promise().splitlines())) <= 110

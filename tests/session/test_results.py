@@ -126,15 +126,22 @@ def test_the_intervals_that_are_drawn_are_those_of_the_result() -> None:
     assert list(dots.get_xdata()) == [5, 7]
 
 
-def test_a_ranking_is_drawn_as_a_table() -> None:
+def test_a_ranking_is_drawn_as_one_table() -> None:
     rows = [("a", 1, "home"), ("a", 2, "ward"), ("b", 1, "ward"), ("b", 2, "home")]
-    figure = answer_figure(("zone", "place", "state"), rows, by=("zone",), title="top k")
-    cells = {
-        place: cell.get_text().get_text()
-        for place, cell in figure.axes[1].tables[0].get_celld().items()
-    }
-    assert cells == {(0, 0): "place", (0, 1): "state", (1, 0): "1", (1, 1): "ward",
-                     (2, 0): "2", (2, 1): "home"}  # fmt: skip
+    (axes,) = answer_figure(("zone", "place", "state"), rows, by=("zone",), title="top k").axes
+    (table,) = axes.tables
+    cells = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
+    lines = [[cells[line, column] for column in range(3)] for line in range(3)]
+    assert lines == [["zone", "1", "2"], ["a", "home", "ward"], ["b", "ward", "home"]]
+    many = [(f"zone {i}", 1, "home") for i in range(77)]
+    (axes,) = answer_figure(("zone", "place", "state"), many, by=("zone",), title="top k").axes
+    assert any("37 more groups" in text.get_text() for text in axes.texts)
+
+
+def test_groups_with_one_number_each_share_a_panel() -> None:
+    rows = [(f"zone {i}", 1.0, 0.0, 2.0) for i in range(5)]
+    (axes,) = answer_figure(("zone", "estimate", "low", "high"), rows, by=("zone",), title="x").axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [row[0] for row in rows]
 
 
 def test_a_budget_that_lost_its_delta_is_still_written_as_json(tmp_path: Path) -> None:

@@ -17,26 +17,31 @@ Row = tuple[Any, ...]
 def answer_figure(
     columns: Sequence[str], rows: Sequence[Row], *, by: Sequence[str], title: str, note: str = ""
 ) -> "Figure":
-    """One panel for each group of ``by``; what does not fit is counted in the title."""
+    """One panel for each group of ``by``; what does not fit is counted in words.
+
+    Groups that have one number each share a panel. A ranking is one table, a line for each group.
+    """
     from matplotlib.figure import Figure
 
+    ranked = "estimate" not in columns
     panels = _panels(rows, len(by))
-    shown = dict(list(panels.items())[:MOST_PANELS])
-    wide = min(len(shown), 3)
+    alone = ranked or all(len(found) == 1 for found in panels.values())
+    depth = 0 if alone else len(by)
+    shown = dict(list((_panels(rows, 0) if alone else panels).items())[:MOST_PANELS])
+    wide, lines = min(len(shown), 3), min(max(map(len, shown.values())), MOST_BARS)
     high = ceil(len(shown) / wide)
-    lines = min(max(map(len, shown.values())), MOST_BARS)
-    size = (5.2 * wide, (1.4 + 0.24 * lines) * high + 0.7)
-    figure = Figure(figsize=(size[0], min(size[1], 40.0)), layout="constrained")
-    left_out = len(panels) - len(shown)
+    size = (1.4 + 0.24 * (min(len(panels), MOST_BARS) if ranked else lines)) * high + 0.7
+    figure = Figure(figsize=(max(5.2 * wide, 6.4), min(size, 40.0)), layout="constrained")
+    left_out = 0 if alone else len(panels) - len(shown)
     more = f" ({left_out} more groups are not shown)" if left_out else ""
     figure.suptitle(f"{title}{more}\n{note}" if note else f"{title}{more}", fontsize=11)
     grid = figure.subplots(high, wide, squeeze=False).ravel()
     for axes, (group, found) in zip(grid, shown.items(), strict=False):
-        if "estimate" in columns:
-            _intervals(axes, columns[len(by) :], [row[len(by) :] for row in found])
+        if ranked:
+            _table(axes, by, panels)
         else:
-            _table(axes, columns[len(by) :], [row[len(by) :] for row in found])
-        if by:
+            _intervals(axes, columns[depth:], [row[depth:] for row in found])
+        if depth:
             named = zip(by, group, strict=True)
             axes.set_title(", ".join(f"{column} {key}" for column, key in named), fontsize=10)
     for axes in grid[len(shown) :]:
@@ -86,11 +91,16 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
         axes.annotate("no rows", (0.5, 0.5), xycoords="axes fraction", ha="center")
 
 
-def _table(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """A ranking: place and label, line by line."""
+def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]]) -> None:
+    """A ranking: a line for each group, a column for each place."""
     axes.set_axis_off()
-    cells = [[str(value) for value in row] for row in rows[:MOST_BARS]]
-    drawn = axes.table(cellText=cells, colLabels=list(columns), loc="upper center")
+    places = [str(row[-2]) for row in next(iter(panels.values()))]
+    cells = [[*map(str, group), *(str(row[-1]) for row in rows)] for group, rows in panels.items()]
+    shown = cells[:MOST_BARS]
+    drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(9)
-    drawn.auto_set_column_width(list(range(len(columns))))
+    drawn.auto_set_column_width(list(range(len(by) + len(places))))
+    if len(cells) > len(shown):
+        left = f"… {len(cells) - len(shown):,} more groups"
+        axes.annotate(left, (0.5, 0), xycoords="axes fraction", ha="center", fontsize=8)

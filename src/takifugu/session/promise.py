@@ -11,6 +11,7 @@ from takifugu.priors.secrets import Secrets
 from takifugu.session.belief import Draw
 from takifugu.translation.translation import Translation, entries_of
 
+NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
 MOST_NAMED = 12  # entries or pairs of values that are listed
 
 
@@ -61,7 +62,7 @@ def described(prior: Any) -> str:
     if isinstance(prior, Product):
         kinds = sorted({described(part) for part in prior.parts.values()})
         return f"{len(prior.parts)} independent people, each with {' or '.join(kinds)}"
-    kind: str = prior.kind.replace("-", " ")
+    kind = " ".join(NAMES.get(word, word) for word in prior.kind.split("-"))
     name = getattr(prior, "name", "")
     called = f" {name!r}" if name not in ("", "network", "field", "prior") else ""
     size = entries_of(prior)
