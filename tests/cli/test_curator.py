@@ -158,8 +158,10 @@ MISTAKES = [
     ("release stays histogram --epsilon 1 --where zone", 2, "be COLUMN=KEY"),
     ("release stays histogram --epsilon 1 --where zone=east", 2, "hold declared keys only"),
     ("release stays histogram --epsilon 1 --where state=home", 2, "no public column"),
-    ("release stays histogram --epsilon 1 --k 3", 2, "go with top_k"),
-    ("release stays histogram --epsilon 1 --values ward", 2, "left out but for a count"),
+    ("release stays histogram --epsilon 1 --k 3", 2, "`k` is given"),
+    ("release stays histogram --epsilon 1 --values ward", 2, "`values` is given"),
+    ("release stays histogram --epsilon 1 --level 0.5", 2, "`level` is given"),
+    ("release stays histogram --epsilon 1 --delta 0.1", 2, "delta"),
     ("release stays histogram --epsilon 1 --option x=3", 2, "`x` is no option of a question"),
     ("release stays histogram --epsilon 1 --option epsilon=3", 2, "each name once"),
     ("release stays histogram --epsilon 1 --option by=3", 2, "list columns"),
@@ -251,6 +253,18 @@ def test_budgets_of_analysts_count_beside_the_whole(do: Call) -> None:
     assert whole["spent"] == ana["spent"] > 0 and Fraction(ana["most"]) < Fraction(whole["most"])
     shown = do("budget show stays").out
     assert "stays: budget 2, spent" in shown and "stays, analyst ana: budget 0.5, spent" in shown
+
+
+def test_a_delta_is_passed_on_and_shown(do: Call) -> None:
+    assert do("budget set stays 2 --delta 0.001 --json").json()["delta"] == "1/1000"
+    asked = "stays histogram --epsilon 1.5 --delta 0.001"
+    cost = do(f"plan {asked} --out plan.json --json").json()["cost"]
+    assert cost["currency"] == "rho" and cost["delta"] == "1/1000" and cost["fits"]
+    assert do("release plan.json --json").json()["cost"] == cost
+    assert do(f"release {asked} --json").json()["free"]
+    (whole,) = do("budget show stays --json").json()["budgets"]
+    assert 0 < whole["spent"] <= 2 and whole["delta"] == "1/1000"
+    assert whole["stretches"][1]["spent"] == whole["spent"] == whole["history"][0]["spent"]
 
 
 def test_a_budget_is_raised_without_a_question_only_where_nobody_could_answer(

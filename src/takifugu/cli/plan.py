@@ -45,6 +45,10 @@ Where = Annotated[
 Epsilon = Annotated[
     str | None, typer.Option(help="The Pufferfish ε that the release may cost alone.")
 ]
+Delta = Annotated[
+    str | None,
+    typer.Option(help="The Pufferfish δ beside ε, at most the budget's: noise that adds up less."),
+]
 Within = Annotated[
     str | None, typer.Option(help="Instead: the least ε that keeps every number this near.")
 ]
@@ -54,6 +58,10 @@ Chance = Annotated[
 ]
 Values = Annotated[str | None, typer.Option(help="The labels that a count counts, as 'a,b'.")]
 K = Annotated[int | None, typer.Option("--k", help="How many labels a top_k names.")]
+Level = Annotated[str | None, typer.Option(help="Which quantile, as 0.5 for the median.")]
+Grid = Annotated[
+    str | None, typer.Option(help="How far apart the numbers are that a quantile is chosen from.")
+]
 Gap = Annotated[
     float | None, typer.Option(help="For a ranking: the lead of each place over the next.")
 ]
@@ -85,10 +93,13 @@ def run_plan(
     window: WindowOption = None,
     where: Where = None,
     epsilon: Epsilon = None,
+    delta: Delta = None,
     within: Within = None,
     chance: Chance = None,
     values: Values = None,
     k: K = None,
+    level: Level = None,
+    grid: Grid = None,
     gap: Gap = None,
     option: More = None,
     analyst: Analyst = None,
@@ -104,15 +115,16 @@ def run_plan(
     """Say how a question to NAME would be answered, how well and for how much. Spends nothing.
 
     Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
-    cost (per_entry: the DP loss that is charged; alone; before; after; marginal; budget; left;
-    fits; most: a Pufferfish ε that would be accepted now), stored (answered before, so free),
-    promise (what is protected and what is not).
+    cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
+    marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now),
+    stored (answered before, so free), promise (what is protected and what is not).
     """
     from takifugu.cli.outputs import Target
 
     asked = the_question(
         name, kind, analyst, option, column=column, by=by, window=window, where=where,
-        epsilon=epsilon, within=within, chance=chance, values=values, k=k, gap=gap,
+        epsilon=epsilon, delta=delta, within=within, chance=chance, values=values, k=k,
+        level=level, grid=grid, gap=gap,
     )  # fmt: skip
     opening = {"backend": backend, "new_belief": new_belief, "table": not no_table}
     with nullcontext() if out is None else Target(out, (".json",)) as target:

@@ -45,10 +45,13 @@ def run_release(
     window: options.WindowOption = None,
     where: options.Where = None,
     epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
     within: options.Within = None,
     chance: options.Chance = None,
     values: options.Values = None,
     k: options.K = None,
+    level: options.Level = None,
+    grid: options.Grid = None,
     gap: options.Gap = None,
     option: options.More = None,
     analyst: options.Analyst = None,
@@ -72,7 +75,8 @@ def run_release(
 
     given = {
         "column": column, "by": by, "window": window, "where": where, "epsilon": epsilon,
-        "within": within, "chance": chance, "values": values, "k": k, "gap": gap,
+        "delta": delta, "within": within, "chance": chance, "values": values, "k": k,
+        "level": level, "grid": grid, "gap": gap,
     }  # fmt: skip
     asked, document = _asked(name, kind, analyst, option, given)
     opening = {"backend": backend, "new_belief": new_belief, "table": not no_table}
@@ -168,7 +172,7 @@ def _print(result: "Result", target: "Target | None") -> None:
     if target is None:
         typer.echo(str(result))
     else:
-        price = "free: answered before" if result.free else f"cost {result.cost.alone:.6g} alone"
+        price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
         typer.echo(f"{len(result.rows)} rows written to {target.path}; {price}")
     if not result.free:
         typer.echo(f"left {result.cost.left:.6g} of {float(result.cost.budget):g}")

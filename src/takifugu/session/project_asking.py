@@ -12,13 +12,15 @@ from typing import Any, get_args
 from takifugu.engines import InvalidQuery
 from takifugu.errors import InvalidFile
 from takifugu.priors.documents import read_json
+from takifugu.session.asking import Kind
 from takifugu.session.problems import StalePlan
 from takifugu.session.project_rows import PolicySession
-from takifugu.session.session import Kind, Session
+from takifugu.session.session import Session
 from takifugu.session.values import Plan
 
 FORM = "takifugu-plan-1"
 SAME = ("dataset", "query", "window", "groups", "mechanism")  # what must not differ in a plan
+PRICE = ("currency", "per_entry", "delta")  # nor in its cost: the rest moves with the ledger
 
 
 def _number(value: object) -> bool:
@@ -48,6 +50,9 @@ FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "values": (_names, "list labels"),
     "epsilon": (_number, "be a number"),
     "within": (_number, "be a number"),
+    "delta": (_number, "be a number"),
+    "level": (_number, "be a number"),
+    "grid": (_number, "be a number"),
     "chance": (lambda value: isinstance(value, float), "be a number, as 0.9"),
     "gap": (lambda value: isinstance(value, int | float), "be a number"),
     "k": (
@@ -144,10 +149,11 @@ def read_plan(path: Path) -> tuple[Asked, Mapping[str, Any]]:
 
 def refuse_stale(document: Mapping[str, Any], plan: Plan) -> None:
     """Raise unless the plan that was made now is the one in the document, at the same price."""
-    now = plan.describe()
-    cost = document.get("cost")
-    price = cost.get("per_entry") if isinstance(cost, dict) else None
-    if price != now["cost"]["per_entry"] or any(document.get(k) != now[k] for k in SAME):
+    now, then = plan.describe(), document.get("cost")
+    price = {key: then.get(key) if isinstance(then, dict) else None for key in PRICE}
+    if price != {key: now["cost"][key] for key in PRICE} or any(
+        document.get(key) != now[key] for key in SAME
+    ):
         raise StalePlan(
             "the plan in the file is not what would be released now: the data, the policy or the"
             " file has changed; nothing was charged. Plan again"

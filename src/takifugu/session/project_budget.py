@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from takifugu.engines import Scope
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.values import EPOCH
-from takifugu.ledger.view import float_down, pufferfish
+from takifugu.ledger.view import float_down, read
+from takifugu.losses import Pure, Total
 from takifugu.session.cost import Prices
 from takifugu.session.rows import Rows
 from takifugu.translation.table import TranslationTable
+from takifugu.translation.totals import Filter
 from takifugu.translation.translation import Translation
 
 
@@ -78,6 +81,15 @@ class Looked:
         except UnsoundRequest:
             return self._translation.differential(loss)
 
+    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+        """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
+        found = inf if self._table is None else self._table.pufferfish_of(total, delta)
+        return found if found < inf else self._translation.pufferfish_of(total, delta)
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
+        """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+        return self._translation.filter(allowed, epsilon, delta)
+
 
 def standings(
     ledger: Ledger, dataset: str, translation: Looked | None, *, last: int
@@ -100,11 +112,11 @@ def _standing(
     if budget is not None:
         left = 0.0 if budget <= 0 or spent > budget else float_down(budget - Fraction(spent))
     if whole is not None:
-        prices = Prices(ledger, dataset, view, analyst)
-        most = prices.most(prices.room(Rows(Scope(), None, None)))
+        everything = Rows(Scope(), None, None)
+        most = Prices(ledger, dataset, view, analyst).of(Pure(0), everything, Fraction(0)).most
     history = deque(ledger.odometer(dataset, view, analyst=analyst), maxlen=last)
     stretches = tuple(
-        Spell(part.start, part.end, pufferfish(view, part.worst, position.delta))
+        Spell(part.start, part.end, read(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
     return Standing(analyst, budget, position.delta, spent, left, most, tuple(history), stretches)

@@ -23,12 +23,14 @@ from takifugu.engines import (
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Ledger
+from takifugu.losses import Total
 from takifugu.mechanisms.calibration import at_least
 from takifugu.priors import Name
+from takifugu.session.asking import Kind
 from takifugu.session.cost import Cost
 from takifugu.session.project_policy import DatasetPolicy, InvalidProject
 from takifugu.session.rows import Bound, rows_of
-from takifugu.session.session import Kind, Session
+from takifugu.session.session import Session
 from takifugu.session.values import Plan, Result
 from takifugu.translation.translation import Translation
 
@@ -48,6 +50,12 @@ class Kept:
     entities: Share | None = None
     statements: tuple[str, ...] = ()
     warning: str | None = None
+
+    @property
+    def told(self) -> str:
+        """All that a promise says about it."""
+        note = () if self.warning is None else (f"Note: {self.warning}.",)
+        return " ".join((*self.statements, *note))
 
 
 def kept_rows(policy: DatasetPolicy, declaration: Declaration) -> Kept:
@@ -127,9 +135,9 @@ class PolicySession(Session):
         kept: Kept,
         **how: Any,
     ) -> None:
-        super().__init__(engine, ledger, translation, **how)
+        super().__init__(engine, ledger, translation, statement=kept.told, **how)
         self._kept, self._declared = kept, engine.declaration
-        self._prior, self._alone = translation, dict[Fraction, float]()
+        self._prior, self._alone = translation, dict[tuple[Total, Fraction], float]()
         self._looked_up = how.get("table") is not None
 
     @property
@@ -164,10 +172,15 @@ class PolicySession(Session):
         """The cost, its price not below what the translation itself finds."""
         if not self._looked_up:
             return cost
-        loss = cost.per_entry
-        if loss not in self._alone:
-            self._alone[loss] = float(self._prior.pufferfish(at_least(loss)))
-        return replace(cost, alone=max(cost.alone, self._alone[loss]))
+        lost = Total(**{cost.currency: cost.per_entry})
+        if (lost, cost.delta) not in self._alone:
+            found = (
+                float(self._prior.pufferfish(at_least(lost.epsilon)))
+                if cost.currency == "epsilon"
+                else self._prior.pufferfish_of(lost, cost.delta)
+            )
+            self._alone[lost, cost.delta] = found
+        return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
 
     def named(self, column: str, words: Any) -> tuple[Name, ...]:
         """The keys of a column that ``words`` name; a word that names none is passed on."""
@@ -182,13 +195,6 @@ class PolicySession(Session):
             raise InvalidQuery("window", given="is no pair", needed="be two ends, as A..B")
         number = self._declared.order.kind == "number"
         return _bound(words[0], number), _bound(words[1], number)
-
-    def promise(self) -> str:
-        """What is protected and what is not, and what the priors were fitted on."""
-        told: Sequence[str] = [*self._kept.statements]
-        if self._kept.warning is not None:
-            told = [*told, f"Note: {self._kept.warning}."]
-        return "\n".join([super().promise(), *told, ""]) if told else super().promise()
 
     def _refuse_fitted(self, plan: Plan) -> None:
         limit = self._kept.start
