@@ -49,7 +49,7 @@ def rows_of(
     if first is not None and last is not None and not first < last:  # type: ignore[operator]
         raise InvalidQuery("window", given="ends before it begins", needed="be (start, end)")
     charged = None if first is None and last is None else Window(first, last)
-    kept = {column: (where or {})[column] for column in sorted(where or {})}
+    kept = {column: _listed((where or {})[column]) for column in sorted(where or {})}
     scope = Scope(start=first, end=last, where=kept)
     return Rows(scope, charged, _groups(declaration, kept))
 
@@ -62,6 +62,11 @@ def _ends(window: tuple[Bound, Bound] | None) -> tuple[Bound, Bound]:
             "window", given="is no pair", needed="be (start, end), None for an open side"
         )
     return window[0], window[1]
+
+
+def _listed(keys: Sequence[Name]) -> Sequence[Name]:
+    """The keys as they are now: a list may change after it was priced."""
+    return tuple(keys) if isinstance(keys, list) else keys
 
 
 def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Groups | None:
