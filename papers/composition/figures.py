@@ -8,14 +8,19 @@ uncertainty. ALARM is read from the files of the package pgmpy, which is not imp
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from takifugu import reports
+import numpy as np
+
+from papers.composition.files import write_figure, write_whole
+from takifugu import __version__
 from takifugu.influence.binary_chain import binary_chain, printed_binary_curve
 from takifugu.influence.chains import chain_curve
 from takifugu.influence.curve import InfluenceCurve
@@ -25,17 +30,22 @@ from takifugu.influence.search import nearest_curve, network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
 from takifugu.reports.curves import draw_curves
+from takifugu.reports.page import Drawing
+from takifugu.reports.page_figures import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Curves = Mapping[str, InfluenceCurve]
+Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 BINARY = ((0.5, 0.45), (0.4, 0.3), (0.3, 0.3), (0.2, 0.3), (0.1, 0.3), (0.1, 0.1))
 LENGTHS = (0.5, 1, 2, 3, 5)
 CHAIN_LENGTH, CHAIN_MOST = 1000, 12
 ENTRIES, BOUND, WIDTH = 21, 5.0, 0.1
 ALARM_MOST = 4
+FORMAT = 1  # of the drawings; a new number when they may look different
+LEFT_OUT = "figure (c) is left out: install pgmpy for the file of ALARM"
 
 
 def binary_curves() -> tuple[Curves, Curves]:
@@ -80,20 +90,65 @@ def alarm_curves(path: Path) -> tuple[Curves, Curves]:
     )
 
 
-def figure(
-    title: str, printed: Curves, right: Curves, *, beside: str, most: int, log: bool = False
-) -> "Figure":
+CAPTIONS = {
+    "a": "(a) Influence curves of binary Markov chains: the printed closed form, and exact.",
+    "b": "(b) Influence curves of Gaussian processes: as printed, and sound for the truncated law.",
+    "c": "(c) Influence curves of ALARM, with and without 20 % uncertainty: by nearest neighbours,"
+    " as in the paper, and by the best sets.",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the figure: what is printed, and what is right."""
+
+    key: str
+    title: str
+    printed: Curves
+    right: Curves
+    beside: str
+    most: int
+    log: bool = False
+
+
+def panels() -> Iterator[Panel]:
+    """The panels in order, each computed when it is asked for; (c) only where ALARM is."""
+    yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
+    sound = "sound for the truncated law"
+    yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)
+    alarm = alarm_file()
+    if alarm is not None:
+        yield Panel("c", "ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST)
+
+
+def figure(panel: Panel) -> "Figure":
     """The printed curves on the left, the right ones beside them on the same scale."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(10.5, 4.2), layout="constrained")
-    panels = drawn.subplots(1, 2, sharey=True)
-    for axes, curves, name in zip(panels, (printed, right), ("as printed", beside), strict=True):
-        draw_curves(axes, curves, most=most, log=log)
-        axes.set_title(f"{title}, {name}", fontsize=10)
-        if log:
-            axes.set_ylim(1e-3, None)
-        axes.legend(frameon=False, fontsize=8)
+    drawn = Figure(figsize=(10.5, 4.4), layout="constrained")
+    axes = drawn.subplots(1, 2, sharey=True)
+    drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
+    for one, curves, name in zip(
+        axes, (panel.printed, panel.right), ("as printed", panel.beside), strict=True
+    ):
+        draw_curves(one, curves, most=panel.most, log=panel.log)
+        one.set_title(name, fontsize=10)
+        one.grid(axis="y", alpha=0.25)
+        if panel.log:
+            one.set_ylim(1e-3, None)
+    axes[1].set_ylabel("")
+    same = list(panel.printed) == list(panel.right)
+    for one in axes[:1] if same else axes:
+        handles, labels = one.get_legend_handles_labels()
+        if any(np.isinf(curve.pooled()).any() for curve in panel.right.values()):
+            handles.append(one.plot([], [], "^", color="#555555")[0])
+            labels.append("infinite")
+        if same:
+            drawn.legend(
+                handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9
+            )
+        else:
+            one.legend(handles, labels, loc="lower left", frameon=False, fontsize=9)
     return drawn
 
 
@@ -105,36 +160,64 @@ def numbers(curves: Curves) -> dict[str, list[list[float | str]]]:
     }
 
 
+def write_panels(out: Path, work: Path, progress: Progress) -> tuple[Path, ...]:
+    """Draw every panel as SVG and PNG, and write the numbers behind them; the files.
+
+    They take a quarter of a minute, so what this version drew of the same networks is kept; in
+    ``work`` as it stands in a page.
+    """
+    about = {"version": __version__, "format": FORMAT, "alarm": _alarm_hash()}
+    keys = ("a", "b") if about["alarm"] is None else ("a", "b", "c")
+    behind = out / "curves.json"
+    files = (*(out / f"curves-{key}{end}" for key in keys for end in (".svg", ".png")), behind)
+    kept = [work / f"curves-{key}.svg" for key in keys]
+    if _known(behind) == about and all(path.exists() for path in (*files, *kept)):
+        return files
+    rows: dict[str, Any] = {"about": about}
+    for place, panel in enumerate(panels()):
+        progress("influence curves", place, len(keys))
+        drawn = figure(panel)
+        for end in (".svg", ".png"):
+            write_figure(drawn, out / f"curves-{panel.key}{end}")
+        write_whole(work / f"curves-{panel.key}.svg", drawing(drawn, name=f"c-{panel.key}").svg)
+        rows[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
+    progress("influence curves", len(keys), len(keys))
+    write_whole(behind, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    return files
+
+
+def kept_drawings(work: Path, files: Collection[Path]) -> list[Drawing]:
+    """Those panels of ``files``, as `write_panels` kept them for a page."""
+    drawn = {path.name for path in files}
+    return [
+        Drawing((work / name).read_text(encoding="utf-8"), caption, caption)
+        for key, caption in CAPTIONS.items()
+        if (name := f"curves-{key}.svg") in drawn
+    ]
+
+
+def _alarm_hash() -> str | None:
+    path = alarm_file()
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _known(path: Path) -> Any:
+    """What a file of curves says it was made of; None if there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["about"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def main() -> None:
     """Draw the three panels and write the numbers behind them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("out/composition"))
+    if alarm_file() is None:
+        print(LEFT_OUT, file=sys.stderr)
     out: Path = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    panels: dict[str, tuple[str, Curves, Curves, str, int, bool]] = {
-        "a": ("binary Markov chains", *binary_curves(), "exact", CHAIN_MOST, False),
-        "b": (
-            "Gaussian processes",
-            *gaussian_curves(),
-            "sound for the truncated law",
-            ENTRIES,
-            True,
-        ),
-    }
-    alarm = alarm_file()
-    if alarm is None:
-        print("(c) is left out: install pgmpy for the file of ALARM", file=sys.stderr)
-    else:
-        panels["c"] = ("ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST, False)
-    written = {}
-    for key, (title, printed, right, beside, most, log) in panels.items():
-        drawn = figure(f"({key}) {title}", printed, right, beside=beside, most=most, log=log)
-        path = out / f"curves-{key}.svg"
-        reports.save(drawn, path)
-        reports.save(drawn, path.with_suffix(".png"))
-        written[key] = {"printed": numbers(printed), "right": numbers(right)}
+    for path in write_panels(out, out / "work", lambda *_: None):
         print(path)
-    (out / "curves.json").write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

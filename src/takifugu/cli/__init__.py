@@ -11,7 +11,9 @@ from takifugu.cli.audit import run_audit
 from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
+from takifugu.cli.demo import run_demo
 from takifugu.cli.ledger import app as ledger_app
+from takifugu.cli.reproduce import run_reproduce
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
@@ -44,6 +46,8 @@ app.command("audit")(run_audit)
 app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("curve")(run_curve)
+app.command("demo")(run_demo)
+app.command("reproduce")(run_reproduce)
 app.command("translate")(run_translate)
 app.add_typer(dataset.app, name="dataset")
 app.add_typer(prior.app, name="prior")

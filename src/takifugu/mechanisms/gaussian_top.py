@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.errors import TooLarge
 from takifugu.losses import Approximate, Concentrated, Number
 from takifugu.mechanisms import laws
 from takifugu.mechanisms.checks import scores, whole
 from takifugu.mechanisms.noise import IntegerGaussian
 from takifugu.mechanisms.protocol import HISTOGRAM, RankChances, Sensitivity, Translation
+from takifugu.mechanisms.selection import as_places, by_rank, public_scores
 from takifugu.mechanisms.simulation import CELLS, largest
 from takifugu.numeric import Floats, Integers
 
@@ -71,18 +72,12 @@ class GaussianTopK:
 
     def error(self, values: ArrayLike | None = None) -> RankChances:
         """How likely each rank is in each place, given counts: public or made-up ones."""
-        if values is None:
-            raise UnsoundRequest(
-                "the error of a selection depends on the gaps between scores; give public or"
-                " made-up scores, never the protected ones"
-            )
-        order = np.argsort(-scores(values), axis=-1, kind="stable")
-        return RankChances(np.take_along_axis(self.chances(values), order[..., None, :], axis=-1))
+        return by_rank(self.chances(public_scores(values)), scores(public_scores(values)))
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
         noisy = self.noise.release(scores(values, k=self.k))
-        return _named(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
+        return as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
@@ -96,15 +91,11 @@ class GaussianTopK:
         for done in range(0, times, step):
             noisy = self.noise.simulate(found, min(step, times - done), rng=rng)
             blocks.append(largest(noisy.astype(np.float64), self.k))
-        return _named(np.concatenate(blocks))
+        return as_places(np.concatenate(blocks))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
         return {**self.noise.describe(), "kind": self.kind, "query": f"top {self.k}", "k": self.k}
-
-
-def _named(chosen: Integers) -> Integers:
-    return np.asarray(chosen[..., 0] if chosen.shape[-1] == 1 else chosen)
 
 
 def _places(row: Integers, k: int, scale: float) -> Floats:

@@ -100,7 +100,7 @@ class _Peeling(ABC):
 
     def error(self, values: ArrayLike | None = None) -> RankChances:
         """How likely each rank is in each place, given scores: public or made-up ones."""
-        return _by_rank(self.chances(_needed(values)), scores(_needed(values)))
+        return by_rank(self.chances(public_scores(values)), scores(public_scores(values)))
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
@@ -108,7 +108,7 @@ class _Peeling(ABC):
         measurement = self._measurement()
         flat = found.reshape(-1, found.shape[-1]).tolist()
         drawn = np.array([backend.release(measurement, row) for row in flat], dtype=np.int64)
-        return _places(drawn.reshape(*found.shape[:-1], self.k))
+        return as_places(drawn.reshape(*found.shape[:-1], self.k))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
@@ -151,7 +151,7 @@ class PermuteAndFlip(_Peeling):
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
-        return _places(simulation.top_flips(rng, found, self.k, self.scale, repetitions))
+        return as_places(simulation.top_flips(rng, found, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Exponential(_Peeling):
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
-        return _places(simulation.top_gumbel(rng, found, self.k, self.scale, repetitions))
+        return as_places(simulation.top_gumbel(rng, found, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
@@ -250,19 +250,19 @@ class LaplaceTopK:
 
     def error(self, values: ArrayLike | None = None) -> RankChances:
         """How likely each rank is in each place, given counts: public or made-up ones."""
-        return _by_rank(self.chances(_needed(values)), scores(_needed(values)))
+        return by_rank(self.chances(public_scores(values)), scores(public_scores(values)))
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
         noisy = self.noise.release(scores(values, k=self.k))
-        return _places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
+        return as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         draw = partial(simulation.top_laplace, rng, scores(values, k=self.k))
-        return _places(draw(self.k, self.noise.scale, repetitions))
+        return as_places(draw(self.k, self.noise.scale, repetitions))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
@@ -273,7 +273,8 @@ def _from_best(row: Integers) -> Floats:
     return np.asarray(row - row.max(), dtype=np.float64)
 
 
-def _needed(values: ArrayLike | None) -> ArrayLike:
+def public_scores(values: ArrayLike | None) -> ArrayLike:
+    """The scores that an error is predicted for: there is none without them."""
     if values is None:
         raise UnsoundRequest(
             "the error of a selection depends on the gaps between scores; give public or made-up"
@@ -282,10 +283,12 @@ def _needed(values: ArrayLike | None) -> ArrayLike:
     return values
 
 
-def _places(chosen: Integers) -> Integers:
+def as_places(chosen: Integers) -> Integers:
+    """``[..., place]``; one place alone is dropped."""
     return np.asarray(chosen[..., 0] if chosen.shape[-1] == 1 else chosen)
 
 
-def _by_rank(chances: Floats, found: Integers) -> RankChances:
+def by_rank(chances: Floats, found: Integers) -> RankChances:
+    """The chances of candidates, told by their true rank."""
     order = np.argsort(-found, axis=-1, kind="stable")
     return RankChances(np.take_along_axis(chances, order[..., None, :], axis=-1))

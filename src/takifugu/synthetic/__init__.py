@@ -1,1 +1,14 @@
 """Made-up data in the shape of real data: for demonstrations, tests and those who have none."""
+
+from takifugu.synthetic.activities import Routines, draw_routines, write_activities
+from takifugu.synthetic.check_ins import write_check_ins
+from takifugu.synthetic.habits import Habits, draw_habits
+
+__all__ = [
+    "Habits",
+    "Routines",
+    "draw_habits",
+    "draw_routines",
+    "write_activities",
+    "write_check_ins",
+]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import UNIT, Floats, distribution, down, frozen, gamma, log_ratio_up, up
+from takifugu.translation.laws import stationary_law
 
 GUARD = 1e-9  # how far a computed spectral gap and the least stationary chance are trusted
 
@@ -172,28 +173,8 @@ def _worst_node(length: int, epsilon: float, influence: Influence) -> QuiltNoise
 
 
 def stationary(transition: ArrayLike) -> Floats:
-    """The stationary law, by the algorithm of Grassmann, Taksar and Heyman (1985).
-
-    It never subtracts, so every entry has a small relative error (O'Cinneide, 1993).
-    """
-    A = np.array(_square(transition))
-    n = len(A)
-    reach = np.eye(n) + (A > 0)
-    for _ in range(max(n - 1, 1).bit_length()):
-        reach = np.minimum(reach @ reach, 1.0)
-    if (reach == 0).any():
-        raise InvalidPrior(
-            "transition",
-            given="does not lead from every state to every other",
-            needed="do so, for the chain to have one law at rest that allows all states",
-        )
-    for k in range(n - 1, 0, -1):
-        A[:k, k] /= A[k, :k].sum()
-        A[:k, :k] += np.outer(A[:k, k], A[k, :k])
-    law = np.ones(n)
-    for k in range(1, n):
-        law[k] = law[:k] @ A[:k, k]
-    return frozen(law / law.sum())
+    """The stationary law of a chain that allows every state again and again."""
+    return frozen(stationary_law(np.array(_square(transition))))
 
 
 def spectral_gap(P: Floats, law: Floats) -> float:

@@ -1,0 +1,61 @@
+"""Files that are written whole or not at all, and the same for the same content."""
+
+import os
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+from takifugu.errors import InvalidFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SALT = "takifugu"  # names inside an SVG are hashed with it, so that they are the same every time
+FONTS = ["DejaVu Sans", "Verdana", "Arial"]
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name and rename it: it is never seen half written."""
+    part = path.with_name(f".{path.name}-{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise InvalidFile(
+            str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
+        ) from error
+
+
+def check_folder(path: Path) -> None:
+    """Make a folder if there is none; refuse one that nothing can be written to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InvalidFile(
+            "--out",
+            given=f"is {str(path)!r} ({(error.strerror or 'no folder').lower()})",
+            needed="be a folder that can be written to",
+        ) from None
+
+
+def write_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as its suffix says; the text of an SVG stays text, which keeps it small."""
+    write_whole(path, figure_bytes(figure, path.suffix[1:]))
+
+
+def figure_bytes(figure: "Figure", kind: str) -> bytes:
+    """A figure as ``svg`` or ``png``."""
+    from matplotlib import rc_context
+
+    drawn = BytesIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT, "font.sans-serif": FONTS}):
+        dated = {"Date": None} if kind == "svg" else {}
+        figure.savefig(drawn, format=kind, dpi=130, metadata=dated)
+    return drawn.getvalue()

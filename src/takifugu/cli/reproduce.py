@@ -1,0 +1,142 @@
+"""``takifugu reproduce``: the experiments of the paper, on data or on simulated worlds."""
+
+import json
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.options import InvalidOption
+from takifugu.errors import TakifuguError
+
+if TYPE_CHECKING:
+    from papers.composition.reproduce import Made
+
+WHAT = ("figures", "foursquare", "capture24", "all")
+REPETITIONS, MOST, SEED = 200, 100_000, 2025
+DATA_HELP = (
+    "A folder with data: every source that is known and has files there is used. Without it:"
+    " simulated worlds."
+)
+
+
+def run_reproduce(
+    what: Annotated[
+        str, typer.Argument(help="figures (influence curves), foursquare, capture24, or all.")
+    ] = "all",
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP)] = None,
+    repetitions: Annotated[
+        int, typer.Option(help="How often each mechanism is run on each group, at least 2.")
+    ] = REPETITIONS,
+    out: Annotated[
+        Path, typer.Option(help="Where everything is written; what is there is gone on with.")
+    ] = Path("out/reproduction"),
+    seed: Annotated[
+        int, typer.Option(help="Seed of the simulations; nothing that protects data has one.")
+    ] = SEED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Run the experiments of "Composition for Pufferfish Privacy" again: tables, figures, a page.
+
+    With --data the sources that are there; without it simulated worlds, and every table says so.
+    A run that was stopped goes on where it was. Keys of the JSON object: what, page, manifest,
+    files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
+    claim, holds; held, failed, open: in how many comparisons; detail), notices (what was not
+    there), seconds.
+    """
+    if what not in WHAT:
+        raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
+    if not 2 <= repetitions <= MOST:
+        raise InvalidOption(
+            "--repetitions", given=f"is {repetitions}", needed=f"be between 2 and {MOST}"
+        )
+    if seed < 0:
+        raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
+    try:
+        from papers.composition.reproduce import Request, reproduce
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("papers"):
+            raise
+        raise TakifuguError(
+            "the package `papers` is not installed beside takifugu; install takifugu from its"
+            " sources, where it stands"
+        ) from None
+
+    command = " ".join(["takifugu", *sys.argv[1:]])
+    request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
+    with Bars() as progress:
+        made = reproduce(request, progress, progress.tell)
+    if as_json:
+        typer.echo(json.dumps(_facts(what, made), ensure_ascii=False, allow_nan=False))
+    else:
+        _print(made)
+
+
+class Bars(AbstractContextManager["Bars"]):
+    """Progress bars on stderr, one for each thing that is done; silent where no one looks."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        console = Console(stderr=True)
+        self.progress = Progress(console=console, disable=not console.is_terminal)
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> "Bars":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Say how far ``what`` is; when another thing begins, those before it are done."""
+        if what not in self._tasks:
+            for task in self.progress.tasks:
+                self.progress.update(task.id, completed=task.total)
+            self._tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self._tasks[what], completed=done, total=total)
+
+    def tell(self, notice: str) -> None:
+        """Print a line above the bars."""
+        self.progress.console.print(notice, markup=False, highlight=False, soft_wrap=True)
+
+
+def _facts(what: str, made: "Made") -> dict[str, Any]:
+    return {
+        "what": what,
+        "page": str(made.page),
+        "manifest": str(made.manifest),
+        "files": [str(path) for path in made.files],
+        "datasets": [
+            {
+                "key": one.key,
+                "title": one.title,
+                "family": one.family,
+                "origin": one.origin,
+                "groups": one.groups,
+                "labels": one.labels,
+                "length": one.length,
+                "cells": len(made.results.of(one.key)),
+            }
+            for one in made.results.about
+        ],
+        "findings": [vars(verdict) for verdict in made.findings],
+        "notices": list(made.notices),
+        "seconds": made.seconds,
+    }
+
+
+def _print(made: "Made") -> None:
+    from papers.composition.findings import word
+
+    for one in made.results.about:
+        typer.echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
+        for found in made.findings:
+            if found.data == one.key:
+                typer.echo(f"  {word(found)}: {found.claim}")
+                typer.echo(f"    {found.detail}")
+    typer.echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

@@ -1,0 +1,165 @@
+"""``takifugu reproduce`` from a folder of data to a page; mistakes are one line."""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from takifugu.cli import app, main
+from takifugu.cli.reproduce import Bars
+from takifugu.errors import TakifuguError
+
+STAGES, PEOPLE, EPOCHS = 5, 10, 60
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sleep of 20 people in two groups, made up here: files in the shape of real ones."""
+    rng = np.random.default_rng(5)
+    folder = tmp_path_factory.mktemp("nights")
+    lines = ["dataset,scorer,recording,stages_30s"]
+    for group in ("dodh", "dodo"):
+        for person in range(PEOPLE):
+            stages = [0]
+            for _ in range(EPOCHS - 1):
+                stay = rng.random() < 0.6
+                stages.append(
+                    stages[-1] if stay else int(rng.choice(STAGES, p=[0.1, 0.1, 0.4, 0.2, 0.2]))
+                )
+            lines.append(f"{group},scorer_1,{group}-{person},{' '.join(map(str, stages))}")
+    with gzip.open(folder / "sleep_hypnograms.csv.gz", "wt") as file:
+        file.write("\n".join(lines) + "\n")
+    return folder
+
+
+def command(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def made(nights: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    out = tmp_path_factory.mktemp("out")
+    said = command("capture24", "--data", nights, "--out", out, "--repetitions", 20, "--json")
+    facts: dict[str, Any] = json.loads(said)
+    return facts, out
+
+
+def test_every_cell_is_filled(made: tuple[dict[str, Any], Path]) -> None:
+    facts, out = made
+    (data,) = facts["datasets"]
+    assert (data["key"], data["origin"], data["groups"], data["labels"]) == ("sleep", "real", 2, 5)
+    assert data["cells"] == 6 * 2 * 6  # mechanisms and Majority, with and without, each ε
+    results = json.loads((out / "results.json").read_text())
+    assert len(results["cells"]) == data["cells"] and len(results["shifted"]) == 5 * 6
+    assert str(Path(facts["page"]).parent) == str(out)
+
+
+def test_what_is_written_is_there_and_listed(made: tuple[dict[str, Any], Path]) -> None:
+    facts, out = made
+    listed = {Path(path).relative_to(out).as_posix() for path in facts["files"]}
+    assert {"index.html", "manifest.json", "results.json", "tables/all.tex"} <= listed
+    assert {f"tables/sleep-accuracy.{end}" for end in ("md", "csv", "tex")} <= listed
+    assert {f"figures/sleep-{name}.svg" for name in ("accuracy", "noise", "shift")} <= listed
+    assert all((out / path).stat().st_size > 0 for path in listed)
+    assert not list(out.rglob("*.part"))
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert set(manifest["files"]) == listed - {"manifest.json"}
+    assert manifest["datasets"][0]["fingerprint"] and manifest["seeds"]["mechanisms"] == 2025
+    assert manifest["packages"]["numpy"] == np.__version__
+
+
+def test_the_page_has_all_of_it(made: tuple[dict[str, Any], Path]) -> None:
+    facts, out = made
+    page = (out / "index.html").read_text()
+    assert page.count("<svg ") == 4  # three figures, and the shift of what is printed
+    assert "Real data, but not the paper&#x27;s" in page and "Table 2" in page
+    for finding in facts["findings"]:
+        assert finding["claim"] in page.replace("&#x27;", "'")
+    assert len(facts["findings"]) == 5
+    shift = facts["findings"][-1]
+    assert shift["holds"] and shift["held"] == 30
+
+
+def test_the_paper_s_files_that_are_missing_are_named(made: tuple[dict[str, Any], Path]) -> None:
+    facts, _ = made
+    said = "\n".join(facts["notices"])
+    assert "metadata.csv" in said and "annotation-label-dictionary.csv" in said
+    assert "https://ora.ox.ac.uk" in said and "columns" in said
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_the_same(
+    made: tuple[dict[str, Any], Path], nights: Path
+) -> None:
+    _, out = made
+    before = (out / "results.json").read_text()
+    cells = out / "work" / "cells-sleep.jsonl"
+    kept = cells.read_text().splitlines(keepends=True)
+    cells.write_text("".join(kept[:50]) + kept[50][:30])  # stopped in the middle of a line
+    shown = command("capture24", "--data", nights, "--out", out, "--repetitions", 20)
+    assert (out / "results.json").read_text() == before
+    assert cells.read_text().splitlines(keepends=True)[:50] == kept[:50]
+    assert len(cells.read_text().splitlines()) == len(kept) + 1  # only what was missing, anew
+    assert "Sleep stages" in shown and "the page is" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tables",), "one of figures, foursquare, capture24, all"),
+        (("all", "--repetitions", "1"), "between 2 and"),
+        (("all", "--seed", "-1"), "at least 0"),
+        (("all", "--data", "nowhere"), "folder"),
+        (("foursquare", "--data", "."), "none of the files"),
+    ],
+)
+def test_a_slip_is_refused(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TakifuguError, match=said):
+        command(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    nights: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "taken").write_text("")
+    words = ["takifugu", "reproduce", "capture24", "--data", str(nights)]
+    monkeypatch.setattr(sys, "argv", [*words, "--out", str(tmp_path / "taken")])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    said = capsys.readouterr()
+    assert stopped.value.code == 2 and not said.out
+    last = said.err.splitlines()[-1]
+    assert last.startswith("takifugu: ") and "taken" in last
+
+
+def test_without_the_package_of_papers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "papers", None)
+    with pytest.raises(TakifuguError, match="`papers` is not installed"):
+        command("figures")
+
+
+def test_bars_are_full_when_the_next_thing_begins() -> None:
+    with Bars() as bars:
+        bars("one", 0, 1)
+        bars("two", 1, 3)
+        bars("two", 2, 3)
+        bars.tell("[a notice]")
+        tasks = bars.progress.tasks
+        assert [(task.description, task.completed) for task in tasks] == [("one", 1), ("two", 2)]
