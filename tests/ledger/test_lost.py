@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +21,8 @@ MICRO = Fraction(1, 10**6)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with open_ledger(tmp_path / "ward.ledger") as made:
+def ledger(url: str) -> Iterator[Ledger]:
+    with open_ledger(url) as made:
         made.set_budget("ward", 3)
         yield made
 

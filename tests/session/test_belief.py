@@ -36,9 +36,9 @@ def contagion(people: int) -> Translation:
         MarkovRandomField(
             entries=names,
             states=(ILL,) * people,
-            unary=([3, 1],) * people,
+            unary=(np.array([3.0, 1.0]),) * people,
             edges=edges,
-            weights=([[2, 1], [1, 2]],) * len(edges),
+            weights=(np.array([[2.0, 1.0], [1.0, 2.0]]),) * len(edges),
             name="contagion",
         )
     )
@@ -75,7 +75,7 @@ def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path
         entries=("evening", "night", "morning", "noon"),
         states=(STATES,) * 4,
         parents=((), ("evening",), ("night",), ("night",)),
-        tables=([0.6, 0.4], *([[0.8, 0.2], [0.3, 0.7]],) * 3),
+        tables=(np.array([0.6, 0.4]), *(np.array([[0.8, 0.2], [0.3, 0.7]]),) * 3),
         name="a night",
     )
     with opened(tmp_path, translation=Translation(night)) as (session, _, _):
@@ -106,7 +106,7 @@ def test_values_of_every_entry_must_be_the_labels(tmp_path: Path) -> None:
 
 
 def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
-    three = MarkovChain([[0.5, 0.3, 0.2]] * 3, states=(*STATES, "away"), length=4)
+    three = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=(*STATES, "away"), length=4)
     dropping = (Category("state", STATES, "drop"),)
     with opened(tmp_path, translation=Translation(three), protected=dropping):
         pass
@@ -130,13 +130,13 @@ def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
             opened(tmp_path, translation=Translation(wave), protected=protected),
         ):
             pass
-    levels = Translation(MarkovChain([[0.8, 0.2], [0.3, 0.7]], length=4))
+    levels = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     with opened(tmp_path, translation=levels, protected=(WEIGHT,)) as (session, _, _):
         assert "stand for ranges of `weight`" in said(session)
 
 
 def test_a_prior_over_whole_datasets_is_refused(tmp_path: Path) -> None:
-    weather = Explicit(Universe(("rain", "shine")), [0.25, 0.75])
+    weather = Explicit(Universe(("rain", "shine")), np.array([0.25, 0.75]))
     with (
         pytest.raises(UnsoundRequest, match="datasets as a whole"),
         opened(tmp_path, translation=Translation(weather)),
@@ -148,8 +148,8 @@ def test_the_promise_names_secrets_uncertainty_and_several_priors(tmp_path: Path
     some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
     with opened(tmp_path, translation=some) as (session, _, _):
         assert "Secret are only the entries 0 and the questions ward against home" in said(session)
-    unsure = Translation({"one": CHAIN, "other": MarkovChain([[0.5, 0.5]] * 2, states=STATES)},
-                         uncertainty=0.2)  # fmt: skip
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
     with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
         assert "one (a Markov chain of 4 entries) and other (a Markov chain without end)" in said(
             session

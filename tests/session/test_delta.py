@@ -58,7 +58,7 @@ def test_many_releases_cost_less_in_rho_than_in_epsilon(tmp_path: Path) -> None:
         folder.mkdir()
         with opened(folder, budget=100, delta="1e-6") as (session, _, _):
             for value in (["ward"], ["home"]):
-                for step in range(15):
+                for step in range(8):
                     session.count(value, window=(0, 4 + step), epsilon="0.4", delta=delta)
             spent[delta] = session.spent()
     assert spent["1e-6"] < spent[None] / 2

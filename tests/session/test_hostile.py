@@ -11,9 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from takifugu.engines import Category, Engine, InvalidDeclaration, Scope
+from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery, Scope
 from takifugu.engines.scope import Share
 from takifugu.ledger import Window
 from takifugu.losses import Pure
@@ -89,7 +90,7 @@ def test_bounds_and_sizes_must_be_those_of_the_data(tmp_path: Path) -> None:
         mean: Any = session.plan("mean", by="zone", epsilon=1)
         level: Any = session.plan("quantile", level="0.5", epsilon=1)
         narrow = replace(total.mechanism.bounds, high=Fraction(1, 2))
-        small = IntegerLaplace(total.mechanism.noise.scale, 1)
+        small = IntegerLaplace(total.mechanism.noise.scale, COUNT)
         refused(
             session,
             ledger,
@@ -128,6 +129,17 @@ def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
             paid(plan, session, question=replace(plan.question, by=("state",))),
             paid(plan, session, question=QuantileOf("state", (), rows)),
         )
+
+
+def test_a_key_is_the_one_that_is_charged(tmp_path: Path) -> None:
+    """True equals 1 in Python and would choose its rows, on an account of its own."""
+    rows = [("Ann", 0, 1, "home", 0), ("Ann", 1, 2, "ward", 0)]
+    public = (Category("zone", (1, 2), "refuse"),)
+    with opened(tmp_path, rows=rows, public=public, budget=3) as (session, _, _):
+        session.histogram(where={"zone": [1]}, epsilon=1)
+        for key in (True, 1.0, np.int64(1), None):
+            with pytest.raises(InvalidQuery, match="where, zone"):
+                session.plan("histogram", where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
 
 
 def test_a_list_that_grows_after_it_was_priced_changes_nothing(tmp_path: Path) -> None:
@@ -281,7 +293,7 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
     from takifugu.translation.translation import Translation
 
     sticky = Translation(
-        MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=("home", "ward"), length=4)
+        MarkovChain(np.array([[0.99, 0.01], [0.01, 0.99]]), states=("home", "ward"), length=4)
     )
     with opened(tmp_path, budget=2) as (session, ledger, engine):
         plan = session.plan("histogram", epsilon=1)

@@ -145,12 +145,12 @@ def test_what_is_no_quantile_is_refused_before_it_is_charged(tmp_path: Path) -> 
             {"level": "0.5", "grid": 5},
         ):  # fmt: skip
             with pytest.raises(InvalidQuery):
-                session.plan("quantile", epsilon=1, **wrong)  # type: ignore[arg-type]
+                session.plan("quantile", epsilon=1, **wrong)
         with pytest.raises(InvalidQuery, match="no rows"):
             session.plan("quantile", level="0.5", window=(50, None), epsilon=1)
-        for wrong in ({"within": 0}, {"within": 3, "chance": 1}, {"epsilon": 1, "gap": 2}):
+        for how in ({"within": 0}, {"within": 3, "chance": 1}, {"epsilon": 1, "gap": 2}):
             with pytest.raises(UnsoundRequest):
-                session.plan("quantile", level="0.5", **wrong)  # type: ignore[arg-type]
+                session.plan("quantile", level="0.5", **how)  # type: ignore[arg-type]
         assert ledger.head() == head
     with opened(tmp_path, protected=(fine,), translation=PLAIN) as (session, _, _):
         with pytest.raises(TooLarge, match="grid"):

@@ -216,7 +216,7 @@ def test_numbers_leak_no_more_than_the_ledger_says(
         for how in questions:
             if not read(how):
                 continue
-            more = {"level": "0.5"} if how["kind"] == "quantile" else {}
+            more: dict[str, Any] = {"level": "0.5"} if how["kind"] == "quantile" else {}
             plan = session.plan(**how, **more)
             try:
                 if not session.release(plan).free:

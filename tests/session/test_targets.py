@@ -87,13 +87,14 @@ def test_a_ranking_costs_the_least_with_which_places_are_right(
 
 def test_a_target_finer_than_the_answer_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, _, _):
-        for question, within in (
+        fine: list[tuple[dict[str, Any], float]] = [
             ({"kind": "histogram"}, 0.5),
             ({"kind": "proportions"}, 0.1),
             ({"kind": "count", "values": ["ward"]}, 0),
-        ):
+        ]
+        for question, within in fine:
             with pytest.raises(UnsoundRequest, match="less than the unit"):
-                session.plan(**question, within=within)  # type: ignore[arg-type]
+                session.plan(**question, within=within)
         with pytest.raises(UnsoundRequest):
             session.plan("histogram", within=float("nan"))
         with pytest.raises(UnsoundRequest, match="for rankings"):

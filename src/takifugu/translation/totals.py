@@ -134,7 +134,7 @@ def pufferfish_of(step: Step, total: Total, delta: Fraction) -> float:
     and that decides the A that is needed. It ends a ten-thousandth above the least.
     """
     if not (total.delta or total.rho):
-        return step(float_up(total.epsilon))[1]
+        return step(float_up(total.epsilon))[1] if total.epsilon else 0.0
     room = float_down(delta)
     first = amounts_to(total, Fraction(room))
     if first is None:
