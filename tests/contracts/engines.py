@@ -193,11 +193,49 @@ def test_sums_are_clamped_and_exact_under_each_rule(stored: Stored) -> None:
         assert float(whole.values) == float(units * amount.step)
 
 
+def test_distributions_count_every_cell_under_each_rule(stored: Stored) -> None:
+    for amount in (
+        Amount("visits", Fraction(0), Fraction(10), Fraction(1), "drop"),
+        Amount("visits", Fraction(-4), Fraction(10), Fraction(2), Fraction(6)),
+        Amount("weight", Fraction(-1), Fraction(5, 2), Fraction(1, 4), "drop"),
+        Amount("weight", Fraction(0), Fraction(2), Fraction(1, 8), Fraction(1)),
+    ):
+        rules = (amount.low, amount.high, amount.step, amount.missing)
+        with opened(stored, amounts=(amount,)) as engine:
+            for every in (1, 3, 100):
+                by_land = engine.distribution(amount.column, by=["home land"], every=every)
+                whole = engine.distribution(amount.column, every=every)
+                late = engine.distribution(
+                    amount.column, scope=Scope(start=START + timedelta(hours=6)), every=every
+                )
+                for land in LANDS:
+                    mine = [row[amount.column] for row in rows() if row["home land"] == land]
+                    assert by_land.at(land).tolist() == recount.cells(mine, *rules, every)
+                every_row = [row[amount.column] for row in rows()]
+                assert whole.counts.tolist() == recount.cells(every_row, *rules, every)
+                some = [r[amount.column] for r in rows() if r["at"] >= START + timedelta(hours=6)]
+                assert late.counts.tolist() == recount.cells(some, *rules, every)
+                assert whole.edges[0] == amount.low and whole.edges[-1] <= amount.high
+                assert len(whole.edges) == len(whole.counts) and whole.counts.dtype == np.int64
+
+
+def test_a_grid_that_is_too_fine_or_no_grid_is_refused(stored: Stored) -> None:
+    fine = Amount("weight", Fraction(0), Fraction(2**20), Fraction(1, 1024), "drop")
+    with opened(stored, amounts=(fine,)) as engine:
+        with pytest.raises(TooLarge, match="coarser grid"):
+            engine.distribution("weight")
+        for every in (0, -1, True, 1.5):
+            with pytest.raises(InvalidQuery, match="every"):
+                engine.distribution("weight", every=every)  # type: ignore[arg-type]
+
+
 def test_a_refused_missing_number_is_an_error(stored: Stored) -> None:
     amount = Amount("visits", Fraction(0), Fraction(10), Fraction(1), "refuse")
     with opened(stored, amounts=(amount,)) as engine:
         with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
             engine.sums("visits")
+        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+            engine.distribution("visits")
         with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
             check(engine)
 

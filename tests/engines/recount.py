@@ -78,6 +78,24 @@ def total(
     return count, units
 
 
+def cells(
+    values: Iterable[float | int | None],
+    low: Fraction,
+    high: Fraction,
+    step: Fraction,
+    missing: Any,
+    every: int,
+) -> list[int]:
+    """How many values fall in each cell of ``every`` steps, value by value."""
+    count = math.floor((high - low) / step / every) + 1
+    found = [0] * count
+    for value in values:
+        added, units = total([value], low, high, step, missing)
+        if added:
+            found[(units - math.floor(low / step)) // every] += 1
+    return found
+
+
 def point(salt: str, entity: Any) -> Fraction:
     """Where an entity falls in [0, 1)."""
     digest = hashlib.md5(f"{salt}{entity}".encode(), usedforsecurity=False).hexdigest()

@@ -91,6 +91,9 @@ def test_answers_are_those_of_plain_loops(
                 rules = (amount.low, amount.high, amount.step, amount.missing)
                 count, units = recount.total([row["weight"] for row in kept], *rules)
                 assert (int(sums.counts), int(sums.units)) == (count, units)
+                cells = engine.distribution("weight", scope=scope, every=5)
+                numbers = [row["weight"] for row in kept]
+                assert cells.counts.tolist() == recount.cells(numbers, *rules, 5)
                 assert engine.lengths(scope).rows == len(kept)
 
 

@@ -8,7 +8,7 @@ outputs in between are all that matter.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,13 +58,61 @@ def likelihoods(every: NDArray[np.int64], release: Noisy, most: int) -> Floats:
     return np.unique(np.array(found), axis=0)
 
 
+def numbers(values: NDArray[np.int64], scale: float, most: int) -> Floats:
+    """``[output, table]``: Laplace noise on ``values[table, number]``, up to a factor each.
+
+    Outputs beyond the least and the largest value are as those; only the corners if many.
+    """
+    ends = list(zip(values.min(axis=0).tolist(), values.max(axis=0).tolist(), strict=True))
+    grid = [range(low, high + 1) for low, high in ends]
+    if np.prod([len(outputs) for outputs in grid]) > most:
+        grid = [range(low, high + 1, max(high - low, 1)) for low, high in ends]
+    found = [
+        np.exp(-np.abs(np.array(output) - values).sum(axis=1) / scale) for output in product(*grid)
+    ]
+    return np.unique(np.array(found), axis=0)
+
+
+def steps(every: NDArray[np.int64], people: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """``[table, pair of states]``: how often one state follows another in the rows of a person."""
+    found = np.zeros((len(every), 4), dtype=np.int64)
+    for rows in people:
+        for before, after in pairwise(rows):
+            for t, table in enumerate(every):
+                found[t, 2 * table[before] + table[after]] += 1
+    return found
+
+
+def quantile(values: NDArray[np.int64], level: float, grid: Sequence[int], scale: float) -> Floats:
+    """``[candidate, table]``: permute-and-flip by rank distance, order by order."""
+    chances = np.zeros((len(grid), len(values)))
+    orders = list(permutations(range(len(grid))))
+    for t, row in enumerate(values):
+        n = len(row)
+        far = [
+            max(sum(v < c for v in row) - level * n, level * n - sum(v <= c for v in row), 0)
+            for c in grid
+        ]
+        for order in orders:
+            left = 1 / len(orders)
+            for candidate in order:
+                taken = np.exp((min(far) - far[candidate]) / scale)
+                chances[candidate, t] += left * taken
+                left *= 1 - taken
+    return chances
+
+
 def leak(
     every: NDArray[np.int64], chances: Floats, releases: Sequence[Noisy], *, most: int = 16
 ) -> float:
     """The largest |log| ratio of the chances of all outputs together, given a row is 0 or 1."""
+    return joint_leak(every, chances, [likelihoods(every, one, most) for one in releases])
+
+
+def joint_leak(every: NDArray[np.int64], chances: Floats, channels: Sequence[Floats]) -> float:
+    """The same for releases given as ``[output, table]``."""
     joint = np.ones((1, len(every)))
-    for release in releases:
-        one = likelihoods(every, release, most)
+    for one in channels:
         joint = (joint[:, None, :] * one[None, :, :]).reshape(-1, len(every))
     worst = 0.0
     for row in range(every.shape[1]):

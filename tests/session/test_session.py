@@ -15,7 +15,7 @@ from takifugu.engines.answers import Histogram
 from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
-from takifugu.session import OverBudget, Session, StalePlan
+from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.translation.table import tabulate
 from takifugu.translation.translation import Translation
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, opened
@@ -166,7 +166,7 @@ def test_a_crash_after_the_charge_loses_budget_and_paying_again_is_needed(
 
         with monkeypatch.context() as patch:
             patch.setattr(Engine, "histogram", stop)
-            with pytest.raises(Broken):
+            with pytest.raises(ReleaseFailed, match="stays spent"):
                 session.release(plan)
         assert session.spent() == plan.cost.after
         assert not session.release(plan).free  # the very same plan: a second charge

@@ -1,6 +1,6 @@
 """A small table in a file, with all that a session needs around it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -46,6 +46,7 @@ def declaration(
     return Declaration(**(parts | changes))
 
 
+PLAIN = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))  # of no labels
 WEIGHT = Amount("weight", Fraction(0), Fraction(4), Fraction(1, 2), Fraction(0))
 
 
@@ -54,12 +55,15 @@ def opened(
     folder: Path,
     *,
     budget: float | str = 10,
+    delta: float | str = 0,
     translation: Translation = TRANSLATION,
+    how: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Iterator[tuple[Session, Ledger, Engine]]:
     with (
         open_engine(declaration(folder, **changes), threads=1) as engine,
         open_ledger(folder / "visits.ledger") as ledger,
     ):
-        ledger.set_budget("visits", budget)
-        yield Session(engine, ledger, translation, dataset="visits"), ledger, engine
+        ledger.set_budget("visits", budget, delta=delta)
+        options = {"dataset": "visits", **(how or {})}
+        yield Session(engine, ledger, translation, **options), ledger, engine

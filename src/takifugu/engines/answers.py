@@ -77,6 +77,39 @@ class Sums(ByContent):
 
 
 @dataclass(frozen=True, eq=False)
+class Distribution(ByContent):
+    """How many clamped numbers lie in each cell of a public grid, for each combination of keys.
+
+    Replacing the content of one protected cell moves one number from one place to another, or,
+    where missing values are dropped, in or out of the table: the counts change by at most 2 in
+    total.
+
+    Attributes:
+        amount: The column, with its bounds and its step.
+        every: How many steps one cell of the grid is wide; the first begins at the lower bound.
+        columns: The columns of the groups, one for each axis but the last.
+        keys: The keys along each of these axes.
+        counts: ``[key of the first column, …, cell]``.
+    """
+
+    amount: Amount
+    every: int
+    columns: tuple[str, ...]
+    keys: Keys
+    counts: Integers
+
+    @property
+    def edges(self) -> tuple[Fraction, ...]:
+        """``[cell]``: the least number of each cell."""
+        return self.amount.grid(self.every)
+
+    def at(self, *key: Name) -> Integers:
+        """``[cell]``: the counts of one group."""
+        found: Integers = self.counts[_place(self.columns, self.keys, key)]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Lengths(ByContent):
     """How many entities have how many rows: public, by declaration.
 

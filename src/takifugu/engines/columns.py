@@ -234,6 +234,14 @@ class Amount:
         """How many steps one cell can move a sum by, at most, when its value is replaced."""
         return int((self.high - self.low) / self.step)
 
+    def cells(self, every: int = 1) -> int:
+        """How many cells a grid has whose cells are ``every`` steps wide."""
+        return self.width // every + 1
+
+    def grid(self, every: int = 1) -> tuple[Fraction, ...]:
+        """The least number of each cell of that grid."""
+        return tuple(self.low + i * every * self.step for i in range(self.cells(every)))
+
 
 def _one_kind(values: tuple[Name, ...], place: str) -> None:
     if not values:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from takifugu.engines import expressions as ask
-from takifugu.engines.answers import Histogram, Keys, Lengths, Sums
+from takifugu.engines.answers import Distribution, Histogram, Keys, Lengths, Sums
 from takifugu.engines.backend import Backend, DataFingerprint
-from takifugu.engines.columns import Category
+from takifugu.engines.columns import Amount, Category
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.fitness import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.problems import InvalidDeclaration, InvalidQuery, driver
@@ -123,15 +123,35 @@ class Engine:
         for *place, count, total, missing in self._ask(
             ask.sums(self._within(scope), codes, amount, kind)
         ):
-            if missing and amount.missing == "refuse":
-                raise InvalidDeclaration(
-                    column, given="has missing values", needed="have none, as declared"
-                )
+            self._refuse_missing(missing, amount)
             cell = self._cell(codes, place)
             if cell is not None:
                 counts[cell] += int(count)
                 units[cell] += int(total or 0)
         return Sums(amount, names, keys, _still(counts), _still(units))
+
+    def distribution(
+        self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING, *, every: int = 1
+    ) -> Distribution:
+        """How many numbers of a bounded column lie in each cell of a grid, zeros included.
+
+        A cell is ``every`` of the declared steps wide; the first begins at the lower bound.
+        """
+        amount = self._declaration.amount(column)
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise InvalidQuery("every", given=f"is {every!r}", needed="be a whole number, ≥ 1")
+        names, keys, codes = self._axes(by, also=amount.cells(every))
+        kind = self._backend.kinds[column]
+        shape = [*(len(axis) for axis in keys), amount.cells(every)]
+        counts = np.zeros(shape, dtype=np.int64)
+        for *place, cell, count, missing in self._ask(
+            ask.distribution(self._within(scope), codes, amount, kind, every)
+        ):
+            self._refuse_missing(missing, amount)
+            group = self._cell(codes, place)
+            if group is not None and cell is not None:
+                counts[(*group, int(cell))] += int(count)
+        return Distribution(amount, every, names, keys, _still(counts))
 
     def transitions(self, column: str, scope: Scope = EVERYTHING) -> Transitions:
         """How often each label followed each other one, within the rows of an entity.
@@ -162,6 +182,12 @@ class Engine:
         ((tie, gap),) = self._ask(ask.disorder(self._rows, self._declaration))
         self._refuse(tie, gap)
 
+    def _refuse_missing(self, missing: int | None, amount: Amount) -> None:
+        if missing and amount.missing == "refuse":
+            raise InvalidDeclaration(
+                amount.column, given="has missing values", needed="have none, as declared"
+            )
+
     def _refuse(self, tie: int | None, gap: int | None) -> None:
         if gap:
             raise _no_place(self._declaration)
@@ -178,16 +204,24 @@ class Engine:
     def _category(self, column: str) -> Category:
         return self._declaration.category(column)
 
-    def _axes(self, columns: Sequence[str]) -> tuple[tuple[str, ...], Keys, Mapping[str, Lookup]]:
-        """The columns, the keys along each, and for each the code of every raw value."""
+    def _axes(
+        self, columns: Sequence[str], *, also: int = 1
+    ) -> tuple[tuple[str, ...], Keys, Mapping[str, Lookup]]:
+        """The columns, the keys along each, and for each the code of every raw value.
+
+        ``also`` is how many numbers are counted for each combination of keys.
+        """
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         if len(set(names)) != len(names):
             raise InvalidQuery("columns", given="repeat a column", needed="name each one once")
         keys = tuple(self.keys(name) for name in names)
-        if prod(map(len, keys)) > MOST_CELLS:
+        cells = prod(map(len, keys)) * also
+        if cells > MOST_CELLS:
+            coarser = ", for a coarser grid" if also > 1 else ""
             raise TooLarge(
-                f"the keys of {', '.join(names)} make {prod(map(len, keys)):,} cells; at most"
-                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by key"
+                f"the keys of {', '.join(names) or 'this question'} make {cells:,} cells; at most"
+                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by"
+                f" key{coarser}"
             )
         return names, keys, {name: self._codes(name) for name in names}
 

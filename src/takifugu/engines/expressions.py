@@ -93,6 +93,25 @@ def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> 
     return _by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
 
 
+def distribution(
+    rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind, every: int
+) -> Any:
+    """Rows of: places, the cell of the clamped value (NULL if dropped), count, missing.
+
+    A cell is ``every`` steps wide; the first one begins at the lower bound.
+    """
+    units, missing = clamped(rows[amount.column], amount, kind)
+    steps = units - int(amount.low / amount.step)  # 0 or more, so that any division rounds down
+    cells = rows.select(
+        *codes, cell=steps if every == 1 else steps // every, missing=_flag(missing)
+    )
+    measures = {"count": cells.count(), "missing": cells.missing.sum()}
+    counted = cells.group_by([*codes, "cell"]).aggregate(**measures)
+    if not codes:
+        return counted.select("cell", *measures)
+    return _by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
+
+
 def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
     """A number clamped, in whole steps, and whether it is missing.
 

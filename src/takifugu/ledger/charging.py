@@ -18,7 +18,7 @@ from takifugu.ledger import chain, tables, view
 from takifugu.ledger.accounts import Touch
 from takifugu.ledger.books import WHOLE, Book, charged
 from takifugu.ledger.chain import Anchor, Event, Head
-from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.frontier import Frontier, add, worst
 from takifugu.ledger.values import loss_of
 from takifugu.ledger.view import Limit, Translation
 from takifugu.losses import Loss
@@ -88,6 +88,11 @@ class Standing:
     limit: Limit
     overall: Frontier
     touched: Frontier
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether one more ``loss`` on the cells that are touched is within the budget."""
+        after = (add(total, loss) for total in self.touched)
+        return self.limit.admits(worst((*self.overall, *after)))
 
     def room(self, loss: Loss) -> Fraction:
         """How much of the currency of ``loss`` would be accepted, rounded down."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
 from takifugu.ledger import answers, chain, reading, replay, tables
@@ -29,8 +29,9 @@ from takifugu.ledger.statement import Statement
 from takifugu.ledger.store import WAIT, Store
 from takifugu.ledger.values import Charge, Groups, Window, named, ratio
 from takifugu.ledger.view import Translation
-from takifugu.losses import Number, exactly
+from takifugu.losses import Loss, Number, Pure, Total, exactly
 
+EPSILON = Pure(0)  # a loss in ε: which currency is meant where none is said
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
 
 
@@ -262,16 +263,83 @@ class Ledger:
         analyst: str | None = None,
         window: Window | None = None,
         groups: Groups | None = None,
+        like: Loss = EPSILON,
     ) -> Fraction:
-        """The largest per-entry ε that would be accepted on these entries now, rounded down."""
+        """The largest per-entry ε that would be accepted on these entries now, rounded down.
+
+        Of another currency if ``like`` is a loss in it: the largest ρ, or ε beside the same δ.
+        """
         while True:
             with self._store.reading() as connection:
                 found = reading.remaining(
-                    connection, dataset, analyst, window, groups, translation, self._limits
+                    connection, dataset, analyst, window, groups, like, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
                 return found
             self._translate(translation, found)
+
+    def accepts(
+        self,
+        dataset: str,
+        loss: Loss,
+        translation: Translation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> bool:
+        """Whether a charge of ``loss`` on these entries would be accepted now."""
+        while True:
+            with self._store.reading() as connection:
+                found = reading.accepts(
+                    connection, dataset, analyst, window, groups, loss, translation, self._limits
+                )
+            if not isinstance(found, Untranslated):
+                return found
+            self._translate(translation, found)
+
+    def lost(
+        self,
+        dataset: str,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> tuple[Total, ...]:
+        """What the worst off of these entries have lost so far, exactly, before any translation.
+
+        Several totals if none of them is the worst in every currency.
+        """
+        with self._store.reading() as connection:
+            return self._lost_on(connection, dataset, analyst, window, groups)[1]
+
+    def spent_after(
+        self,
+        dataset: str,
+        loss: Loss,
+        translation: Translation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> float:
+        """What `spent` would be after one more ``loss`` on these entries, rounded up."""
+        with self._store.reading() as connection:
+            book, found = self._lost_on(connection, dataset, analyst, window, groups)
+        return reading.spent_with(book, found, loss, translation)
+
+    def _lost_on(
+        self,
+        connection: Connection,
+        dataset: str,
+        analyst: str | None,
+        window: Window | None,
+        groups: Groups | None,
+    ) -> tuple[Book, tuple[Total, ...]]:
+        found = tables.find(connection, dataset, analyst or WHOLE)
+        book = _book(found, dataset, analyst)
+        shape = (found.get(WHOLE) or book).shape
+        return book, reading.lost(connection, book, shape, window, groups)
 
     def odometer(
         self, dataset: str, translation: Translation, *, analyst: str | None = None

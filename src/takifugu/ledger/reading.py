@@ -13,15 +13,15 @@ from sqlalchemy import Connection, select
 
 from takifugu.errors import InvalidFile, NoBudget
 from takifugu.ledger import chain, charging, tables, view
-from takifugu.ledger.accounts import Touch
+from takifugu.ledger.accounts import Shape, Touch
 from takifugu.ledger.books import WHOLE, Book, Books, charged
 from takifugu.ledger.chain import Event
-from takifugu.ledger.charging import Limits, Untranslated
-from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.charging import Limits, Standing, Untranslated
+from takifugu.ledger.frontier import Frontier, add, worst
 from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.values import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.view import Translation
-from takifugu.losses import Pure
+from takifugu.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Position:
 
 def spent(book: Book, translation: Translation) -> float:
     """The worst total of an account, translated."""
-    return view.pufferfish(translation, book.account.worst, book.delta)
+    return view.read(translation, book.account.worst, book.epsilon, book.delta)
 
 
 def remaining(
@@ -64,10 +64,60 @@ def remaining(
     analyst: str | None,
     window: Window | None,
     groups: Groups | None,
+    loss: Loss,
     translation: Translation,
     limits: Limits,
 ) -> Fraction | Untranslated:
-    """What the tightest budget leaves on the cells that window and groups touch."""
+    """What the tightest budget leaves on the cells, in the currency of ``loss``."""
+    seen = _standings(connection, dataset, analyst, window, groups, translation, limits)
+    if isinstance(seen, Untranslated):
+        return seen
+    return min(standing.room(loss) for standing in seen)
+
+
+def accepts(
+    connection: Connection,
+    dataset: str,
+    analyst: str | None,
+    window: Window | None,
+    groups: Groups | None,
+    loss: Loss,
+    translation: Translation,
+    limits: Limits,
+) -> bool | Untranslated:
+    """Whether a charge of ``loss`` would be written now."""
+    seen = _standings(connection, dataset, analyst, window, groups, translation, limits)
+    if isinstance(seen, Untranslated):
+        return seen
+    return all(standing.admits(loss) for standing in seen)
+
+
+def spent_with(book: Book, lost: Frontier, loss: Loss, translation: Translation) -> float:
+    """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
+    after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
+    return view.read(translation, after, book.epsilon, book.delta)
+
+
+def lost(
+    connection: Connection, book: Book, shape: Shape, window: Window | None, groups: Groups | None
+) -> Frontier:
+    """The worst totals of the cells that window and groups touch."""
+    touch = shape.touch(window_body(window), groups_body(groups))
+    if not touch.everything:
+        tables.load(connection, book, touch)
+    return book.account.on(touch)
+
+
+def _standings(
+    connection: Connection,
+    dataset: str,
+    analyst: str | None,
+    window: Window | None,
+    groups: Groups | None,
+    translation: Translation,
+    limits: Limits,
+) -> tuple[Standing, ...] | Untranslated:
+    """How the accounts that a charge would go to stand."""
     found = tables.find(connection, dataset, analyst or WHOLE)
     if WHOLE not in found or found[WHOLE].epsilon is None:
         raise NoBudget(f"dataset {dataset!r} has no budget; have its owner set one")
@@ -76,8 +126,7 @@ def remaining(
         return cold
     touch = found[WHOLE].shape.touch(window_body(window), groups_body(groups))
     names = (WHOLE,) if analyst is None else (WHOLE, analyst)
-    seen = charging.standings(connection, dataset, names, touch, translation, limits)
-    return min(standing.room(Pure(0)) for standing in seen)
+    return charging.standings(connection, dataset, names, touch, translation, limits)
 
 
 def odometer(

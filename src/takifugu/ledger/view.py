@@ -34,6 +34,24 @@ class TotalTranslation(Protocol):
         """The least ε, rounded up, at which ``total`` is (ε, ``delta``)-Pufferfish private."""
 
 
+class Filter(Protocol):
+    """Which totals of ε, δ and ρ an entry may reach, whatever is asked after whichever answer."""
+
+    def admits(self, total: Total, /) -> bool:
+        """Whether an entry may have lost ``total``."""
+
+    def room(self, total: Total, loss: Loss, /) -> Fraction:
+        """How much of the currency of ``loss`` fits on top of ``total``, rounded down."""
+
+
+@runtime_checkable
+class Filters(Protocol):
+    """A translation that makes a filter of a budget."""
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
+        """The filter of a budget (ε, δ) under which ``allowed`` per entry loses at most ε."""
+
+
 def float_up(value: Fraction) -> float:
     """The least float that is not below ``value``."""
     try:
@@ -52,6 +70,21 @@ def float_down(value: Fraction) -> float:
 def pufferfish(translation: Translation, totals: Frontier, delta: Fraction) -> float:
     """The Pufferfish ε of the worst of ``totals`` at ``delta``, rounded up; may be infinite."""
     return max(_translated(translation, total, delta) for total in totals)
+
+
+def read(
+    translation: Translation, totals: Frontier, epsilon: Fraction | None, delta: Fraction
+) -> float:
+    """`pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
+
+    A budget that admits them bounds what they reveal; the reading of δ and ρ alone is searched for
+    and may end a little above.
+    """
+    value = pufferfish(translation, totals, delta)
+    mixed = any(total.delta or total.rho for total in totals)
+    if epsilon is None or not mixed or Fraction(min(value, 2.0**64)) <= epsilon:
+        return value
+    return float_up(epsilon) if Limit(translation, epsilon, delta).admits(totals) else value
 
 
 def _translated(translation: Translation, total: Total, delta: Fraction) -> float:
@@ -78,6 +111,9 @@ class Limit:
     def __init__(self, translation: Translation, epsilon: Fraction, delta: Fraction) -> None:
         self.translation, self.epsilon, self.delta = translation, epsilon, delta
         self.allowed = self._allowance() if hasattr(translation, "differential") else None
+        self._filter: Filter | None = None
+        if self.allowed is not None and delta > 0 and isinstance(translation, Filters):
+            self._filter = translation.filter(self.allowed, epsilon, delta)
         self._known: tuple[Frontier, bool] = ((), True)
 
     def _allowance(self) -> Fraction:
@@ -107,7 +143,7 @@ class Limit:
     def _admits(self, total: Total) -> bool:
         if self.allowed is not None and not (total.delta or total.rho):
             return total.epsilon <= self.allowed
-        return self._within(total)
+        return self._within(total) if self._filter is None else self._filter.admits(total)
 
     def room(self, spent: Frontier, loss: Loss) -> Fraction:
         """How much of the currency of ``loss`` still fits on top of ``spent``, rounded down.
@@ -118,6 +154,8 @@ class Limit:
         pure = isinstance(loss, Pure) and all(not (t.delta or t.rho) for t in spent)
         if self.allowed is not None and pure:
             return max(Fraction(0), self.allowed - max(t.epsilon for t in spent))
+        if self._filter is not None:
+            return min(self._filter.room(total, loss) for total in spent)
         low, high = Fraction(0), Fraction(1)
         if not self._fits(spent, loss, low):
             return low

@@ -1,18 +1,24 @@
 """Whether a prior speaks of the data that is to be protected, as far as that is public.
 
-A bound for seven days says nothing of a year, and one for two states nothing of three. Row counts
-and declared labels are public, so both can be checked before anything is asked.
+A bound for seven days says nothing of a year, one for two states nothing of three, and one for a
+ward of 75 nothing of a town. Row counts and declared labels are public, so all of it can be checked
+before anything is asked.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from takifugu.engines import Category, Declaration, Engine
+from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Ledger
-from takifugu.priors.independent import Product
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.universe import Tables
 from takifugu.translation.translation import Translation, person_size
+
+Draw = Literal["entity", "table"]  # what one draw from the prior is: an entity's rows, or all rows
 
 
 def protected_column(declaration: Declaration, about: str | None) -> str:
@@ -30,29 +36,86 @@ def protected_column(declaration: Declaration, about: str | None) -> str:
     return about
 
 
-def refuse_misfit(translation: Translation, engine: Engine, about: str) -> None:
-    """Raise if the data has longer sequences or other labels than the priors know of."""
-    longest = engine.lengths().longest
-    labels = _labels(engine.declaration, about)
-    for name, prior in _sequences(translation):
+def refuse_misfit(translation: Translation, engine: Engine, about: str) -> Draw:
+    """What one draw is; an error if the data has more entries or other values than the priors.
+
+    A chain, or a part of a product, is about one entity. A network whose entities have one row
+    each joins entities to one another: then it must know of all rows.
+    """
+    longest, declaration = engine.lengths().longest, engine.declaration
+    draws: set[Draw] = set()
+    for name, prior in _priors(translation):
+        if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
+            raise UnsoundRequest(
+                f"{name} is about datasets as a whole; a session needs a prior over entries, such"
+                " as one over `Tables`"
+            )
+        draw: Draw = "table" if longest <= 1 and _joins(prior) else "entity"
+        draws.add(draw)
         size = person_size(prior)
+        if draw == "table" and size is not None and engine.count() > size:
+            raise UnsoundRequest(
+                f"{name} joins {size} entries but the table has {engine.count()} rows, one for each"
+                f" {declaration.entity}; use a prior that speaks of all of them"
+            )
         if size is not None and longest > size:
             raise UnsoundRequest(
-                f"{name} speaks of {size} entries but some {engine.declaration.entity} has"
-                f" {longest} rows; use a prior that is as long, or one without end"
+                f"{name} speaks of {size} entries but some {declaration.entity} has {longest}"
+                " rows; use a prior that is as long, or one without end"
             )
-        states = getattr(prior, "states", None)
-        if labels is None or states is None:
-            continue
-        unnamed = tuple(states) == tuple(range(len(states)))
-        if len(states) != len(labels) if unnamed else set(states) != set(labels):
+        _refuse_values(name, prior, declaration, about)
+    return "table" if "table" in draws else "entity"
+
+
+def _joins(prior: Any) -> bool:
+    """Whether a prior may be about several entities at once: neither a chain nor independence."""
+    return not hasattr(prior, "length") and not isinstance(prior, IndependentEntries)
+
+
+def _refuse_values(name: str, prior: Any, declaration: Declaration, about: str) -> None:
+    column = next(c for c in declaration.protected if c.column == about)
+    if isinstance(prior, Gaussian):
+        inside = (
+            isinstance(column, Amount) and max(abs(column.low), abs(column.high)) <= prior.bound
+        )
+        if not inside:
             raise UnsoundRequest(
-                f"{name} has {len(states)} states and `{about}` has {len(labels)} labels, or they"
-                " are called differently; the states of a prior are the labels of its column"
+                f"{name} speaks of numbers within ±{prior.bound:g}; `{about}` must be a column of"
+                " numbers with bounds inside that"
+            )
+        return
+    if not isinstance(column, Category):
+        return  # states stand for ranges of numbers: see the promise
+    for states in _values(prior):
+        if not _fits(states, column):
+            raise UnsoundRequest(
+                f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
+                " they are called differently; the states of a prior are the labels of its column"
             )
 
 
-def _sequences(translation: Translation) -> Iterator[tuple[str, Any]]:
+def _fits(states: tuple[Any, ...], column: Category) -> bool:
+    """Whether states are the labels; one more may stand for what is dropped."""
+    spare = (0, 1) if column.outside == "drop" else (0,)
+    more = len(states) - len(column.keys)
+    unnamed = states == tuple(range(len(states)))
+    return more in spare and (unnamed or set(column.keys) <= set(states))
+
+
+def _values(prior: Any) -> list[tuple[Any, ...]]:
+    """The values of every entry, or those that all of them have."""
+    match prior:
+        case Explicit(universe=Tables(values=values)):
+            return list(values)
+        case IndependentEntries():
+            return list(prior.states.values())
+        case _ if hasattr(prior, "length"):
+            return [tuple(prior.states)]
+        case _:
+            return [tuple(states) for states in prior.states]
+
+
+def _priors(translation: Translation) -> Iterator[tuple[str, Any]]:
     """Every prior that an entity may follow: each part of a product is one."""
     waiting = list(translation.priors.items())
     while waiting:
@@ -61,13 +124,6 @@ def _sequences(translation: Translation) -> Iterator[tuple[str, Any]]:
             waiting += [(f"{name}, {part}", each) for part, each in prior.parts.items()]
         else:
             yield name, prior
-
-
-def _labels(declaration: Declaration, about: str) -> tuple[Any, ...] | None:
-    for column in declaration.protected:
-        if column.column == about and isinstance(column, Category):
-            return column.keys
-    return None
 
 
 def belief_of(translation: Translation) -> str:

@@ -4,25 +4,32 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import floor, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.engines import Engine, InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Number, Pure, exactly
+from takifugu.losses import Concentrated, Loss, Number, Pure, exactly
 from takifugu.mechanisms import (
     BoundedMean,
     BoundedSum,
+    Choice,
     Error,
+    IntegerGaussian,
     IntegerLaplace,
     Mechanism,
+    RankingError,
     plan_histogram,
     plan_top_k,
 )
-from takifugu.numeric import Floats, Integers
+from takifugu.mechanisms.plans import merit, name, once, price
+from takifugu.session.quantiles import QuantileOf, picker, picker_within, ranks_of
 from takifugu.session.questions import MeanOf, ProportionsOf, Question, SumOf, TopOf
+
+C = TypeVar("C", bound=Choice[Any, Any])
+Noise = IntegerLaplace | IntegerGaussian
 
 
 @dataclass(frozen=True)
@@ -30,18 +37,25 @@ class Wanted:
     """What an answer may lose, or how good it must be: one of the two.
 
     Attributes:
-        allowed: The per-entry loss that is allowed; None if the error decides.
-        within: Every number is to be within this of the exact one …
+        allowed: The per-entry loss that is allowed, in ε or in ρ; None if the error decides.
+        delta: The Pufferfish δ that a ρ is read at; None for a loss in ε.
+        within: Every number is to be within this of the exact one (a quantile: in ranks) …
         chance: … with this chance. For a ranking: how often its places are to be right.
         reference: For a ranking: public or made-up counts to predict for.
         gap: For a ranking: instead of a reference, the lead of each place over the next.
     """
 
-    allowed: Pure | None = None
+    allowed: Pure | Concentrated | None = None
+    delta: float | None = None
     within: Number | None = None
     chance: float | None = None
     reference: ArrayLike | None = None
     gap: float | None = None
+
+    @property
+    def often(self) -> float:
+        """The chance that a number is within reach."""
+        return 0.95 if self.chance is None else self.chance
 
 
 @dataclass(frozen=True)
@@ -50,13 +64,11 @@ class Chosen:
 
     Attributes:
         mechanism: It protects the exact answer.
-        loss: What one release costs every entry that is read.
         error: What is predicted of it, as JSON.
         reason: Why this one, in words.
     """
 
     mechanism: Mechanism
-    loss: Pure
     error: Mapping[str, Any]
     reason: str
 
@@ -67,10 +79,19 @@ def choose(question: Question, engine: Engine, wanted: Wanted) -> Chosen:
     groups = prod(shape[: len(question.by)])
     if groups == 0:
         raise InvalidQuery("by", given="has no keys", needed="have at least one group")
+    if wanted.allowed is not None and (wanted.within is not None or wanted.chance is not None):
+        raise UnsoundRequest(
+            "give what may be lost (`epsilon`) or how good the answer must be (`within`, `chance`),"
+            " not both: the other is the answer"
+        )
     if isinstance(question, TopOf):
         return _ranking(question, shape[-1], groups, wanted)
     if wanted.reference is not None or wanted.gap is not None:
         raise UnsoundRequest("`reference` and `gap` are for rankings; leave them out")
+    if wanted.allowed is None and wanted.within is None:
+        raise UnsoundRequest("say what may be lost (`epsilon`) or how near (`within`)")
+    if isinstance(question, QuantileOf):
+        return _quantile(question, engine, groups, wanted)
     return _numbers(question, engine, prod(shape) // groups, groups, wanted)
 
 
@@ -79,31 +100,44 @@ def _numbers(question: Question, engine: Engine, size: int, groups: int, wanted:
     moves = question.sensitivity(engine.declaration)
     unit = finest_unit(question, engine)
     if wanted.allowed is not None:
-        plan = plan_histogram(size, groups, loss=wanted.allowed, sensitivity=moves)
+        found = plan_histogram(size, groups, loss=wanted.allowed, sensitivity=moves)
+        aim = f"within {price(wanted.allowed)} per entry"
     else:
-        if wanted.within is None:
-            raise UnsoundRequest("say what may be lost (`epsilon`) or how near (`within`)")
-        reach = floor(exactly(wanted.within, "within") / unit)  # rounded down: nearer, if anything
-        if reach < 1:
+        near = exactly(wanted.within or 0, "within")
+        steps = floor(near / unit)  # rounded down: nearer, if anything
+        if steps < 1:
             raise UnsoundRequest(
-                f"within is {float(exactly(wanted.within, 'within')):g}, less than the unit of the"
-                f" answer, {float(unit):g}; ask for that or more"
+                f"within is {float(near):g}, less than the unit of the answer, {float(unit):g};"
+                " ask for that or more"
             )
-        chance = 0.95 if wanted.chance is None else wanted.chance
-        plan = plan_histogram(size, groups, within=reach, chance=chance, sensitivity=moves)
-    noise = plan.mechanism
-    if not isinstance(noise, IntegerLaplace) or not isinstance(plan.loss, Pure):
-        raise UnsoundRequest("only pure losses are planned for; none of the mechanisms has one")
-    mechanism = _wrapped(question, engine, noise)
-    units = noise.error()
-    error = Error(units.deviation * float(unit), units.interval * float(unit))
-    reason = plan.reason
-    if unit != 1:
-        reason += f" One unit is {float(unit):.6g} here."
-    return Chosen(mechanism, plan.loss, asdict(error), reason)
+        found = plan_histogram(
+            size,
+            groups,
+            within=steps,
+            chance=wanted.often,
+            sensitivity=moves,
+            delta=wanted.delta,
+        )
+        aim = f"to keep each number within ±{float(near):g} with a chance of {wanted.often:.3g}"
+    best = _in_currency(found.choices, wanted)
+    noise: Noise = best.mechanism
+    error = Error(best.error.deviation * float(unit), best.error.interval * float(unit))
+    each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.6g})"
+    reason = (
+        f"{aim}, {name(noise)} has a standard deviation of {error.deviation:.4g} on each {each}"
+        f" and costs {price(noise.loss)} per entry{once(groups)}"
+    )
+    return Chosen(wrapped(question, engine, noise), asdict(error), reason)
 
 
-def _wrapped(question: Question, engine: Engine, noise: IntegerLaplace) -> Mechanism:
+def _in_currency(choices: tuple[C, ...], wanted: Wanted) -> C:
+    """The best choice whose own loss is in ε, or in ρ if a δ was given."""
+    kind = Pure if wanted.delta is None else Concentrated
+    return next(choice for choice in choices if isinstance(choice.mechanism.loss, kind))
+
+
+def wrapped(question: Question, engine: Engine, noise: Noise) -> Mechanism:
+    """Noise as the mechanism of a question: on counts, on sums, or on means."""
     if not isinstance(question, SumOf):
         return noise
     total = BoundedSum(question.bounds(engine.declaration), noise)
@@ -135,49 +169,49 @@ def _ranking(question: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
         raise UnsoundRequest(
             "a ranking has no distance to be within; give `chance` with a `gap` or a `reference`"
         )
-    if wanted.allowed is not None and wanted.chance is not None:
-        raise UnsoundRequest("give `epsilon` or `chance`, not both: the other is the answer")
-    plan = plan_top_k(
+    found = plan_top_k(
         size,
         question.k,
         groups,
         loss=wanted.allowed,
+        delta=wanted.delta if wanted.allowed is None else None,
         reference=wanted.reference,
         gap=wanted.gap,
         chance=wanted.chance,
     )
-    if not isinstance(plan.loss, Pure):
-        raise UnsoundRequest("only pure losses are planned for; none of the mechanisms has one")
-    return Chosen(plan.mechanism, plan.loss, asdict(plan.error), plan.reason)
+    best: Choice[Any, RankingError] = _in_currency(found.choices, wanted)
+    aim = (
+        f"for places that are right with a chance of {wanted.often:.3g}"
+        if wanted.allowed is None
+        else f"within {price(wanted.allowed)} per entry"
+    )
+    reason = (
+        f"{aim}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)} per"
+        f" entry{once(groups)}"
+    )
+    return Chosen(best.mechanism, asdict(best.error), reason)
 
 
-def released(question: Question, mechanism: Mechanism, engine: Engine) -> list[Any]:
-    """The protected answer as a list of JSON numbers. It is drawn here, once: pay first."""
-    exact = question.exact(engine)
-    if isinstance(question, MeanOf):
-        filled = np.ravel(question.public_rows(engine)) > 0
-        drawn = iter(mechanism.release(np.ravel(exact)[filled]).tolist())
-        return [next(drawn) if has_rows else None for has_rows in filled.tolist()]
-    flat: list[Any] = np.ravel(mechanism.release(np.atleast_1d(exact))).tolist()
-    return flat
-
-
-def spread(question: Question, mechanism: Mechanism, engine: Engine) -> Floats:
-    """``[cell]``: half the width of a 95 % interval around each number that is shown."""
-    sizes: Integers = np.maximum(np.ravel(question.public_rows(engine)), 1)  # no rows: not shown
-    if isinstance(mechanism, BoundedMean):
-        return np.asarray(mechanism.total.error().interval / sizes, dtype=np.float64)
-    half: float = mechanism.error().interval
-    cells = prod(len(keys) for _, keys in question.axes(engine))
-    if isinstance(question, ProportionsOf):
-        return np.asarray(np.repeat(half / sizes, cells // len(sizes)), dtype=np.float64)
-    return np.full(cells, half)
-
-
-def shown(question: Question, drawn: list[Any], engine: Engine) -> list[Any]:
-    """The numbers that are shown: what was drawn, or its share of a public number of rows."""
-    if not isinstance(question, ProportionsOf):
-        return drawn
-    sizes: Integers = np.ravel(question.public_rows(engine))
-    every = np.repeat(sizes, len(drawn) // len(sizes)).tolist()
-    return [None if n == 0 else count / n for count, n in zip(drawn, every, strict=True)]
+def _quantile(question: QuantileOf, engine: Engine, groups: int, wanted: Wanted) -> Chosen:
+    moves = question.sensitivity(engine.declaration).linf
+    cells = engine.declaration.amount(question.column).cells(question.every)
+    if not any(question.sizes(engine)):
+        raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
+    if wanted.allowed is not None:
+        mechanism = picker(wanted.allowed, moves)
+    else:
+        mechanism = picker_within(
+            wanted.within or 0,
+            wanted.often,
+            cells,
+            moves,
+            concentrated=wanted.delta is not None,
+        )
+    ranks = ranks_of(mechanism, cells)
+    spent: Loss = mechanism.loss
+    reason = (
+        f"{name(mechanism)} over {cells} numbers names one whose rank is within {ranks:.4g} of the"
+        f" rank asked for, 95 % of the time and whatever the values, and costs {price(spent)} per"
+        f" entry{once(groups)}"
+    )
+    return Chosen(mechanism, {"ranks": ranks, "chance": 0.95, "candidates": cells}, reason)

@@ -6,18 +6,19 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from takifugu.errors import NoBudget
+from takifugu.errors import NoBudget, UnsoundRequest
 from takifugu.ledger import Ledger, Position
-from takifugu.ledger.view import Limit
-from takifugu.losses import Pure
-from takifugu.mechanisms.calibration import at_least
+from takifugu.losses import Concentrated, Loss, Pure, Total
+from takifugu.mechanisms.calibration import allowance, at_least, certify, target_of
 from takifugu.session.rows import Rows
+from takifugu.translation.totals import Filter, rho_within
 
 MICRO = Decimal("0.000001")
+Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is given
 
 
 class Translates(Protocol):
-    """Per-entry DP loss to Pufferfish loss and back: a translation, or a table of one."""
+    """Per-entry loss to Pufferfish loss and back: a translation, or a table of one."""
 
     def pufferfish(self, dp: float, /) -> Any:
         """The Pufferfish loss of a per-entry loss, rounded up."""
@@ -25,26 +26,38 @@ class Translates(Protocol):
     def differential(self, pufferfish: float, /) -> Any:
         """The per-entry loss that a Pufferfish loss allows, rounded down."""
 
+    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+        """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
+        """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+
 
 @dataclass(frozen=True)
 class Cost:
     """The price of a release.
 
     Attributes:
-        per_entry: The DP loss of every row that is read; this is what is charged.
+        currency: ``epsilon`` or ``rho``: what every row that is read loses.
+        per_entry: How much of it; this is what is charged.
+        delta: The Pufferfish δ that ``alone`` holds at; 0 for a loss in ε.
         alone: The Pufferfish ε of the release if nothing else were ever released.
-        before: The Pufferfish ε of all that was released before, rounded up.
-        after: The same with this release, rounded up; None if it does not fit.
+        before: The Pufferfish ε, at the δ of the budget, of all that was released before.
+        after: The same with this release; None if it does not fit. Both are rounded up.
         budget: The Pufferfish ε that the owner allows.
+        budget_delta: The Pufferfish δ that the owner allows.
         fits: Whether the ledger would accept the charge now.
         most: A Pufferfish ε that would be accepted on these rows now, rounded down; 0 if none.
     """
 
+    currency: str
     per_entry: Fraction
+    delta: Fraction
     alone: float
     before: float
     after: float | None
     budget: Fraction
+    budget_delta: Fraction
     fits: bool
     most: Decimal
 
@@ -64,15 +77,24 @@ class Cost:
         near = float(rest)
         return near if Fraction(near) <= rest else math.nextafter(near, 0.0)
 
+    @property
+    def words(self) -> str:
+        """The price alone, in a few letters."""
+        at = f" at delta = {float(self.delta):.3g}" if self.delta else ""
+        return f"epsilon = {self.alone:.6g}{at}"
+
     def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON; exact numbers as text."""
+        """Ready to be written as JSON; exact numbers as text, and null for what is infinite."""
         return {
+            "currency": self.currency,
             "per_entry": str(self.per_entry),
+            "delta": str(self.delta),
             "alone": self.alone,
-            "before": self.before,
+            "before": self.before if self.before < math.inf else None,
             "after": self.after,
             "marginal": self.marginal,
             "budget": str(self.budget),
+            "budget_delta": str(self.budget_delta),
             "left": self.left,
             "fits": self.fits,
             "most": str(self.most),
@@ -87,75 +109,122 @@ class Prices:
     ) -> None:
         self._ledger, self._dataset = ledger, dataset
         self._translation, self._analyst = translation, analyst
-        self._limits: dict[tuple[Fraction, Fraction], Limit] = {}
 
-    def of(self, loss: Pure, rows: Rows) -> Cost:
+    def of(self, loss: Charged, rows: Rows, delta: Fraction) -> Cost:
         """What ``loss`` on ``rows`` would cost now. Nothing is spent."""
         account = self.account()
-        room = self.room(rows)
-        fits = loss.epsilon <= room
+        touched: dict[str, Any] = {"window": rows.window, "groups": rows.groups}
+        ask = (self._dataset, loss, self._translation)
+        fits = self._ledger.accepts(*ask, analyst=self._analyst, **touched)
+        pure = isinstance(loss, Pure)
         return Cost(
-            per_entry=loss.epsilon,
-            alone=self._pufferfish(loss.epsilon),
+            currency="epsilon" if pure else "rho",
+            per_entry=_amount(loss),
+            delta=Fraction(0) if pure else delta,
+            alone=self._alone(loss, delta),
             before=self._ledger.spent(self._dataset, self._translation),
-            after=self._after(loss, rows, account) if fits else None,
+            after=self._ledger.spent_after(*ask, **touched) if fits else None,
             budget=account.epsilon or Fraction(0),
+            budget_delta=account.delta,
             fits=fits,
-            most=self.most(room),
+            most=self._most(loss, rows, delta),
         )
 
     def account(self) -> Position:
         """The account of the whole dataset; an error if its owner has set no budget."""
-        for position in self._ledger.positions():
-            if position.dataset == self._dataset and position.analyst is None:
-                if position.epsilon is not None:
-                    return position
-                break
+        for position in self._accounts():
+            if position.analyst is None:
+                return position
         raise NoBudget(f"dataset {self._dataset!r} has no budget; have its owner set one")
 
-    def room(self, rows: Rows) -> Fraction:
-        """The per-entry loss that would be accepted on ``rows`` now, rounded down."""
-        return self._ledger.remaining(
+    @property
+    def delta(self) -> Fraction:
+        """The δ of the whole budget; 0 if there is none."""
+        return next((p.delta for p in self._accounts() if p.analyst is None), Fraction(0))
+
+    def refuse_delta(self, delta: Fraction) -> None:
+        """Raise if some budget that pays for a release has less δ than it is read at."""
+        if not 0 < delta < 1:
+            raise UnsoundRequest(
+                f"delta is {float(delta):g}; it must be between 0 and 1. Leave it out for a loss"
+                " in epsilon alone"
+            )
+        for position in self._accounts():
+            if position.delta < delta:
+                whose = f"analyst {position.analyst!r} on " if position.analyst else ""
+                raise UnsoundRequest(
+                    f"the budget of {whose}dataset {self._dataset!r} has a delta of"
+                    f" {float(position.delta):g} and {float(delta):g} is asked for; ask for at most"
+                    " that, or have the owner raise it"
+                )
+
+    def _accounts(self) -> list[Position]:
+        """The accounts with a budget that pay for a release."""
+        mine = (None, self._analyst)
+        return [
+            position
+            for position in self._ledger.positions()
+            if position.dataset == self._dataset
+            and position.analyst in mine
+            and position.epsilon is not None
+        ]
+
+    def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
+        """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ."""
+        if delta is None:
+            return Pure(allowance(epsilon, self._translation))
+        return Concentrated(rho_within(self._translation, target_of(epsilon), delta))
+
+    def certify(self, loss: Charged, epsilon: Any, delta: Fraction) -> None:
+        """Refuse a loss that would cost more than ``epsilon`` alone."""
+        if isinstance(loss, Pure):
+            certify(loss, epsilon, self._translation)
+        elif not self._alone(loss, delta) <= target_of(epsilon):
+            raise UnsoundRequest(
+                "the mechanism would lose more than was asked for; nothing can be built"
+            )
+
+    def _most(self, loss: Charged, rows: Rows, delta: Fraction) -> Decimal:
+        """A Pufferfish ε, in millionths, whose allowance fits on ``rows``: checked, not hoped.
+
+        Mechanisms lose at most the allowance, so that asking for it is accepted.
+        """
+        room = self._ledger.remaining(
             self._dataset,
             self._translation,
             analyst=self._analyst,
             window=rows.window,
             groups=rows.groups,
+            like=loss,
         )
-
-    def most(self, room: Fraction) -> Decimal:
-        """A Pufferfish ε, in millionths, whose allowance is at most ``room``: checked, not hoped.
-
-        Mechanisms lose at most the allowance, so that asking for it is accepted.
-        """
         if room <= 0:
             return Decimal(0)
-        found = self._pufferfish(room)
+        found = self._alone(_like(loss, room), delta)
         if found == math.inf:
             return Decimal(0)
         step = MICRO
         most = Decimal(found).quantize(MICRO, rounding=ROUND_FLOOR)
-        while most > 0 and Fraction(float(self._translation.differential(float(most)))) > room:
+        while most > 0 and not self._covered(most, loss, delta, room):
             most, step = max(most - step, Decimal(0)), 2 * step
         return most
 
-    def _after(self, loss: Pure, rows: Rows, account: Position) -> float:
-        """The Pufferfish ε of everything, this release included.
+    def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
+        if isinstance(like, Pure):
+            return Fraction(float(self._translation.differential(float(epsilon)))) <= room
+        try:
+            return rho_within(self._translation, float(epsilon), delta) <= room
+        except UnsoundRequest:
+            return False
 
-        The rows have lost what the budget allows minus what it leaves; the worst row of all is
-        either one of them or the worst so far.
-        """
-        epsilon = account.epsilon or Fraction(0)
-        limit = self._limits.get((epsilon, account.delta))
-        if limit is None:
-            limit = Limit(self._translation, epsilon, account.delta)
-            self._limits[epsilon, account.delta] = limit
-        left = self._ledger.remaining(
-            self._dataset, self._translation, window=rows.window, groups=rows.groups
-        )
-        lost = (limit.allowed or Fraction(0)) - left
-        worst = max(total.epsilon for total in account.worst)
-        return self._pufferfish(max(worst, lost + loss.epsilon))
+    def _alone(self, loss: Charged, delta: Fraction) -> float:
+        if isinstance(loss, Pure):
+            return float(self._translation.pufferfish(at_least(loss.epsilon)))
+        return float(self._translation.pufferfish_of(Total().plus(loss), delta))
 
-    def _pufferfish(self, epsilon: Fraction) -> float:
-        return float(self._translation.pufferfish(at_least(epsilon)))
+
+def _amount(loss: Charged) -> Fraction:
+    return loss.epsilon if isinstance(loss, Pure) else loss.rho
+
+
+def _like(loss: Loss, amount: Fraction) -> Charged:
+    return Concentrated(amount) if isinstance(loss, Concentrated) else Pure(amount)

@@ -4,6 +4,7 @@
   x OverBudget       refused; says the largest Pufferfish ε that would still be accepted
 * TakifuguError
   x StalePlan        the plan is not for this session, or the data changed since it was made
+  x ReleaseFailed    it was paid for and then something broke; nothing of it is told
 """
 
 from decimal import Decimal
@@ -38,3 +39,13 @@ class OverBudget(BudgetExceeded):
 
 class StalePlan(TakifuguError):
     """A plan that cannot be released as it is; nothing was charged."""
+
+
+class ReleaseFailed(TakifuguError):
+    """A release that was paid for and then broke. Its cause may hold values, so it is not told."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"the release was charged, and then its answer could not be made ({kind}); nothing was"
+            " released and the charge stays spent. Ask again, or report it"
+        )

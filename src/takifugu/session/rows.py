@@ -49,7 +49,7 @@ def rows_of(
     if first is not None and last is not None and not first < last:  # type: ignore[operator]
         raise InvalidQuery("window", given="ends before it begins", needed="be (start, end)")
     charged = None if first is None and last is None else Window(first, last)
-    kept = {column: (where or {})[column] for column in sorted(where or {})}
+    kept = {column: _listed(column, (where or {})[column]) for column in sorted(where or {})}
     scope = Scope(start=first, end=last, where=kept)
     return Rows(scope, charged, _groups(declaration, kept))
 
@@ -62,6 +62,24 @@ def _ends(window: tuple[Bound, Bound] | None) -> tuple[Bound, Bound]:
             "window", given="is no pair", needed="be (start, end), None for an open side"
         )
     return window[0], window[1]
+
+
+def _listed(column: str, keys: Sequence[Name]) -> tuple[Name, ...]:
+    """The keys as they are now, and nothing that is equal to one: True and 1.0 equal 1.
+
+    The engine would read the rows of 1 for either, and the ledger would charge another cell.
+    """
+    if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
+        raise InvalidQuery(
+            f"where, {column}", given="is no list of keys", needed="list at least one key"
+        )
+    if not all(type(key) in (str, int) for key in keys):
+        raise InvalidQuery(
+            f"where, {column}",
+            given="has a key that is neither text nor a whole number",
+            needed="hold declared keys only",
+        )
+    return tuple(keys)
 
 
 def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Groups | None:

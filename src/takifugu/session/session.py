@@ -6,22 +6,22 @@ stored beside its charge, and the same question then costs nothing.
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import product
-from typing import Any, Literal, get_args
+from fractions import Fraction
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from takifugu.engines import Engine, InvalidQuery
+from takifugu.engines import Engine
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Charge, Ledger
-from takifugu.losses import Number, Pure
+from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
-from takifugu.mechanisms.calibration import allowance, certify
 from takifugu.priors import Name
-from takifugu.session import questions as ask
+from takifugu.session.answering import drawn, table
+from takifugu.session.asking import Kind, asked_for
 from takifugu.session.belief import (
     belief_of,
     protected_column,
@@ -29,29 +29,24 @@ from takifugu.session.belief import (
     refuse_misfit,
     secrets_of,
 )
-from takifugu.session.choosing import Wanted, choose, released, shown, spread
+from takifugu.session.checking import charged, same_mechanism, same_question
+from takifugu.session.choosing import Wanted, choose
 from takifugu.session.cost import Cost, Prices, Translates
 from takifugu.session.problems import OverBudget, StalePlan
-from takifugu.session.rows import Bound, Rows, rows_of
-from takifugu.session.values import Plan, Result, asked, table_rows
+from takifugu.session.promise import promise
+from takifugu.session.questions import Question, TransitionsOf
+from takifugu.session.rows import Bound
+from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.table import TranslationTable
+from takifugu.translation.totals import float_down
 from takifugu.translation.translation import Translation
-
-Kind = Literal["histogram", "count", "top_k", "sum", "mean", "proportions", "transitions"]
-
-PLAIN: Mapping[str, Callable[[str, tuple[str, ...], Rows], ask.Question]] = {
-    "histogram": ask.HistogramOf,
-    "sum": ask.SumOf,
-    "mean": ask.MeanOf,
-    "proportions": ask.ProportionsOf,
-    "transitions": ask.TransitionsOf,
-}  # the questions without options of their own
 
 
 class Session:
     """Questions about one protected column of a declared table, paid from one ledger.
 
-    Entities count as independent of one another, and each of them as following the prior.
+    Entities count as independent of one another, and each of them as following the prior; but a
+    network over entities with one row each is about all of them together. `promise` says which.
 
     Args:
         engine: The table.
@@ -62,6 +57,7 @@ class Session:
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
         new_belief: Whether the prior or the secrets may differ from those charged under before.
+        statement: How the prior came about, for those who read the promise: `Fitted.statement`.
     """
 
     def __init__(
@@ -75,6 +71,7 @@ class Session:
         analyst: str | None = None,
         table: TranslationTable | None = None,
         new_belief: bool = False,
+        statement: str = "",
     ) -> None:
         if table is not None and table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
@@ -83,7 +80,8 @@ class Session:
         self._about = protected_column(engine.declaration, about)
         self._translation: Translates = translation if table is None else table
         self._mark = translation.fingerprint if table is None else table.fingerprint
-        refuse_misfit(translation, engine, self._about)
+        self._draw = refuse_misfit(translation, engine, self._about)
+        self._statement = statement
         if not new_belief:
             refuse_change(ledger, dataset, translation)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
@@ -99,12 +97,13 @@ class Session:
 
     def promise(self) -> str:
         """What is protected and what is not, in plain words."""
-        names = ", ".join(self._belief.priors)
-        entity = self._engine.declaration.entity
-        return (
-            f"{self._engine.declaration.promise()}\n"
-            f"The loss is about `{self._about}` alone, against {names}. Each `{entity}` is taken to"
-            " follow it, and to be\nindependent of every other one.\n"
+        return promise(
+            self._engine.declaration,
+            self._belief,
+            self._about,
+            self._draw,
+            delta=self._prices.delta,
+            statement=self._statement,
         )
 
     # --- plan: nothing is spent, nothing protected is read ---
@@ -118,10 +117,13 @@ class Session:
         window: tuple[Bound, Bound] | None = None,
         where: Mapping[str, Sequence[Name]] | None = None,
         epsilon: Number | None = None,
+        delta: Number | None = None,
         within: Number | None = None,
         chance: float | None = None,
         values: Sequence[Name] = (),
         k: int | None = None,
+        level: Number | None = None,
+        grid: Number | None = None,
         reference: ArrayLike | None = None,
         gap: float | None = None,
     ) -> Plan:
@@ -134,71 +136,66 @@ class Session:
             window: Rows from the first to before the second; None leaves a side open.
             where: For public columns, the keys to keep.
             epsilon: The Pufferfish ε that the release may cost alone.
-            within: Instead: the least ε that keeps every number this near …
+            delta: The Pufferfish δ beside it, at most that of the budget: noise is then of a kind
+                whose losses add up as ρ, which is less for many releases on the same rows.
+            within: Instead of ε: the least ε that keeps every number this near (a quantile: in
+                ranks) …
             chance: … this often, 0.95 unless told. For a ranking, how often places are right.
             values: The labels that a count counts.
             k: How many labels a ranking names.
+            level: Which quantile, 0.5 for the median.
+            grid: How far apart the numbers are that a quantile is chosen from; a step, unless told.
             reference: Public or made-up counts to plan a ranking for.
             gap: Instead of a reference, the lead of each place over the next.
         """
-        question = self._question(kind, column or self._about, by, window, where, values, k)
+        question = asked_for(
+            self._engine.declaration,
+            self._about,
+            kind,
+            column,
+            by=by,
+            window=window,
+            where=where,
+            values=values,
+            k=k,
+            level=level,
+            grid=grid,
+        )
         if (epsilon is None) == (within is None and chance is None):
             raise UnsoundRequest(
                 "say what may be lost (`epsilon`) or how good the answer must be (`within`, or"
                 " `chance` for a ranking): one of the two"
             )
         self._prices.account()
+        spare = None if delta is None else exactly(delta, "delta")
+        if spare is not None:
+            self._prices.refuse_delta(spare)
         self._engine.count(question.rows.scope)  # public; refuses rows that cannot be chosen
-        if isinstance(question, ask.TransitionsOf):
+        if isinstance(question, TransitionsOf):
             self._engine.refuse_disorder()  # public too, and better refused before it is paid for
-        allowed = None if epsilon is None else Pure(allowance(epsilon, self._translation))
-        chosen = choose(question, self._engine, Wanted(allowed, within, chance, reference, gap))
+        allowed = None if epsilon is None else self._prices.allowed(epsilon, spare)
+        near = None if spare is None else float_down(spare)
+        chosen = choose(
+            question, self._engine, Wanted(allowed, near, within, chance, reference, gap)
+        )
+        loss, read_at = charged(chosen.mechanism), spare or Fraction(0)
         if epsilon is not None:
-            certify(chosen.loss, epsilon, self._translation)
-        charge = self._charge(question, chosen.mechanism, chosen.loss)
+            self._prices.certify(loss, epsilon, read_at)
+        charge = self._charge(question, chosen.mechanism, loss)
         return Plan(
             question=question,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
-            cost=self._prices.of(chosen.loss, question.rows),
+            cost=self._prices.of(loss, question.rows, read_at),
+            delta=read_at,
             charge=charge,
             stored=self._ledger.lookup(charge) is not None,
         )
 
-    def _question(
-        self,
-        kind: Kind,
-        column: str,
-        by: str | Sequence[str],
-        window: tuple[Bound, Bound] | None,
-        where: Mapping[str, Sequence[Name]] | None,
-        values: Sequence[Name],
-        k: int | None,
-    ) -> ask.Question:
-        if kind not in get_args(Kind):
-            raise InvalidQuery(
-                "kind", given=f"is {kind!r}", needed=f"be one of {', '.join(get_args(Kind))}"
-            )
-        if (k is not None) != (kind == "top_k"):
-            raise InvalidQuery("k", given="is missing, or not for this", needed="go with top_k")
-        if values and kind != "count":
-            raise InvalidQuery("values", given="are given", needed="be left out but for a count")
-        declaration = self._engine.declaration
-        groups = (by,) if isinstance(by, str) else tuple(by)
-        where_asked = (column, groups, rows_of(declaration, window, where))
-        made: ask.Question
-        if kind == "top_k":
-            made = ask.TopOf(*where_asked, k=k or 1)
-        elif kind == "count":
-            chosen = (values,) if isinstance(values, str | int) else tuple(values)
-            made = ask.CountOf(*where_asked, values=chosen)
-        else:
-            made = PLAIN[kind](*where_asked)
-        ask.refuse_unasked(made, declaration, self._about)
-        return made
-
-    def _charge(self, question: ask.Question, mechanism: Mechanism, loss: Pure) -> Charge:
+    def _charge(
+        self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
+    ) -> Charge:
         return Charge(
             dataset=self._dataset,
             query=question.body(),
@@ -217,28 +214,36 @@ class Session:
 
     def release(self, plan: Plan) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before."""
-        charge = plan.charge
-        # made anew from what will be run: a plan is only as good as what it is charged for
-        now = self._charge(plan.question, plan.mechanism, plan.mechanism.loss)  # type: ignore[arg-type]
-        if replace(charge, key=now.key) != now:
+        question = same_question(plan.question, self._engine.declaration, self._about)
+        mechanism = same_mechanism(plan.mechanism, question, self._engine)
+        loss, charge = charged(mechanism), plan.charge
+        made = self._charge(question, mechanism, loss)
+        if charge != made:  # but for its key
             raise StalePlan(
                 "the plan was made for other data, another session or another price; nothing was"
                 " charged. Plan again"
             )
-        cost = self._prices.of(now.loss, plan.question.rows)  # type: ignore[arg-type]
+        charge = replace(made, key=charge.key)  # what is written is what was made here
+        cost = self._prices.of(loss, question.rows, self._read_at(plan))
+        sure = replace(plan, question=question, mechanism=mechanism)
         try:
             known = self._known(charge)
             if known is not None:
-                return self._result(plan, cost, known.value["drawn"], known.at, free=True)
+                return self._result(sure, cost, known.value["drawn"], known.at, free=True)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
                 receipt = self._ledger.charge(charge, self._translation)
         except BudgetExceeded as refused:
             raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
-        drawn = released(plan.question, plan.mechanism, self._engine)
-        answer = self._ledger.record_answer(receipt, {"drawn": drawn})
-        return self._result(plan, cost, drawn, answer.at, free=False)
+        answer = drawn(question, mechanism, self._engine)
+        stored = self._ledger.record_answer(receipt, {"drawn": answer})
+        return self._result(sure, cost, answer, stored.at, free=False)
+
+    def _read_at(self, plan: Plan) -> Fraction:
+        """The δ that a plan's price is read at: it tells, and decides nothing."""
+        known = plan.delta if isinstance(plan.delta, Fraction) else Fraction(0)
+        return min(max(known, Fraction(0)), self._prices.delta)
 
     def _known(self, charge: Charge) -> Any:
         if self._analyst is None:
@@ -248,26 +253,9 @@ class Session:
         )  # another's answer is charged to this analyst alone
 
     def _result(
-        self, plan: Plan, cost: Cost, drawn: list[Any], at: datetime, *, free: bool
+        self, plan: Plan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
     ) -> Result:
-        question, engine = plan.question, self._engine
-        axes = question.axes(engine)
-        names = tuple(name for name, _ in axes)
-        keys = list(product(*(keys for _, keys in axes)))
-        if isinstance(question, ask.TopOf):
-            labels = axes[-1][1]
-            groups = product(*(keys for _, keys in axes[:-1]))
-            places = iter(drawn)
-            columns = (*names[:-1], "place", question.column)
-            rows = tuple(
-                (*group, place + 1, labels[next(places)])
-                for group in groups
-                for place in range(question.k)
-            )
-        else:
-            columns = (*names, "estimate", "low", "high")
-            halves = spread(question, plan.mechanism, engine).tolist()
-            rows = table_rows(keys, shown(question, drawn, engine), halves)
+        columns, rows = table(plan.question, plan.mechanism, answer, self._engine)
         return Result(
             question=asked(plan.charge),
             columns=columns,
@@ -301,6 +289,10 @@ class Session:
     def mean(self, column: str | None = None, **how: Any) -> Result:
         """The mean of bounded numbers; the options are those of `plan`."""
         return self.release(self.plan("mean", column, **how))
+
+    def quantile(self, level: Number, column: str | None = None, **how: Any) -> Result:
+        """The number below which a share of the values lies; the options are those of `plan`."""
+        return self.release(self.plan("quantile", column, level=level, **how))
 
     def proportions(self, column: str | None = None, **how: Any) -> Result:
         """The share of rows with each label; the options are those of `plan`."""

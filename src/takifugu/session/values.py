@@ -1,10 +1,13 @@
 """Plans and results: frozen values that print, and that turn into tables and JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from takifugu.engines.problems import driver
@@ -15,6 +18,7 @@ from takifugu.session.cost import Cost
 from takifugu.session.questions import Question
 
 MOST_LINES = 60  # of a table in a terminal
+WIDEST = 40  # letters of a label in it
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class Plan:
         error: What is predicted of the answer.
         reason: Why this mechanism.
         cost: What it costs now.
-        charge: What will be written in the ledger first.
+        delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
+        charge: What will be written in the ledger first. It holds the fingerprint of the data,
+            which is the owner's, and so is not printed.
         stored: Whether the answer is known already, and so free.
     """
 
@@ -36,7 +42,8 @@ class Plan:
     error: Mapping[str, Any]
     reason: str
     cost: Cost
-    charge: Charge
+    delta: Fraction
+    charge: Charge = field(repr=False)
     stored: bool
 
     def describe(self) -> dict[str, Any]:
@@ -57,11 +64,11 @@ class Plan:
             price = "free: it was answered before, and the same answer will be given"
         elif cost.fits:
             price = (
-                f"epsilon = {cost.alone:.6g} alone, {cost.marginal:.6g} on top of the"
-                f" {cost.before:.6g} spent before; {cost.left:.6g} of {float(cost.budget):g} left"
+                f"{cost.words} alone, {cost.marginal:.6g} on top of the {cost.before:.6g} spent"
+                f" before; {cost.left:.6g} of {float(cost.budget):g} left"
             )
         else:
-            price = f"epsilon = {cost.alone:.6g}: too much; at most {cost.most:f} would be accepted"
+            price = f"{cost.words}: too much; at most {cost.most:f} would be accepted"
         return f"{self.question.kind} of {self.question.column}\ncosts {price}\n{self.reason}"
 
 
@@ -73,7 +80,8 @@ class Result:
         question: What was asked, as JSON.
         columns: The names of the columns of the table.
         rows: The table: keys, ``estimate``, and ``low`` and ``high`` of a 95 % interval of each
-            number; for a ranking keys, ``place`` and the label.
+            number; for a ranking keys, ``place`` and the label; for a quantile ``low level`` and
+            ``high level``, between which the number is an exact quantile 95 % of the time.
         error: What was predicted of the noise.
         cost: What it cost; for a stored answer, what it would cost to ask anew.
         free: Whether it was stored, and cost nothing.
@@ -112,6 +120,21 @@ class Result:
         with driver("pyarrow", purpose="an Arrow table"):
             return import_module("pyarrow").table(self._table())
 
+    def plot(self, path: str | Path) -> None:
+        """Draw it into a file, as its suffix says: intervals, or a table for a ranking."""
+        from takifugu.reports.answers import answer_figure
+        from takifugu.reports.plots import check_target, save
+
+        place = Path(path)
+        check_target(place)
+        query: Mapping[str, Any] = self.question["query"]
+        title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
+        note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
+        by = tuple(query["by"])
+        with warnings.catch_warnings():  # a letter that the font lacks is drawn as a box
+            warnings.filterwarnings("ignore", message="Glyph")
+            save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+
     def to_json(self) -> str:
         """Everything, as one JSON object."""
         return json.dumps(
@@ -136,20 +159,38 @@ class Result:
     def __str__(self) -> str:
         cells = [self.columns, *[tuple(map(_cell, row)) for row in self.rows[:MOST_LINES]]]
         widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
-        lines = ["  ".join(map(str.rjust, row, widths)) for row in cells]
+        aligned = [self._aligned(place) for place in range(len(self.columns))]
+        lines = [
+            "  ".join(
+                align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
+            )
+            for row in cells
+        ]
+        lines = [line.rstrip() for line in lines]
         if len(self.rows) > MOST_LINES:
-            lines.append(f"… {len(self.rows) - MOST_LINES} more rows")
-        price = f"epsilon = {self.cost.alone:.6g} alone"
+            lines.append(
+                f"… {len(self.rows) - MOST_LINES:,} more of {len(self.rows):,} rows; to_json, or"
+                " to_pandas, has them all"
+            )
+        price = f"{self.cost.words} alone"
         if self.cost.marginal is not None:
             price += f", {self.cost.marginal:.6g} on top of what was spent before"
         lines.append("free: answered before" if self.free else f"cost {price}")
         return "\n".join(lines)
 
+    def _aligned(self, place: int) -> Callable[[str, int], str]:
+        """Labels to the left, numbers to the right."""
+        text = any(isinstance(row[place], str) for row in self.rows[:MOST_LINES])
+        return str.ljust if text else str.rjust
+
 
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def _asked(charge: Charge) -> dict[str, Any]:
@@ -163,13 +204,3 @@ def _asked(charge: Charge) -> dict[str, Any]:
 def asked(charge: Charge) -> dict[str, Any]:
     """The question of a charge as JSON: what is asked, and of which rows."""
     return {"dataset": charge.dataset, **_asked(charge)}
-
-
-def table_rows(
-    keys: Sequence[tuple[Any, ...]], estimates: Sequence[Any], halves: Sequence[float]
-) -> tuple[tuple[Any, ...], ...]:
-    """Keys, estimate and interval; all three empty where a group has no rows."""
-    return tuple(
-        (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
-        for key, value, half in zip(keys, estimates, halves, strict=True)
-    )

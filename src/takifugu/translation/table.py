@@ -10,6 +10,7 @@ losses, differ by at most a given share, and no more than that is lost.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.fingerprint import ByContent, fingerprint
+from takifugu.losses import Total
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
 from takifugu.translation.sequences import ChainTransport
+from takifugu.translation.totals import Filter, pufferfish_of
 from takifugu.translation.translation import Translation
 
 Progress = Callable[[int, int], None]  # how many points are done, of how many
@@ -72,6 +75,21 @@ class TranslationTable(ByContent):
             return self._allowed(float(pufferfish))
         found: Floats = np.vectorize(self._allowed, otypes=[np.float64])(np.asarray(pufferfish))
         return found
+
+    def pufferfish_of(self, total: Total, delta: Fraction) -> float:
+        """As `Translation.pufferfish_of`, by the points of the grid; infinite beyond the last."""
+        return pufferfish_of(self._point, total, delta)
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
+        """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+        return Filter.of(allowed, epsilon, delta)
+
+    def _point(self, dp: float) -> tuple[float, float]:
+        """The first point of the grid that is not below ``dp``."""
+        place = bisect_left(self._grid, dp)
+        if place == len(self._grid):
+            return np.inf, np.inf
+        return self._grid[place], self._losses[place]
 
     def _loss(self, dp: float) -> float:
         if dp == 0:

@@ -12,6 +12,7 @@ whatever proved it. So does the curve wherever some entry is not exposed, and ``
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -23,6 +24,7 @@ from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
+from takifugu.losses import Total
 from takifugu.numeric import UNIT, Floats, down, up
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
@@ -31,10 +33,12 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
+from takifugu.translation.totals import Filter, pufferfish_of
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
+KEPT = 1024  # translated totals that are remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +162,29 @@ class Translation(ByContent):
         values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
+
+    def pufferfish_of(self, total: Total, delta: Fraction) -> float:
+        """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
+
+        Sound also if what was asked depends on earlier answers: see `takifugu.translation.totals`.
+        Infinite if no bound of this prior proves any.
+        """
+        known = self._totals.get((total, delta))
+        if known is None:
+            known = pufferfish_of(lambda dp: (dp, self.bound(dp).value), total, delta)
+            if len(self._totals) >= KEPT:
+                self._totals.clear()
+            self._totals[total, delta] = known
+        return known
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
+        """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+        return Filter.of(allowed, epsilon, delta)
+
+    @cached_property
+    def _totals(self) -> dict[tuple[Total, Fraction], float]:
+        """Totals that were translated before: a ledger asks for the same ones again."""
+        return {}
 
     def bound(self, dp: float | Floats, method: Method = "best") -> Bound:
         """The loss of one ε for all entries, or of one for each, and where it binds.

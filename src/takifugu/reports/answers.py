@@ -1,0 +1,106 @@
+"""A figure of a released answer: numbers with their intervals, or a ranking as a table."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 12
+MOST_BARS = 40  # in one panel
+NUMBER, INTERVAL = "#4c72b0", "#55606e"
+Row = tuple[Any, ...]
+
+
+def answer_figure(
+    columns: Sequence[str], rows: Sequence[Row], *, by: Sequence[str], title: str, note: str = ""
+) -> "Figure":
+    """One panel for each group of ``by``; what does not fit is counted in words.
+
+    Groups that have one number each share a panel. A ranking is one table, a line for each group.
+    """
+    from matplotlib.figure import Figure
+
+    ranked = "estimate" not in columns
+    panels = _panels(rows, len(by))
+    alone = ranked or all(len(found) == 1 for found in panels.values())
+    depth = 0 if alone else len(by)
+    shown = dict(list((_panels(rows, 0) if alone else panels).items())[:MOST_PANELS])
+    wide, lines = min(len(shown), 3), min(max(map(len, shown.values())), MOST_BARS)
+    high = ceil(len(shown) / wide)
+    size = (1.4 + 0.24 * (min(len(panels), MOST_BARS) if ranked else lines)) * high + 0.7
+    figure = Figure(figsize=(max(5.2 * wide, 6.4), min(size, 40.0)), layout="constrained")
+    left_out = 0 if alone else len(panels) - len(shown)
+    more = f" ({left_out} more groups are not shown)" if left_out else ""
+    figure.suptitle(f"{title}{more}\n{note}" if note else f"{title}{more}", fontsize=11)
+    grid = figure.subplots(high, wide, squeeze=False).ravel()
+    for axes, (group, found) in zip(grid, shown.items(), strict=False):
+        if ranked:
+            _table(axes, by, panels)
+        else:
+            _intervals(axes, columns[depth:], [row[depth:] for row in found])
+        if depth:
+            named = zip(by, group, strict=True)
+            axes.set_title(", ".join(f"{column} {key}" for column, key in named), fontsize=10)
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[:depth], []).append(row)
+    return found
+
+
+def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A point and an interval for each number; the levels of a quantile beside it, in words."""
+    place = list(columns).index("estimate")
+    known = [row for row in rows if row[place] is not None]
+    shown = known[:MOST_BARS]
+    names = [" → ".join(map(str, row[:place])) or "all" for row in shown]
+    heights = list(range(len(shown)))
+    values = [row[place] for row in shown]
+    if list(columns[place + 1 :]) == ["low", "high"]:
+        away = [
+            [value - row[place + 1] for value, row in zip(values, shown, strict=True)],
+            [row[place + 2] - value for value, row in zip(values, shown, strict=True)],
+        ]
+        axes.errorbar(values, heights, xerr=away, fmt="none", ecolor=INTERVAL, capsize=2, lw=1)
+        axes.set_xlabel("estimate, with its 95 % interval", fontsize=9)
+    else:
+        for height, row in zip(heights, shown, strict=True):
+            if row[place + 1] is not None:
+                levels = f"level {row[place + 1]:.3g} … {row[place + 2]:.3g}"
+                axes.annotate(
+                    levels, (row[place], height), (6, 4), textcoords="offset points", fontsize=8
+                )
+        axes.set_xlabel("estimate, with the levels it lies between", fontsize=9)
+    axes.plot(values, heights, "o", ms=4, color=NUMBER, zorder=3)
+    axes.set_yticks(heights, names, fontsize=8)
+    axes.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.25)
+    if len(known) > len(shown):
+        left = f"… {len(known) - len(shown):,} more"
+        axes.annotate(left, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize=8)
+    if not shown:
+        axes.annotate("no rows", (0.5, 0.5), xycoords="axes fraction", ha="center")
+
+
+def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]]) -> None:
+    """A ranking: a line for each group, a column for each place."""
+    axes.set_axis_off()
+    places = [str(row[-2]) for row in next(iter(panels.values()))]
+    cells = [[*map(str, group), *(str(row[-1]) for row in rows)] for group, rows in panels.items()]
+    shown = cells[:MOST_BARS]
+    drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    drawn.auto_set_column_width(list(range(len(by) + len(places))))
+    if len(cells) > len(shown):
+        left = f"… {len(cells) - len(shown):,} more groups"
+        axes.annotate(left, (0.5, 0), xycoords="axes fraction", ha="center", fontsize=8)

@@ -1,0 +1,103 @@
+"""What is promised, in plain words: whose belief, which secrets, and what is taken for granted."""
+
+from fractions import Fraction
+from textwrap import fill
+from typing import Any
+
+from takifugu.engines import Amount, Declaration
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import Product
+from takifugu.priors.secrets import Secrets
+from takifugu.session.belief import Draw
+from takifugu.translation.translation import Translation, entries_of
+
+NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
+MOST_NAMED = 12  # entries or pairs of values that are listed
+
+
+def promise(
+    declaration: Declaration,
+    translation: Translation,
+    about: str,
+    draw: Draw,
+    *,
+    delta: Fraction,
+    statement: str,
+) -> str:
+    """The promise of the declaration, and what the prior adds to it."""
+    parts = [
+        f"The loss is about `{about}` alone, against {_beliefs(translation)}.",
+        _drawn(declaration, translation, draw),
+    ]
+    column = next(c for c in declaration.protected if c.column == about)
+    plain = [p for p in translation.priors.values() if not isinstance(p, Gaussian)]
+    if isinstance(column, Amount) and plain:
+        parts.append(
+            f"The states of a prior stand for ranges of `{about}`; within them numbers are taken to"
+            " be independent of all else."
+        )
+    if translation.secrets != Secrets():
+        parts.append(_kept(translation.secrets))
+    if delta > 0:
+        parts.append(f"But for a chance of at most {float(delta):g}, the loss is what is stated.")
+    if statement:
+        parts.append(statement)
+    said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
+    return f"{declaration.promise()}\n{said}\n"
+
+
+def _beliefs(translation: Translation) -> str:
+    named = len(translation.priors) > 1
+    said = [
+        f"{name} ({described(prior)})" if named else described(prior)
+        for name, prior in translation.priors.items()
+    ]
+    off = translation.uncertainty
+    unsure = f", each probability off by up to {off:.3g} of itself" if off else ""
+    return " and ".join(said) + unsure
+
+
+def described(prior: Any) -> str:
+    """A prior in a few words."""
+    if isinstance(prior, Product):
+        kinds = sorted({described(part) for part in prior.parts.values()})
+        return f"{len(prior.parts)} independent people, each with {' or '.join(kinds)}"
+    kind = " ".join(NAMES.get(word, word) for word in prior.kind.split("-"))
+    name = getattr(prior, "name", "")
+    called = f" {name!r}" if name not in ("", "network", "field", "prior") else ""
+    size = entries_of(prior)
+    length = "without end" if size is None else f"of {size} entries"
+    article = "" if kind.endswith("s") else "an " if kind[0] in "aeiou" else "a "
+    return f"{article}{kind}{called} {length}"
+
+
+def _drawn(declaration: Declaration, translation: Translation, draw: Draw) -> str:
+    entity, order = declaration.entity, declaration.order.column
+    it = "it" if len(translation.priors) == 1 else "one of them"
+    if draw == "table":
+        return (
+            f"All rows together are taken to be one draw from {it}: what it says of one `{entity}`"
+            " and another is what they may tell of each other, and no more."
+        )
+    return (
+        f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw from {it},"
+        " or the beginning of one, and to be independent of every other one's."
+    )
+
+
+def _kept(secrets: Secrets) -> str:
+    said = []
+    if secrets.entries is not None:
+        said.append(f"the entries {_some(secrets.entries)}")
+    if secrets.pairs is not None:
+        sides = [
+            f"{'/'.join(map(str, a))} against {'/'.join(map(str, b))}" for a, b in secrets.pairs
+        ]
+        said.append(f"the questions {_some(sides)}")
+    return f"Secret are only {' and '.join(said)}; other entries and questions are not kept."
+
+
+def _some(names: Any) -> str:
+    listed = [str(name) for name in names]
+    more = len(listed) - MOST_NAMED
+    return ", ".join(listed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

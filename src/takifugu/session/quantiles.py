@@ -1,0 +1,201 @@
+r"""Quantiles of bounded numbers: counted on a public grid, chosen by distance in rank.
+
+With b values below a candidate c, a above it and n in all, c is an exact quantile of level p
+if b ≤ pn ≤ n − a. Its *rank distance* is how far pn lies outside, max(b − pn, pn − (n − a), 0). One
+replaced value moves b − pn and pn − (n − a) by at most 1, also where a missing value is dropped
+and n with it (1 − p or p); so the distance moves by at most 1. Some candidate of the grid is at
+distance 0, whatever the values. (The usual score, |(1−p) b − p a|, has no such candidate where
+values tie: with 45 % below c and all others at c it prefers what lies below c to the median c.)
+
+Scores are minus the distance in units of 1/q for a level p/q, so that they are whole numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, expm1, inf, log1p
+from typing import Any, ClassVar
+
+import numpy as np
+
+from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.losses import Concentrated, Loss, Number, exactly
+from takifugu.mechanisms import Exponential, PermuteAndFlip, Sensitivity
+from takifugu.mechanisms.calibration import at_least, least_scale
+from takifugu.mechanisms.checks import LARGEST
+from takifugu.mechanisms.checks import chance as checked_chance
+from takifugu.numeric import Integers
+from takifugu.session.questions import Question
+from takifugu.session.rows import Rows
+
+MOST_CANDIDATES = 2**16  # of one group
+FINEST = 10**6  # levels are rounded to this part
+Picker = PermuteAndFlip | Exponential
+
+
+@dataclass(frozen=True)
+class QuantileOf(Question):
+    """The number of a grid below which a given share of the values lies.
+
+    Attributes:
+        level: The share, 1/2 for the median.
+        every: How many steps one cell of the grid is wide; values count as its lower end.
+    """
+
+    kind: ClassVar[str] = "quantile"
+
+    level: Fraction = Fraction(1, 2)
+    every: int = 1
+
+    def check(self, declaration: Declaration) -> None:
+        """The column must hold bounded numbers, and the grid must not be too fine."""
+        amount = declaration.amount(self.column)
+        if not 0 < self.level < 1:
+            raise InvalidQuery(
+                "level", given=f"is {float(self.level):g}", needed="be between 0 and 1"
+            )
+        cells = amount.cells(self.every)
+        if cells > MOST_CANDIDATES:
+            coarse = -(-(amount.width + 1) // MOST_CANDIDATES) * amount.step
+            raise TooLarge(
+                f"the grid of {self.column} has {cells:,} cells; at most {MOST_CANDIDATES:,} can be"
+                f" chosen from: give `grid`, at least {float(coarse):g}"
+            )
+        if cells < 2:
+            raise InvalidQuery("grid", given="has one cell", needed="tell numbers apart")
+
+    def body(self) -> dict[str, Any]:
+        """With the level and the grid."""
+        return {**super().body(), "level": str(self.level), "every": self.every}
+
+    def candidates(self, declaration: Declaration) -> list[float]:
+        """The lower end of each cell."""
+        return [float(edge) for edge in declaration.amount(self.column).grid(self.every)]
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:
+        """Every score moves by at most 1 rank, q in its own unit."""
+        cells, q = declaration.amount(self.column).cells(self.every), self.level.denominator
+        return Sensitivity(self.kind, l1=cells * q, l2_squared=cells * q**2, linf=q)
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by, candidate]``: minus the rank distance of each candidate, in 1/q."""
+        found = engine.distribution(self.column, self.by, self.rows.scope, every=self.every)
+        counts = self._kept(engine, found.counts)
+        p, q = self.level.numerator, self.level.denominator
+        upto = np.cumsum(counts, axis=-1)  # n − a
+        wanted, below = p * upto[..., -1:], upto - counts
+        outside = np.maximum(q * below - wanted, wanted - q * upto)
+        return np.asarray(-np.maximum(outside, 0), dtype=np.int64)
+
+    def sizes(self, engine: Engine) -> list[int]:
+        """``[group]``: how many rows each group has; refused if scores would leave int64."""
+        found: list[int] = np.ravel(self.public_rows(engine)).tolist()
+        if sum(found) * self.level.denominator > LARGEST:
+            raise TooLarge("there are too many rows for this level; give it fewer digits")
+        return found
+
+
+def quantile_of(
+    declaration: Declaration,
+    column: str,
+    by: tuple[str, ...],
+    rows: Rows,
+    level: Number,
+    grid: Number | None,
+) -> QuantileOf:
+    """The question for a level of at most six digits and a grid of whole steps."""
+    share = Fraction(round(exactly(level, "level") * FINEST), FINEST)
+    every = 1
+    if grid is not None:
+        cells = exactly(grid, "grid") / declaration.amount(column).step
+        if cells.denominator != 1 or cells < 1:
+            raise InvalidQuery(
+                "grid",
+                given=f"is {float(exactly(grid, 'grid')):g}",
+                needed=f"be a multiple of the step of {column},"
+                f" {float(declaration.amount(column).step):g}",
+            )
+        every = int(cells)
+    return QuantileOf(column, by, rows, level=share, every=every)
+
+
+def picker(loss: Loss, moves: int) -> Picker:
+    """The least noise within a loss: permute-and-flip, or a concentrated exponential mechanism."""
+    if not isinstance(loss, Concentrated):
+        return PermuteAndFlip.within(loss.epsilon, sensitivity=moves)
+    most = _below(loss.rho)
+    if not most > 0:
+        raise UnsoundRequest("nothing may be lost (ρ is 0); a release always loses some")
+    scale = least_scale(
+        moves / (2 * most) ** 0.5,  # ρ = (2·moves / scale)² / 8
+        lambda s: Exponential(s, 1, moves, currency="concentrated").concentrated.rho,
+        most,
+    )
+    return Exponential(scale, 1, moves, currency="concentrated")
+
+
+def picker_within(
+    ranks: Number, chance: float, cells: int, moves: int, *, concentrated: bool
+) -> Picker:
+    """The most noise whose answer is within ``ranks`` with ``chance``, whatever the values."""
+    distance = exactly(ranks, "within")
+    if not distance > 0:
+        raise UnsoundRequest(f"within is {float(distance):g} ranks; ask for more than 0")
+    beyond = exponential_beyond if concentrated else flips_beyond
+    noise = reach(beyond, cells, chance) * (1 + 1e-12)
+    scale = float(distance * moves) / noise
+    if concentrated:
+        return Exponential(scale, 1, moves, currency="concentrated")
+    return PermuteAndFlip(scale, 1, moves)
+
+
+def ranks_of(mechanism: Picker, cells: int, chance: float = 0.95) -> float:
+    """The answer is within so many ranks with at least this chance, whatever the values."""
+    beyond = flips_beyond if isinstance(mechanism, PermuteAndFlip) else exponential_beyond
+    return reach(beyond, cells, chance) * mechanism.scale / mechanism.sensitivity
+
+
+def flips_beyond(cells: int, distance: float) -> float:
+    r"""The chance that permute-and-flip names none within ``distance`` noise scales, at most.
+
+    It names the largest of score/scale + Exp(1) (Ding et al., 2021). One candidate is at 0; at
+    worst all others are just beyond. With :math:`r = e^{-d}` the first is beaten with chance
+    :math:`1 − (1 − (1−r)^m) / (m r)`.
+    """
+    r = exp(-distance)
+    if r >= 1:
+        return 1 - 1 / cells
+    first = -expm1(cells * log1p(-r)) / (cells * r) if r > 0 else 1.0
+    return max(1 - first, 0.0)
+
+
+def exponential_beyond(cells: int, distance: float) -> float:
+    """The same for the exponential mechanism: m − 1 others of weight e^(−distance) each."""
+    others = (cells - 1) * exp(-distance)
+    return others / (1 + others)
+
+
+def reach(beyond: Callable[[int, float], float], cells: int, chance: float) -> float:
+    """The least distance, in noise scales and from above, that holds with ``chance``."""
+    miss = 1 - checked_chance(chance, "chance")
+    low, high = 0.0, 1.0
+    while beyond(cells, high) > miss:
+        low, high = high, 2 * high
+        if high > 2**12:
+            raise UnsoundRequest(f"chance is {chance}; no noise is that sure")
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(cells, middle) <= miss else (middle, high)
+    return high
+
+
+def levels(level: Fraction, ranks: float, rows: int) -> tuple[float, float]:
+    """The levels between which an answer within ``ranks`` is an exact quantile."""
+    away = ranks / rows if rows else inf
+    return max(0.0, float(level) - away), min(1.0, at_least(level) + away)
+
+
+def _below(value: Fraction) -> float:
+    near = float(value)
+    return near if Fraction(near) <= value else near * (1 - 2.0**-52)

@@ -1,0 +1,310 @@
+"""What a caller might try: to pay for less than is read, or to read what is not paid for."""
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery, Scope
+from takifugu.engines.scope import Share
+from takifugu.ledger import Window
+from takifugu.losses import Pure
+from takifugu.mechanisms import COUNT, BoundedSum, IntegerLaplace, PermuteAndFlip
+from takifugu.numeric import Integers
+from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
+from takifugu.session import questions as ask
+from takifugu.session.quantiles import QuantileOf
+from tests.session.world import PLAIN, ROWS, TRANSLATION, WEIGHT, opened
+
+SECRET = 314159  # a value that no message may hold
+
+
+def paid(plan: Plan, session: Session, **parts: Any) -> Plan:
+    """A plan with other parts, and a charge that agrees with them as far as it can."""
+    forged = replace(plan, **parts)
+    charge = session._charge(forged.question, forged.mechanism, forged.mechanism.loss)  # type: ignore[arg-type]
+    return replace(forged, charge=charge)
+
+
+def refused(session: Session, ledger: Any, *plans: Plan) -> None:
+    head = ledger.head()
+    for plan in plans:
+        with pytest.raises(StalePlan):
+            session.release(plan)
+    assert ledger.head() == head
+
+
+@dataclass(frozen=True)
+class Cheap(IntegerLaplace):
+    """Noise that says it loses less than it does."""
+
+    @property
+    def loss(self) -> Pure:
+        """Too little."""
+        return Pure("0.001")
+
+
+@dataclass(frozen=True)
+class Everything(ask.HistogramOf):
+    """A histogram that reads all rows, whatever it is charged for."""
+
+    def exact(self, engine: Engine) -> Integers:
+        """Of everything."""
+        return engine.histogram((self.column,)).counts
+
+
+def test_noise_must_be_for_the_question(tmp_path: Path) -> None:
+    """Half the sensitivity would be half the price for the same noise."""
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("histogram", epsilon=1)
+        noise: Any = plan.mechanism
+        refused(
+            session,
+            ledger,
+            paid(plan, session, mechanism=IntegerLaplace(noise.scale, COUNT)),
+            paid(plan, session, mechanism=Cheap(noise.scale, noise.sensitivity)),
+            paid(plan, session, mechanism=PermuteAndFlip(noise.scale)),
+            replace(plan, mechanism=Cheap(noise.scale, noise.sensitivity)),
+        )
+        wide = paid(plan, session, mechanism=IntegerLaplace(3 * noise.scale, noise.sensitivity))
+        assert not session.release(wide).free  # more noise for less is as good a plan as any
+        best = session.plan("top_k", k=2, epsilon=1)
+        named: Any = best.mechanism
+        assert named.k == 2
+        refused(session, ledger, paid(best, session, mechanism=replace(named, k=1)))
+
+
+def test_bounds_and_sizes_must_be_those_of_the_data(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN}
+    with opened(tmp_path, **how) as (session, ledger, _):
+        total: Any = session.plan("sum", epsilon=1)
+        mean: Any = session.plan("mean", by="zone", epsilon=1)
+        level: Any = session.plan("quantile", level="0.5", epsilon=1)
+        narrow = replace(total.mechanism.bounds, high=Fraction(1, 2))
+        small = IntegerLaplace(total.mechanism.noise.scale, COUNT)
+        refused(
+            session,
+            ledger,
+            paid(total, session, mechanism=BoundedSum(narrow, small)),
+            paid(mean, session, mechanism=replace(mean.mechanism, entries=(30, 30))),
+            paid(level, session, mechanism=replace(level.mechanism, sensitivity=1)),
+            paid(level, session, question=replace(level.question, level=Fraction(1, 3))),
+        )
+
+
+def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("histogram", window=(0, 1), epsilon=1)
+        rows = plan.question.rows
+        refused(
+            session,
+            ledger,
+            paid(plan, session, question=replace(plan.question, rows=replace(rows, scope=Scope()))),
+            paid(
+                plan,
+                session,
+                question=replace(plan.question, rows=replace(rows, window=Window(3, 4))),
+            ),
+            paid(
+                plan,
+                session,
+                question=replace(
+                    plan.question,
+                    rows=replace(
+                        rows,
+                        scope=replace(rows.scope, entities=Share("", Fraction(0), Fraction(1))),
+                    ),
+                ),
+            ),
+            paid(plan, session, question=Everything("state", (), rows)),
+            paid(plan, session, question=replace(plan.question, by=("state",))),
+            paid(plan, session, question=QuantileOf("state", (), rows)),
+        )
+
+
+def test_a_key_is_the_one_that_is_charged(tmp_path: Path) -> None:
+    """True equals 1 in Python and would choose its rows, on an account of its own."""
+    rows = [("Ann", 0, 1, "home", 0), ("Ann", 1, 2, "ward", 0)]
+    public = (Category("zone", (1, 2), "refuse"),)
+    with opened(tmp_path, rows=rows, public=public, budget=3) as (session, _, _):
+        session.histogram(where={"zone": [1]}, epsilon=1)
+        for key in (True, 1.0, np.int64(1), None):
+            with pytest.raises(InvalidQuery, match="where, zone"):
+                session.plan("histogram", where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
+
+
+def test_a_list_that_grows_after_it_was_priced_changes_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=2000) as (session, _, _):
+        zones = ["a"]
+        plan = session.plan("histogram", where={"zone": zones}, epsilon=400)
+        zones.append("b")
+        assert session.release(plan).column("estimate") == [2, 1]
+
+
+def test_a_plan_tells_nothing_that_is_the_owners(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, _, engine):
+        plan = session.plan("histogram", epsilon=1)
+        mark = engine.fingerprint().fingerprint
+        assert mark in plan.charge.data
+        for text in (repr(plan), str(plan), json.dumps(plan.describe())):
+            assert mark not in text
+
+
+@pytest.mark.parametrize("broken", [KeyError(SECRET), ValueError(f"bad value {SECRET}")])
+def test_what_breaks_after_the_charge_tells_nothing_of_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Exception
+) -> None:
+    def read(*_: Any) -> Integers:
+        seen = SECRET + 0  # in a frame that a traceback would show
+        assert seen
+        raise broken
+
+    with opened(tmp_path) as (session, _, _):
+        plan = session.plan("histogram", epsilon=1)
+        monkeypatch.setattr(ask.HistogramOf, "exact", read)
+        with pytest.raises(ReleaseFailed) as told:
+            session.release(plan)
+        assert session.spent() == plan.cost.after
+    assert told.value.__context__ is None and told.value.__cause__ is None
+    assert str(SECRET) not in everything_told(told.value)
+
+
+def test_a_declared_rule_that_fails_after_the_charge_is_told_without_its_value(
+    tmp_path: Path,
+) -> None:
+    rows = [*ROWS, ("Bea", 2, "a", str(SECRET), 0.0)]
+    with opened(tmp_path, rows=rows) as (session, _, _):
+        with pytest.raises(InvalidDeclaration, match="outside its declared list") as told:
+            session.histogram(epsilon=1)
+        assert session.spent() > 0
+    assert str(SECRET) not in everything_told(told.value)
+
+
+def everything_told(error: BaseException) -> str:
+    """The message, every frame and every value in it, from where it left the session."""
+    frames = traceback.TracebackException.from_exception(error, capture_locals=True)
+    inside = [frame for frame in frames.stack if "takifugu" in frame.filename]
+    assert inside
+    locals_seen = [str(frame.locals) for frame in inside]
+    return "\n".join([str(error), *map(str, frames.format_exception_only()), *locals_seen])
+
+
+KINDS: list[tuple[str, Callable[[Session], Plan]]] = [
+    ("histogram", lambda s: s.plan("histogram", by="zone", window=(0, 3), epsilon=1)),
+    ("count", lambda s: s.plan("count", values=["ward"], within=3)),
+    ("proportions", lambda s: s.plan("proportions", epsilon=1)),
+    ("top_k", lambda s: s.plan("top_k", k=1, gap=2, chance=0.9)),
+    ("transitions", lambda s: s.plan("transitions", epsilon=1)),
+]
+AMOUNTS: list[tuple[str, Callable[[Session], Plan]]] = [
+    ("sum", lambda s: s.plan("sum", by="zone", epsilon=1)),
+    ("mean", lambda s: s.plan("mean", by="zone", within=3)),
+    ("quantile", lambda s: s.plan("quantile", level="0.5", by="zone", epsilon=1)),
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "plan"),
+    [("state", *one) for one in KINDS] + [("weight", *one) for one in AMOUNTS],
+)
+def test_nothing_protected_is_read_before_the_charge_is_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    column: str,
+    kind: str,
+    plan: Callable[[Session], Plan],
+) -> None:
+    how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN}
+    with opened(tmp_path, **(how if column == "weight" else {})) as (session, ledger, engine):
+        spent_when_read: list[float] = []
+        rows = engine._backend.rows
+
+        def watched(sql: str) -> list[tuple[Any, ...]]:
+            if f'"{column}"' in sql:
+                spent_when_read.append(session.spent())
+            return rows(sql)
+
+        monkeypatch.setattr(engine._backend, "rows", watched)
+        Session(engine, ledger, session._belief, dataset="visits").promise()
+        made = plan(session)
+        assert made.question.kind == kind and not spent_when_read
+        session.release(made)
+        assert spent_when_read and min(spent_when_read) == made.cost.after
+        seen = len(spent_when_read)
+        assert session.release(made).free and len(spent_when_read) == seen  # not read again
+
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from takifugu.engines import Engine
+from tests.session.world import opened
+Engine.histogram = lambda *_: os._exit(9)  # the machine stops while the answer is computed
+with opened(Path(sys.argv[1])) as (session, ledger, engine):
+    session.histogram(epsilon=1)
+"""
+
+
+def environment() -> dict[str, str]:
+    """The same packages, and the tests, for another process."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_a_machine_that_stops_after_the_charge_has_paid(tmp_path: Path) -> None:
+    ended = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], check=False, env=environment()
+    )
+    assert ended.returncode == 9
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("histogram", epsilon=1)
+        assert not plan.stored and plan.cost.before == plan.cost.alone > 0
+        assert not session.release(plan).free  # paid again: the first noise may have been seen
+        (worst,) = ledger.positions()[0].worst
+        assert worst.epsilon == 2 * plan.cost.per_entry
+        assert ledger.verify().sound
+
+
+def test_two_protected_columns_have_two_budgets(tmp_path: Path) -> None:
+    both = (Category("state", ("home", "ward"), "refuse"), WEIGHT)
+    how = {"about": "state"}
+    with opened(tmp_path, protected=both, how=how) as (states, ledger, engine):
+        ledger.set_budget("visits, weight", 2)
+        weights = Session(engine, ledger, PLAIN, dataset="visits, weight", about="weight")
+        states.histogram(epsilon=1)
+        assert states.spent() > 0 == weights.spent()
+        weights.sum(epsilon=1)
+        assert weights.about == "weight" and weights.spent() > 0
+        with pytest.raises(ValueError, match="is not what the prior is about"):
+            states.plan("sum", "weight", epsilon=1)
+        assert "`weight` alone" in weights.promise() and "`state` alone" in states.promise()
+
+
+def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -> None:
+    from takifugu.priors import MarkovChain
+    from takifugu.translation.translation import Translation
+
+    sticky = Translation(
+        MarkovChain(np.array([[0.99, 0.01], [0.01, 0.99]]), states=("home", "ward"), length=4)
+    )
+    with opened(tmp_path, budget=2) as (session, ledger, engine):
+        plan = session.plan("histogram", epsilon=1)
+        session.release(plan)
+        harder = Session(engine, ledger, sticky, dataset="visits", new_belief=True)
+        assert (
+            harder.spent() == float(sticky.pufferfish(float(plan.cost.per_entry))) > session.spent()
+        )
+        more = harder.plan("count", values=["ward"], epsilon="0.1")
+        assert more.cost.before == harder.spent() and more.cost.fits
+        assert harder.release(more).cost.after == harder.spent()
+        assert session.spent() == TRANSLATION.pufferfish(
+            float(plan.cost.per_entry + more.cost.per_entry)
+        )
