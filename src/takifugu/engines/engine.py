@@ -107,10 +107,14 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        for *place, count in self._ask(ask.histogram(self._within(scope), codes)):
-            cell = self._cell(codes, place)
-            if cell is not None:
-                counts[cell] += int(count)
+        found = self._ask(ask.histogram(self._within(scope), codes))
+        *places, many = zip(*found, strict=True) if found else [()] * (len(names) + 1)
+        cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
+        for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
+            self._cell(codes, found[group][:-1])  # raises, where the rule is to refuse it
+        kept = np.all(np.not_equal(cells, OUTSIDE), axis=0)
+        at = tuple(code[kept] for code in cells)
+        np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
         return Histogram(names, keys, _still(counts))
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
