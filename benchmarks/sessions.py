@@ -170,11 +170,11 @@ def main() -> None:
         return
     question, way, *where = given.one
     if question == "agree":
-        prepare: Callable[..., Callable[[], Any]] = lambda: lambda: _exact_and_told(way, *where)
+        found = clocked(lambda: lambda: _exact_and_told(way, *where))
     else:
-        way_of = _plain if way == "plain" else _session
-        prepare = lambda: way_of(question, *where)
-    print(json.dumps(clocked(prepare)))
+        prepare = _plain if way == "plain" else _session
+        found = clocked(lambda: prepare(question, *where))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

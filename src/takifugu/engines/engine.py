@@ -21,6 +21,7 @@ from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
 
 MOST_CELLS = 2**24
+IN_ORDER = "in order"
 
 
 class Engine:
@@ -182,9 +183,19 @@ class Engine:
         return Transitions(counts, keys)
 
     def refuse_disorder(self) -> None:
-        """Raise if a row has no entity or no place, or if rows tie: no other part is looked at."""
+        """Raise if a row has no entity or no place, or if rows tie: no other part is looked at.
+
+        That a large file is in order is noted down. `transitions` looks again while it counts.
+        """
+        source, order = self._declaration.source, self._declaration.order
+        places = (self._declaration.entity, order.column, *order.ties)
+        note = self._backend.note(IN_ORDER, source.kind, source.table, *places)
+        if note is not None and note.read() == IN_ORDER:
+            return
         ((tie, gap),) = self._ask(ask.disorder(self._rows, self._declaration))
         self._refuse(tie, gap)
+        if note is not None:
+            note.write(IN_ORDER)
 
     def _refuse_missing(self, missing: int | None, amount: Amount) -> None:
         if missing and amount.missing == "refuse":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from takifugu.engines.backend import DataFingerprint
 from takifugu.engines.hashes import file_hash
+from takifugu.engines.notes import LARGE, Note
 from takifugu.engines.problems import DatabaseFailed
 from takifugu.fingerprint import fingerprint
 
@@ -44,6 +45,12 @@ class Files:
             "the size and the SHA-256 hash of every file, so every byte of them",
             max(changed for _, changed in self.stats),
         )
+
+    def note(self, *what: str | None) -> Note | None:
+        """Where a public fact about exactly these bytes is kept; None if they are few."""
+        if sum(size for size, _ in self.stats) < LARGE:
+            return None
+        return Note.about("data", self.fingerprint().fingerprint, *what)
 
 
 def _stat(path: Path) -> tuple[int, int]:

@@ -1,12 +1,23 @@
-"""The hash of a file: every byte counts, and what is remembered is never of another content."""
+"""What is noted down of large files: hashes and order, never of another content."""
 
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from takifugu.engines import hashes
+from takifugu.engines import (
+    Category,
+    Declaration,
+    InvalidDeclaration,
+    Order,
+    Source,
+    files,
+    hashes,
+    open_engine,
+)
+from takifugu.engines.duck import DuckBackend
 from takifugu.engines.hashes import file_hash
 
 
@@ -15,11 +26,12 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pieces of 64 bytes, read 10 at a time; all files are large; a cache of our own."""
     for name, value in {"PIECE": 64, "CHUNK": 10, "LARGE": 1, "SETTLED": -1}.items():
         monkeypatch.setattr(hashes, name, value)
+    monkeypatch.setattr(files, "LARGE", 1)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted((folder / "cache").rglob("hashes/*"))
+    return sorted((folder / "cache").rglob("facts/*"))
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 128, 1000])
@@ -84,3 +96,37 @@ def test_a_cache_that_cannot_be_written_is_no_trouble(
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
     monkeypatch.chdir(tmp_path)
     assert file_hash(path) and not (tmp_path / "not").exists()
+
+
+def test_order_is_looked_at_once_and_again_when_the_data_or_the_order_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "visits.csv"
+    asked: list[str] = []
+    rows = DuckBackend.rows
+
+    def counted(self: DuckBackend, sql: str) -> list[tuple[Any, ...]]:
+        asked.append(sql)
+        return rows(self, sql)
+
+    monkeypatch.setattr(DuckBackend, "rows", counted)
+
+    def look(*ties: str) -> int:
+        declaration = Declaration(
+            Source("csv", path=str(path)),
+            "who",
+            Order("step", "number", ties=ties),
+            (Category("state", ("x", "y"), "refuse"),),
+        )
+        asked.clear()
+        with open_engine(declaration) as engine:
+            engine.refuse_disorder()
+            return len(asked)
+
+    path.write_text("who,step,row,state\na,1,1,x\na,2,2,y\n")
+    assert [look(), look(), look("row"), look("row")] == [1, 0, 1, 0]
+    path.write_text("who,step,row,state\na,1,1,x\na,1,2,y\n")
+    for _ in range(2):
+        with pytest.raises(InvalidDeclaration, match="equal in who, step"):
+            look()
+    assert [look("row"), look("row")] == [1, 0]
