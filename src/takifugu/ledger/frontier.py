@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
 
+from takifugu.ledger.values import rational
 from takifugu.losses import Loss, Total
 
 Frontier = tuple[Total, ...]
@@ -32,13 +33,20 @@ def add(total: Total, loss: Loss) -> Total:
 
 def joined(first: Total, second: Total) -> Total:
     """Two totals on the same entries, added."""
+    if first is ZERO:
+        return second
+    if second is ZERO:
+        return first
     return _bounded(
         Total(first.epsilon + second.epsilon, first.delta + second.delta, first.rho + second.rho)
     )
 
 
 def _bounded(total: Total) -> Total:
-    return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho))
+    parts = (total.epsilon, total.delta, total.rho)
+    if all(part.denominator.bit_length() <= MOST_BITS for part in parts):
+        return total
+    return Total(*map(bounded, parts))
 
 
 def dominates(one: Total, other: Total) -> bool:
@@ -48,6 +56,9 @@ def dominates(one: Total, other: Total) -> bool:
 
 def worst(totals: Iterable[Total]) -> Frontier:
     """The totals that no other dominates; an upper bound on them all if they are very many."""
+    totals = tuple(totals)
+    if not any(total.delta or total.rho for total in totals):
+        return (max(totals, key=lambda total: total.epsilon),) if totals else ()
     kept: list[Total] = []
     for total in totals:
         if any(dominates(other, total) for other in kept):
@@ -70,27 +81,18 @@ def write(totals: Frontier) -> str:
 
 def read(text: str) -> Frontier:
     """The frontier that `write` wrote."""
-    found = []
-    for part in text.split(";"):
-        epsilon, delta, rho = part.split(" ")
-        found.append(Total(_rational(epsilon), _rational(delta), _rational(rho)))
-    return tuple(found)
+    return tuple(map(_total, text.split(";")))
 
 
 def read_one(text: str) -> Total:
     """The one total that `write` wrote."""
-    (total,) = read(text)
-    return total
+    return _total(text)
 
 
-_NOTHING = Fraction(0)
-
-
-def _rational(text: str) -> Fraction:
-    if text == "0":
-        return _NOTHING
-    numerator, _, denominator = text.partition("/")
-    value = Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
-    if value < 0:
-        raise ValueError("a total below 0")
-    return value
+def _total(text: str) -> Total:
+    if text == "0 0 0":
+        return ZERO
+    epsilon, delta, rho = text.split(" ")
+    if delta == rho == "0":
+        return Total(rational(epsilon))
+    return Total(rational(epsilon), rational(delta), rational(rho))

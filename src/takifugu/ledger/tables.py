@@ -5,8 +5,7 @@ events before it. All of this happens in the transaction that writes the event.
 """
 
 import json
-from collections.abc import Iterable
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -17,6 +16,7 @@ from takifugu.ledger.accounts import Account, Segment, Shape, Touch
 from takifugu.ledger.books import WHOLE, Book, Books
 from takifugu.ledger.schema import ACCOUNTS, CELLS, SEGMENTS
 from takifugu.ledger.statement import Statement
+from takifugu.ledger.values import rational
 
 _NAMED = Statement(
     select(ACCOUNTS).where(
@@ -47,7 +47,10 @@ _CELLS = select(CELLS).where(
     CELLS.c.start >= bindparam("since"),
     CELLS.c.start < bindparam("until"),
 )
-_THESE_CELLS = _CELLS.where(CELLS.c.cell.in_(bindparam("cells", expanding=True)))
+_THESE_CELLS = {
+    size: Statement(_CELLS.where(CELLS.c.cell.in_([bindparam(f"cell{i}") for i in range(size)])))
+    for size in (1, 20, 500)
+}  # for so many cells at most; for more, the segments are read in full
 _COPY = Statement(
     insert(CELLS).from_select(
         ["account", "start", "cell", "own"],
@@ -73,7 +76,6 @@ _SAVE_CELL = Statement(
     ),
     "own",
 )
-MANY = 500  # cells asked for by name in one statement; for more, the segments are read in full
 
 
 def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
@@ -91,9 +93,9 @@ def every(connection: Connection) -> list[Book]:
 def _book(row: Any) -> Book:
     try:
         account = Account(frontier.read_one(row.always), frontier.read(row.worst), [])
-        budget = None if row.epsilon is None else Fraction(row.epsilon)
+        budget = None if row.epsilon is None else rational(row.epsilon)
         partition = None if row.partition is None else tuple(json.loads(row.partition))
-        delta = Fraction(row.delta or 0)
+        delta = rational(row.delta or "0")
         shape = Shape(row.unit, partition)
     except (ValueError, ZeroDivisionError, TypeError) as error:
         raise _unreadable(row.dataset) from error
@@ -123,16 +125,21 @@ def load(connection: Connection, book: Book, touch: Touch) -> None:
         span["since"] = segments[0].start
         if touch.cells is not None:
             wanted = set(touch.cells)
-            if len(wanted) > MANY:
-                found = connection.execute(_CELLS, span)
-            else:
-                found = connection.execute(_THESE_CELLS, {**span, "cells": touch.cells})
-            for row in found:
+            for row in _cells(connection, span, touch.cells):
                 if row.cell in wanted:
                     by_start[row.start].own[row.cell] = frontier.read_one(row.own)
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise _unreadable(book.dataset) from error
     book.account.segments = segments
+
+
+def _cells(connection: Connection, span: dict[str, Any], cells: Sequence[str]) -> Iterable[Any]:
+    """Stored cells in a span of time, those in ``cells`` among them."""
+    for size, statement in _THESE_CELLS.items():
+        if len(cells) <= size:
+            padded = [*cells, *[cells[-1]] * (size - len(cells))]
+            return statement.all(connection, span | {f"cell{i}": c for i, c in enumerate(padded)})
+    return connection.execute(_CELLS, span)
 
 
 def open_book(connection: Connection, book: Book) -> Book:

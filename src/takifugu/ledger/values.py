@@ -31,11 +31,14 @@ def canonical(value: Any, name: str) -> str:
     return written(value)
 
 
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+
+
 def written(value: Any) -> str:
     """`canonical` for what is known to be JSON."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return _ENCODER.encode(value)
 
 
 def _check_json(value: Any, name: str) -> None:
@@ -81,6 +84,15 @@ def ratio(value: Fraction, name: str) -> str:
             needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it",
         )
     return f"{value.numerator}/{value.denominator}"
+
+
+def rational(text: str) -> Fraction:
+    """The rational that is written so; what is below 0 was never written here."""
+    numerator, _, denominator = text.partition("/")
+    value = Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
+    if value < 0:
+        raise ValueError("a number below 0")
+    return value
 
 
 def named(value: object, name: str) -> None:
@@ -316,9 +328,9 @@ def loss_of(body: Mapping[str, str]) -> Loss:
     """The loss that `loss_body` wrote."""
     match body["currency"]:
         case "pure":
-            return Pure(body["epsilon"])
+            return Pure(rational(body["epsilon"]))
         case "approximate":
-            return Approximate(body["epsilon"], body["delta"])
+            return Approximate(rational(body["epsilon"]), rational(body["delta"]))
         case "concentrated":
-            return Concentrated(body["rho"])
+            return Concentrated(rational(body["rho"]))
     raise ValueError(f"no such currency: {body['currency']}")
