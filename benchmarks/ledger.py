@@ -17,11 +17,12 @@ from time import perf_counter, process_time
 
 from sqlalchemy import create_engine, event, insert, text, update
 
-from takifugu.ledger import Ledger, Window, chain, open_ledger, tables
+from takifugu.ledger import Groups, Ledger, Window, chain, open_ledger, tables
 from takifugu.ledger.books import Books
 from takifugu.ledger.schema import EVENTS, HEAD
 from takifugu.ledger.store import Store
 from takifugu.ledger.values import digest, written
+from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
 
@@ -43,17 +44,20 @@ def run() -> None:
 
 def rate(folder: Path) -> None:
     """Durable charges a second, in turns with a bare insert and update."""
+    loss, window, groups = Pure("0.001"), Window(3, 9), Groups(["country"], [("fr",)])
     with open_ledger(folder / "rate.ledger") as ledger:
         ledger.set_budget("ward", 10**9)
         contestants = {
             "sqlite3": _raw(folder / "raw.db"),
             "SQLAlchemy": _bare(folder / "bare.db"),
-            "everything": lambda: ledger.charge(charge("0.001"), DOUBLING),
+            "everything": lambda: ledger.charge(charge(loss), DOUBLING),
             "everything, by an analyst": lambda: ledger.charge(
-                charge("0.001", analyst="ana"), DOUBLING
+                charge(loss, analyst="ana"), DOUBLING
             ),
-            "a window and a group": lambda: ledger.charge(
-                charge("0.001", (3, 9), ["fr"]), DOUBLING
+            "a window": lambda: ledger.charge(charge(loss, window), DOUBLING),
+            "a window and a group": lambda: ledger.charge(charge(loss, window, groups), DOUBLING),
+            "the same, by an analyst": lambda: ledger.charge(
+                charge(loss, window, groups, analyst="ana"), DOUBLING
             ),
         }
         print(f"{'charge':>26} {'a second':>9} {'ratio':>6} {'CPU ms':>7}")

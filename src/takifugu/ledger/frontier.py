@@ -76,7 +76,9 @@ def worst(totals: Iterable[Total]) -> Frontier:
 
 def write(totals: Frontier) -> str:
     """A frontier as text: ε δ ρ, each an exact rational, one total after another."""
-    return ";".join(f"{t.epsilon} {t.delta} {t.rho}" for t in totals)
+    return ";".join(
+        f"{t.epsilon} {t.delta} {t.rho}" if t.delta or t.rho else f"{t.epsilon} 0 0" for t in totals
+    )
 
 
 def read(text: str) -> Frontier:

@@ -42,6 +42,8 @@ def written(value: Any) -> str:
 
 
 def _check_json(value: Any, name: str) -> None:
+    if type(value) is str and value.isascii():  # nearly always
+        return
     match value:
         case None | bool() | int():
             return
@@ -88,11 +90,16 @@ def ratio(value: Fraction, name: str) -> str:
 
 def rational(text: str) -> Fraction:
     """The rational that is written so; what is below 0 was never written here."""
-    numerator, _, denominator = text.partition("/")
-    value = Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
-    if value < 0:
+    if text == "0":
+        return _NOTHING
+    above, _, below = text.partition("/")
+    numerator, denominator = int(above), int(below) if below else 1
+    if numerator < 0 or denominator < 1:
         raise ValueError("a number below 0")
-    return value
+    return Fraction(numerator, denominator)
+
+
+_NOTHING = Fraction(0)
 
 
 def named(value: object, name: str) -> None:
