@@ -458,6 +458,30 @@ def test_totals_are_rebuilt_from_the_events(ledger: Ledger, url: str) -> None:
     assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1.5
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE takifugu_accounts SET worst = 'many'",
+        "UPDATE takifugu_accounts SET always = '1/0 0 0'",
+        "UPDATE takifugu_accounts SET always = '-1 0 0'",
+        "UPDATE takifugu_accounts SET epsilon = 'plenty'",
+        "UPDATE takifugu_accounts SET partition = 'x'",
+        "UPDATE takifugu_segments SET base = ''",
+        "UPDATE takifugu_segments SET peak = '0 0'",
+        "DELETE FROM takifugu_segments",
+        "UPDATE takifugu_cells SET own = '1 2 3 4'",
+        "DELETE FROM takifugu_head",
+    ],
+)
+def test_a_row_that_cannot_be_read_gives_no_receipt(ledger: Ledger, url: str, damage: str) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+    written = [event.hash for event in ledger.history()]
+    tamper(url, damage)
+    with pytest.raises(LedgerDamaged):
+        ledger.charge(charge("0.01", (0, 5), ["fr"]), DOUBLING)
+    assert [event.hash for event in ledger.history()] == written
+
+
 def test_an_edited_answer_is_not_given_out(ledger: Ledger, url: str) -> None:
     ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), {"count": 41})
     tamper(url, "UPDATE takifugu_events SET body = replace(body, '41', '42')")

@@ -55,8 +55,13 @@ class Cluster:
         """Make it and start it."""
         data = str(self._folder / "data")
         self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
+        self.restart()
+
+    def restart(self) -> None:
+        """Start it, after it was stopped."""
         options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"
-        self._run("pg_ctl", "-D", data, "-w", "-o", options, "-l", f"{self._folder}/log", "start")
+        where = ("-D", str(self._folder / "data"), "-l", f"{self._folder}/log")
+        self._run("pg_ctl", *where, "-w", "-o", options, "start")
 
     def stop(self) -> None:
         """Stop it at once."""

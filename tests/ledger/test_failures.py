@@ -1,9 +1,12 @@
 """Storage that fails, or holds something else: a clear error, and no receipt."""
 
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -17,6 +20,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Ledger, open_ledger
 from tests.contracts.ledger import paid, worker
+from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
 
 NOBODY = 65534
@@ -29,6 +33,103 @@ def path(folder: Path) -> Path:
         ledger.set_budget("ward", 2)
         ledger.charge(charge("0.25"), DOUBLING)
     return folder / "ward.ledger"
+
+
+@pytest.fixture
+def disk(folder: Path) -> Iterator[Path]:
+    """A disk of 2 MiB."""
+    where = folder / "disk"
+    where.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    if mount is None or umount is None or os.geteuid() != 0:
+        pytest.skip("needs the right to mount a small disk")
+    small = (mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(where))
+    if subprocess.run(small, check=False, capture_output=True).returncode:  # noqa: S603
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        yield where
+    finally:
+        subprocess.run((umount, "--lazy", str(where)), check=True)  # noqa: S603
+
+
+def until_it_is_full(ledger: Ledger, disk: Path) -> None:
+    """Charge until there is no room; nothing that was acknowledged is lost, and room helps."""
+    ledger.set_budget("ward", 2)
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(max(0, shutil.disk_usage(disk).free - 2**18)))
+    keys = set[str]()
+
+    def charge_on() -> None:
+        for _ in range(10**4):
+            asked = charge("1/100000", (0, 9), ["fr"])
+            ledger.charge(asked, DOUBLING)
+            keys.add(asked.key)
+
+    with pytest.raises(LedgerUnwritable, match=r"nothing was released\. Make room"):
+        charge_on()
+    assert keys and paid(ledger) == keys
+    ballast.unlink()
+    ledger.charge(charge("0.25"), DOUBLING)
+    assert ledger.verify().sound
+
+
+def test_no_room_on_the_disk_gives_no_receipt_and_loses_none(
+    disk: Path, opened: Callable[..., Ledger]
+) -> None:
+    until_it_is_full(opened(disk / "ward.ledger"), disk)
+
+
+def test_no_room_for_the_tables_of_a_server_gives_no_receipt_and_loses_none(
+    disk: Path, server: postgres.Cluster, opened: Callable[..., Ledger]
+) -> None:
+    import psycopg
+
+    disk.parent.chmod(0o711)
+    shutil.chown(disk, postgres.OWNER)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+    url = server.address() + quote(" -c default_tablespace=small")
+    ledger = opened(url)
+    until_it_is_full(ledger, disk)
+    ledger.close()
+    schema = url.partition("search_path%3D")[2].partition("%20")[0]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        connection.execute("DROP TABLESPACE small")
+
+
+def test_a_role_that_may_only_read_gives_no_receipt(
+    server: postgres.Cluster, opened: Callable[..., Ledger]
+) -> None:
+    import psycopg
+
+    url = server.address()
+    ledger = opened(url)
+    ledger.set_budget("ward", 2)
+    schema = url.partition("search_path%3D")[2]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader")
+    reader = opened(url.replace("postgres@", "reader@", 1))
+    with pytest.raises(LedgerUnwritable, match="the right to write"):
+        reader.charge(charge("0.25"), DOUBLING)
+    assert reader.spent("ward", DOUBLING) == 0 and not paid(ledger)
+
+
+def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as server, open_ledger(server.address(), wait=5) as ledger:
+        ledger.set_budget("ward", 2)
+        asked = charge("0.25")
+        ledger.charge(asked, DOUBLING)
+        server.stop()
+        with pytest.raises(LedgerUnavailable, match="nothing was released"):
+            ledger.charge(charge("0.25"), DOUBLING)
+        server.restart()
+        assert paid(ledger) == {asked.key} and ledger.verify().sound
+        assert ledger.charge(charge("0.25"), DOUBLING).may_release
 
 
 def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:
@@ -59,6 +160,22 @@ def test_a_file_without_the_right_to_write_gives_no_receipt(path: Path, folder_t
         path.parent.chmod(0o777)
     assert isinstance(refused.value, LedgerUnwritable | LedgerUnavailable)
     assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_looked_into_is_said_to_be_so(path: Path) -> None:
+    path.parent.chmod(0o700)
+    user = os.geteuid()
+    inside = path.parent / "inside"
+    inside.mkdir()
+    path.parent.chmod(0o700 if user == 0 else 0)
+    try:
+        if user == 0:
+            os.seteuid(NOBODY)
+        with pytest.raises(LedgerUnavailable, match="cannot be looked into"):
+            open_ledger(inside / "ward.ledger")
+    finally:
+        os.seteuid(user)
+        path.parent.chmod(0o700)
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,19 @@ class Store:
 
     def _open_sqlite(self, wait: float) -> Engine:
         path = Path(self._url.database or "")
-        if not path.parent.is_dir():
-            raise InvalidFile(
-                "ledger", given=f"would lie in {path.parent}", needed="lie in an existing folder"
-            )
-        if path.is_dir():
-            raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
+        try:
+            if not path.parent.is_dir():
+                raise InvalidFile(
+                    "ledger",
+                    given=f"would lie in {path.parent}",
+                    needed="lie in an existing folder",
+                )
+            if path.is_dir():
+                raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
+        except PermissionError as error:
+            raise LedgerUnavailable(
+                f"ledger {self.name!r}: its folder cannot be looked into; give this user the right"
+            ) from error
         mode = "ro" if self.read_only else "rwc"
         address = f"{path.absolute().as_uri()}?mode={mode}"
 
