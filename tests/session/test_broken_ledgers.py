@@ -25,7 +25,7 @@ def full(path: Path) -> Iterator[None]:
     raw = sqlite3.connect
 
     def connect(*given: Any, **how: Any) -> sqlite3.Connection:
-        connection = raw(*given, **how)
+        connection: sqlite3.Connection = raw(*given, **how)
         connection.execute("PRAGMA max_page_count=1")  # as many as there are
         return connection
 
