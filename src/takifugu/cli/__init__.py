@@ -4,15 +4,20 @@ Each command is a module of its own that imports what it needs when it is called
 ``takifugu --help`` answers at once.
 """
 
+from typing import Annotated
+
 import typer
 
-from takifugu.cli import dataset, prior
+from takifugu.cli import budget, completion, dataset, ledger, prior
 from takifugu.cli.audit import run_audit
 from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
 from takifugu.cli.demo import run_demo
-from takifugu.cli.ledger import app as ledger_app
+from takifugu.cli.exits import EPILOG, MISTAKE, status_of
+from takifugu.cli.init import run_init
+from takifugu.cli.plan import run_plan
+from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
@@ -20,8 +25,10 @@ from takifugu.errors import TakifuguError
 app = typer.Typer(
     name="takifugu",
     no_args_is_help=True,
+    add_completion=False,  # our own options, below, take the name of a shell
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog=EPILOG,
 )
 
 
@@ -38,37 +45,55 @@ def takifugu(
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Print the version."
     ),
+    show_completion: Annotated[
+        completion.Shell | None,
+        typer.Option(
+            callback=completion.show, is_eager=True, help="Print what completes commands, to keep."
+        ),
+    ] = None,
+    install_completion: Annotated[
+        completion.Shell | None,
+        typer.Option(
+            callback=completion.install, is_eager=True, help="Complete commands in this shell."
+        ),
+    ] = None,
 ) -> None:
     """Pufferfish privacy for correlated data."""
 
 
+app.command("init")(run_init)
+app.add_typer(dataset.app, name="dataset")
+app.add_typer(prior.app, name="prior")
+app.add_typer(budget.app, name="budget")
+app.command("plan")(run_plan)
+app.command("release")(run_release)
+app.add_typer(ledger.app, name="ledger")
+app.command("curve")(run_curve)
+app.command("translate")(run_translate)
 app.command("audit")(run_audit)
 app.command("check")(run_check)
 app.command("collapse")(run_collapse)
-app.command("curve")(run_curve)
 app.command("demo")(run_demo)
 app.command("reproduce")(run_reproduce)
-app.command("translate")(run_translate)
-app.add_typer(dataset.app, name="dataset")
-app.add_typer(prior.app, name="prior")
-app.add_typer(ledger_app, name="ledger")
 
 
 def main() -> None:
-    """Entry point: a mistake of the user is one line and status 2, a bug is a traceback."""
+    """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
+    code = MISTAKE
     try:
-        status = app(standalone_mode=False)
+        completion.prepare()
+        status = app(prog_name="takifugu", standalone_mode=False)
     except (TakifuguError, typer.Abort) as error:
-        message = str(error) or "stopped"
+        message, code = str(error) or "stopped", status_of(error)
     except typer.TyperException as error:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
         if "\n" in message:  # a command without arguments answers with its help
             typer.echo(message, err=True)
-            raise SystemExit(2) from None
+            raise SystemExit(MISTAKE) from None
         message += "; --help shows what there is"
     else:
         raise SystemExit(status or 0)
     typer.echo(f"takifugu: {message}", err=True)
-    raise SystemExit(2)
+    raise SystemExit(code)

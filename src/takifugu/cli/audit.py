@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import ENTRIES_HELP, PAIRS_HELP, InvalidOption, Working, read_secrets
-from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, plain, warned
+from takifugu.cli.options import (
+    ENTRIES_HELP,
+    PAIRS_HELP,
+    InvalidOption,
+    Working,
+    plain,
+    read_secrets,
+)
+from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
 
 if TYPE_CHECKING:
     from takifugu.translation.composition import Composed, Release

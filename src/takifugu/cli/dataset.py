@@ -1,35 +1,112 @@
 """``takifugu dataset``: what a declaration promises, and whether the data fits it."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Look at declared tables and check them.")
+from takifugu.cli.completion import complete_dataset
+from takifugu.cli.options import (
+    ENTRIES_HELP,
+    PAIRS_HELP,
+    AsJson,
+    Backend,
+    InProject,
+    Working,
+    print_json,
+    read_secrets,
+    the_project,
+)
 
-Declared = Annotated[Path, typer.Argument(help="The declaration, as TOML.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+if TYPE_CHECKING:
+    from takifugu.engines import Declaration
+    from takifugu.session.project import Project
+
+app = typer.Typer(
+    no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."
+)
+
+Declared = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="A declaration (.toml), or the name of a dataset of the project.",
+        autocompletion=complete_dataset,
+    ),
+]
 
 
 @app.command()
-def show(declaration: Declared, as_json: AsJson = False) -> None:
-    """Say what DECLARATION promises. The data is not looked at."""
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it: letters, digits, - and _.")],
+    declaration: Annotated[Path, typer.Argument(help="The declaration, as TOML.")],
+    about: Annotated[
+        str | None, typer.Option(help="The protected column that the priors are about.")
+    ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(help="A prior, as JSON or BIF; repeatable: all of them are kept to."),
+    ] = None,
+    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
+    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
+    uncertainty: Annotated[
+        float, typer.Option(help="Relative error of every joint probability, as 0.2 for 20 %.")
+    ] = 0.0,
+    analyst: Annotated[
+        list[str] | None, typer.Option(help="Who may ask, repeatable; by default anybody.")
+    ] = None,
+    project: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a declaration against its data and enter it into the project under NAME.
+
+    Nothing is entered if something does not fit. Keys of the JSON object: dataset, project, and
+    those of `dataset check`.
+    """
+    from takifugu.engines import check as check_engine
+    from takifugu.engines import open_engine
+
+    study = the_project(project)
+    secrets = read_secrets(pairs, entries)
+    study.refuse_known(name)
+    with Working(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
+        facts = _facts(check_engine(engine))
+    study.add_dataset(
+        name,
+        declaration,
+        about=about,
+        priors=prior or (),
+        pairs=secrets.pairs,
+        entries=secrets.entries,
+        uncertainty=uncertainty,
+        analysts=analyst or (),
+    )
+    if as_json:
+        print_json({"dataset": name, "project": str(study.file)} | facts)
+        return
+    _print_facts(facts)
+    typer.echo(f"{name} was entered into {study.file}")
+    if not prior:
+        typer.echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
+
+
+@app.command()
+def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) -> None:
+    """Say what DATASET promises. The data is not looked at.
+
+    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public, promise;
+    for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty, analysts,
+    released_from and released_share (null if all rows may be released from), fitted (what is said
+    about fitted priors).
+    """
     from takifugu.engines import Amount, read_declaration
 
-    found = read_declaration(declaration)
+    study = None if _is_file(dataset) else the_project(project)
+    found = read_declaration(dataset) if study is None else study.declaration(dataset)
+    policy = {} if study is None else _policy(study, dataset)
     if as_json:
-        facts = {
-            "title": found.title,
-            "fingerprint": found.fingerprint,
-            "source": found.source.place,
-            "entity": found.entity,
-            "order": [found.order.column, *found.order.ties],
-            "protected": [column.column for column in found.protected],
-            "public": [column.column for column in found.public],
-            "promise": found.promise(),
-        }
-        typer.echo(json.dumps(facts, ensure_ascii=False))
+        print_json(_declared(found) | policy)
         return
     if found.title:
         typer.echo(f"{found.title}\n")
@@ -42,29 +119,87 @@ def show(declaration: Declared, as_json: AsJson = False) -> None:
         else:
             told = f"{len(column.keys)} keys"
         typer.echo(f"{part:<9}  {column.column}  {told}")
+    if policy:
+        typer.echo("")
+        for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
+            if policy[name]:
+                typer.echo(f"{name:<11}  {policy[name]}")
+        if policy["released_from"] is not None:
+            typer.echo(f"released     from {policy['released_from']} on")
+        if policy["released_share"] is not None:
+            typer.echo(f"released     from {policy['released_share']} of the entities")
     typer.echo(f"\n{found.promise()}", nl=False)
+    for statement in policy.get("fitted", ()):
+        typer.echo(f"\n{statement}")
 
 
 @app.command()
 def check(
-    declaration: Declared,
+    dataset: Declared,
+    project: InProject = None,
+    backend: Backend = None,
     as_json: AsJson = False,
-    backend: Annotated[
-        Literal["duckdb", "postgres", "spark"] | None,
-        typer.Option(help="What reads the data; by default what the source needs."),
-    ] = None,
 ) -> None:
-    """Read the data and see that it is as DECLARATION says; print its public facts.
+    """Read the data and see that it is as DATASET says; print its public facts.
 
-    No protected value is printed. Status 2 and one line if something does not fit.
+    For a dataset of a project its priors and secrets must fit as well. No protected value is
+    printed. Status 2 and one line if something does not fit. Keys of the JSON object: rows,
+    entities, longest, first, last, keys, data, covers.
     """
-    from takifugu.cli.options import Working
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
-    with Working(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
-        found = check_engine(engine)
-    facts: dict[str, Any] = {
+    study = None if _is_file(dataset) else the_project(project)
+    declared = Path(dataset) if study is None else study.declaration(dataset)
+    with Working(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
+        facts = _facts(check_engine(engine))
+        if study is not None and study.dataset(dataset).priors:
+            study.kept(dataset)
+            study.refuse_misfit(dataset, engine)
+    if as_json:
+        print_json(facts)
+        return
+    _print_facts(facts)
+    typer.echo("The data fits its declaration.")
+
+
+def _is_file(dataset: str) -> bool:
+    """Whether a declaration is meant: names of datasets have no dot."""
+    return "." in dataset or "/" in dataset or "\\" in dataset
+
+
+def _declared(found: "Declaration") -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "fingerprint": found.fingerprint,
+        "source": found.source.place,
+        "entity": found.entity,
+        "order": [found.order.column, *found.order.ties],
+        "protected": [column.column for column in found.protected],
+        "public": [column.column for column in found.public],
+        "promise": found.promise(),
+    }
+
+
+def _policy(study: "Project", name: str) -> dict[str, Any]:
+    policy, kept = study.dataset(name), study.kept(name)
+    start, share = kept.start, kept.entities
+    return {
+        "dataset": name,
+        "about": study.about(name),
+        "priors": [prior.file for prior in policy.priors],
+        "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
+        "entries": policy.entries and list(policy.entries),
+        "uncertainty": policy.uncertainty,
+        "analysts": list(policy.analysts),
+        "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
+        "released_share": None if share is None else str(share.high - share.low),
+        "fitted": list(kept.statements),
+    }
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    return {
         "rows": found.rows,
         "entities": found.entities,
         "longest": found.longest,
@@ -74,21 +209,19 @@ def check(
         "data": found.data.fingerprint,
         "covers": found.data.covers,
     }
-    if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
-        return
-    keys = ", ".join(f"{column} {count:,}" for column, count in found.keys.items())
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
     shown = {
-        "rows": f"{found.rows:,}",
-        "entities": f"{found.entities:,}, the longest of {found.longest:,} rows",
-        "order": f"from {facts['first']} to {facts['last']}" if found.rows else "no rows",
-        "keys": keys,
-        "data": f"{found.data.fingerprint}",
-        "covers": found.data.covers,
+        "rows": f"{facts['rows']:,}",
+        "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
+        "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
+        "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
+        "data": facts["data"],
+        "covers": facts["covers"],
     }
     for name, value in shown.items():
         typer.echo(f"{name:<8}  {value}")
-    typer.echo("The data fits its declaration.")
 
 
 def _place(place: object) -> str | None:

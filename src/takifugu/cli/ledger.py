@@ -3,12 +3,14 @@
 Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
 """
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -18,16 +20,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
 
-Where = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="A file, or a sqlite:/// or postgresql:// address.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
+Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
 
 
 @app.command("show")
 def run_show(
-    where: Where,
+    where: Where = None,
     last: Annotated[int, typer.Option(help="How many of the latest events to show.")] = 10,
+    project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Print budgets, the worst per-entry totals and the latest events of LEDGER.
@@ -39,14 +40,14 @@ def run_show(
     """
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
-    with _open(where) as ledger:
+    with _opened(where, project) as ledger:
         positions, head = ledger.positions(), ledger.head()
         events = [{"hash": event.hash, "body": event.body} for event in ledger.history(last=last)]
         name = ledger.name
     if as_json:
         accounts = [_account(position) for position in positions]
         facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
-        typer.echo(json.dumps(facts, indent=2, allow_nan=False))
+        print_json(facts)
         return
     typer.echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
     for position in positions:
@@ -57,10 +58,11 @@ def run_show(
 
 @app.command("verify")
 def run_verify(
-    where: Where,
+    where: Where = None,
     anchor: Annotated[
         str, typer.Option(help="A head noted earlier, SEQ:HASH: it must still be there.")
     ] = "",
+    project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every event of LEDGER against the chain, and every total against the events.
@@ -70,7 +72,7 @@ def run_verify(
     sound, events, head (seq, hash), problems.
     """
     noted = _anchor(anchor) if anchor else None
-    with _open(where) as ledger:
+    with _opened(where, project) as ledger:
         report, name = ledger.verify(noted), ledger.name
     if as_json:
         facts = {
@@ -80,7 +82,7 @@ def run_verify(
             "head": vars(report.head),
             "problems": report.problems,
         }
-        typer.echo(json.dumps(facts, indent=2))
+        print_json(facts)
     else:
         word = "sound" if report.sound else "NOT sound"
         typer.echo(f"ledger {name}: {report.events} events, {word}")
@@ -93,19 +95,40 @@ def run_verify(
 
 @app.command("export")
 def run_export(
-    where: Where,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, in JSON lines.")],
+    places: Annotated[
+        list[str],
+        typer.Argument(metavar="[LEDGER] FILE", help=f"The ledger: {WHERE_HELP} Then a new file."),
+    ],
+    project: InProject = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Write every event of LEDGER to FILE, a line each: its hash, and the body that was hashed."""
-    with _open(where) as ledger:
-        count = ledger.export(path)
-    typer.echo(f"{count} events written to {path}", err=True)
+    """Write every event of LEDGER to FILE, a line each: its hash, and the body that was hashed.
+
+    Keys of the JSON object: ledger, events, out.
+    """
+    if len(places) > 2:
+        raise InvalidOption(
+            "FILE", given=f"comes with {len(places) - 1} ledgers", needed="follow one at most"
+        )
+    path = Path(places[-1])
+    with _opened(places[0] if len(places) == 2 else None, project) as ledger:
+        count, name = ledger.export(path), ledger.name
+    if as_json:
+        print_json({"ledger": name, "events": count, "out": str(path)})
+    else:
+        typer.echo(f"{count} events written to {path}", err=True)
 
 
-def _open(where: str) -> "Ledger":
+@contextmanager
+def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
     from takifugu.ledger import open_ledger
 
-    return open_ledger(where, create=False, read_only=True)
+    if where is None:
+        with the_project(project).ledger(read_only=True) as ledger:
+            yield ledger
+    else:
+        with open_ledger(where, create=False, read_only=True) as ledger:
+            yield ledger
 
 
 def _anchor(text: str) -> "Anchor":

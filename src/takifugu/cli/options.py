@@ -1,14 +1,18 @@
-"""Options that several commands share: secrets in words, errors about options, a spinner."""
+"""Options that several commands share: the project, secrets in words, JSON, a spinner."""
 
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
+from takifugu.cli.completion import FILE, complete_dataset, nearest_project
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
+    from takifugu.session.project import Project
 
 PAIRS_HELP = (
     "Secret pairs, as 'hospital/home,ward/home|work', or a .json file of [[left, right], …]; by"
@@ -16,9 +20,75 @@ PAIRS_HELP = (
 )
 ENTRIES_HELP = "Entries that have secrets, as '3,4,5'; by default all entries."
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+InProject = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="FOLDER",
+        help=f"The project; by default the nearest folder, from here upwards, with a {FILE}.",
+    ),
+]
+DatasetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A dataset of the project.", autocompletion=complete_dataset
+    ),
+]
+Backend = Annotated[
+    Literal["duckdb", "postgres", "spark"] | None,
+    typer.Option(help="What reads the data; by default what the source needs."),
+]
+
 
 class InvalidOption(Malformed):
     """An option of a command cannot be understood."""
+
+
+def the_project(given: Path | None) -> "Project":
+    """The project that was named, or the nearest one."""
+    from takifugu.session.project import open_project
+
+    found = given or nearest_project(Path())
+    if found is None:
+        raise InvalidOption(
+            "--project",
+            given=f"is missing, and no folder from here upwards has a {FILE}",
+            needed="name a project; `takifugu init` makes one",
+        )
+    return open_project(found)
+
+
+def print_json(document: Any) -> None:
+    """One JSON object on stdout; an infinite number is the word."""
+    typer.echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def plain(value: Any) -> Any:
+    """A result with every infinite number as the word."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "infinity" if value > 0 else "-infinity"
+    return value
+
+
+def listed(text: str) -> list[str]:
+    """Names with commas between them; or, where a name holds a comma, a JSON list."""
+    if text.lstrip().startswith("["):
+        try:
+            names = json.loads(text)
+        except ValueError:
+            names = None
+        if isinstance(names, list) and names and all(isinstance(n, str | int) for n in names):
+            return names
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise InvalidOption("names", given=f"are {text!r}", needed="look like 'north,south'")
+    return words
 
 
 def read_secrets(pairs: str | None, entries: str | None) -> "Secrets":
@@ -48,16 +118,19 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     needed = "hold [[left, right], …], each side a value or a list of values"
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidOption("--pairs", given=f"{path} cannot be read", needed=needed) from error
-    if not isinstance(listed, list) or not all(isinstance(p, list) and len(p) == 2 for p in listed):
+    if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
         raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
 
     def side(given: Any) -> tuple[str, ...]:
-        return tuple(given) if isinstance(given, list) else (given,)
+        values = tuple(given) if isinstance(given, list) else (given,)
+        if not values or not all(isinstance(value, str | int) for value in values):
+            raise InvalidOption("--pairs", given=f"{path} holds other things", needed=needed)
+        return values
 
-    return tuple((side(left), side(right)) for left, right in listed)
+    return tuple((side(left), side(right)) for left, right in found)
 
 
 def _group(text: str) -> tuple[str, ...]:

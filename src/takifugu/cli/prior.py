@@ -2,14 +2,22 @@
 
 import csv
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from takifugu.cli.options import InvalidOption
+from takifugu.cli.completion import complete_dataset
+from takifugu.cli.options import (
+    AsJson,
+    Backend,
+    InProject,
+    InvalidOption,
+    Working,
+    print_json,
+    the_project,
+)
 from takifugu.errors import InvalidFile
 
 app = typer.Typer(no_args_is_help=True, help="Make, fit, smooth and look at priors.")
@@ -19,16 +27,53 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior
 
 @app.command()
 def show(
-    prior: Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    prior: Annotated[
+        str,
+        typer.Argument(
+            help="The prior: a JSON document, or a BIF file; or a dataset of the project.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    project: InProject = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what PRIOR is: its kind, size, states and fingerprint."""
+    """Say what PRIOR is: its kind, size, states and fingerprint; for a dataset, all its priors.
+
+    Keys of the JSON object: kind, fingerprint, and what there is to say of the kind; for a
+    dataset: dataset, and priors (file, statement and those keys of each).
+    """
     from takifugu.priors import read_prior
 
+    if "." not in prior and not Path(prior).exists():
+        _show_dataset(prior, project, as_json)
+        return
     facts = _facts(read_prior(prior))
     if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _show_dataset(name: str, project: Path | None, as_json: bool) -> None:
+    from takifugu.priors import read_prior
+
+    study = the_project(project)
+    study.priors(name)  # an error if one is missing, or not what was fitted
+    found = [
+        {"file": prior.file, "statement": prior.statement}
+        | _facts(read_prior(study.folder / prior.file))
+        for prior in study.dataset(name).priors
+    ]
+    if as_json:
+        print_json({"dataset": name, "priors": found})
         return
+    for place, facts in enumerate(found):
+        if place:
+            typer.echo("")
+        _print({key: value for key, value in facts.items() if value is not None})
+
+
+def _print(facts: dict[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
@@ -45,8 +90,12 @@ def new(
     start: Annotated[
         str, typer.Option(help="'stationary', or the chances of the first entry, as '1,0'.")
     ] = "stationary",
+    as_json: AsJson = False,
 ) -> None:
-    """Write a Markov chain from its transition matrix."""
+    """Write a Markov chain from its transition matrix.
+
+    Keys of the JSON object: out, and those of `prior show`.
+    """
     from takifugu.priors import from_document, write_prior
 
     document: dict[str, Any] = {"kind": "markov-chain", "length": length}
@@ -54,40 +103,148 @@ def new(
     document["start"] = start if start == "stationary" else _numbers(start, "--start")
     if states is not None:
         document["states"] = [state.strip() for state in states.split(",")]
-    write_prior(from_document(document), out)
-    typer.echo(f"wrote {out}", err=True)
+    belief = from_document(document)
+    write_prior(belief, out)
+    _wrote(belief, out, as_json)
 
 
 @app.command()
 def fit(
-    data: Annotated[Path, typer.Argument(help="A CSV file, plain or .gz, with a header.")],
-    out: Out,
-    state: Annotated[str, typer.Option(help="The column that holds the state.")],
-    entity: Annotated[str, typer.Option(help="The column that says whose sequence a row is of.")],
-    order: Annotated[
-        str | None,
-        typer.Option(help="A column of numbers that orders each sequence; default: the file's."),
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A dataset of the project; or, with --state, --entity and --out, a CSV file,"
+            " plain or .gz, with a header.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    first_days: Annotated[
+        int | None, typer.Option(help="Fit on so many days; release from those after them only.")
     ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(help="Fit on a share of the entities, as 1/5; release from the others only."),
+    ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Fit on the very rows that are to be protected.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="In place of the priors that the dataset has.")
+    ] = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Beside the priors that the dataset has.")
+    ] = False,
     other: Annotated[
-        str | None, typer.Option(help="Add a state of this name for values not seen here.")
+        str | None, typer.Option(help="The state for values that were not seen.")
     ] = None,
     tau: Annotated[
-        float | None, typer.Option(help="Smooth zeros to this chance, as 1e-5 in the paper.")
+        float | None,
+        typer.Option(
+            help="Smooth zeros to this chance. For a dataset 1e-5, as in the paper, unless told; 0"
+            " leaves them."
+        ),
     ] = None,
     length: Annotated[int | None, typer.Option(help="How many entries; default: no end.")] = None,
     confidence: Annotated[
         float | None,
         typer.Option(help="Instead, all chains that the counts do not rule out at this level."),
     ] = None,
+    state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="CSV: a column of numbers that orders each sequence; default: the file's."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV: where to write the prior, as JSON.")
+    ] = None,
+    project: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Fit a Markov chain to the sequences of a CSV file.
+    """Fit a Markov chain to the sequences of a dataset, where its rows are, or of a CSV file.
 
-    A prior fitted on the rows that it is to protect becomes part of the published policy: fit on
-    other rows (earlier days, other people) where there are any.
+    The prior of a dataset is written beside the project file and entered there. A fitted prior is
+    part of the published policy, and no loss is accounted for what it tells about the rows it was
+    fitted on: fit on other rows (earlier days, other people) than those to be released from.
+    Releases from rows that it was fitted on are refused, unless it was --all-rows or the policy
+    says release_fitted_rows = true; then they come with a warning.
+
+    Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
+    steps, fitted, released_from, share, statement.
     """
+    csv_only = {"--state": state, "--entity": entity, "--order": order, "--out": out}
+    dataset_only = {
+        "--first-days": first_days, "--share": share, "--all-rows": all_rows or None,
+        "--replace": replace or None, "--add": add or None, "--project": project,
+        "--backend": backend,
+    }  # fmt: skip
+    if any(value is not None for value in csv_only.values()):
+        _none_of(dataset_only, "a CSV file")
+        if state is None or entity is None or out is None:
+            raise InvalidOption(
+                "--state", given="or --entity or --out is missing", needed="come with a CSV file"
+            )
+        _fit_csv(Path(data), out, (state, entity, order), (other, tau, length, confidence), as_json)
+        return
+    if (first_days is not None) + (share is not None) + all_rows != 1:
+        raise InvalidOption(
+            "--first-days",
+            given="or --share or --all-rows is missing, or more than one is given",
+            needed="say which rows to fit on; a CSV file goes with --state, --entity and --out",
+        )
+    from takifugu.session.project_fitting import Wish
+    from takifugu.session.project_policy import share_of
+
+    wish = Wish(
+        first_days=first_days,
+        share=None if share is None else share_of(share, "--share"),
+        other=other,
+        tau=tau,
+        length=length,
+        confidence=confidence,
+    )
+    study = the_project(project)
+    with Working(f"counting the steps of {data}"):
+        study, file, belief, found = study.fit(
+            data, wish, replace=replace, keep=add, backend=backend
+        )
+    entered = study.dataset(data).priors[-1]
+    steps, start = int(found.counts.counts.sum()), entered.released_from
+    if as_json:
+        facts: dict[str, Any] = {"dataset": data, "project": str(study.file), "steps": steps}
+        facts |= {"fitted": entered.fitted, "share": entered.share and str(entered.share)}
+        facts["released_from"] = start if start is None or isinstance(start, int) else str(start)
+        facts["statement"] = found.statement
+        print_json({"out": str(file)} | _facts(belief) | facts)
+        return
+    typer.echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
+    typer.echo(f"entered into {study.file}")
+    typer.echo(found.statement)
+
+
+def _none_of(options: dict[str, Any], whom: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidOption(name, given="is given", needed=f"be left out for {whom}")
+
+
+def _fit_csv(
+    data: Path,
+    out: Path,
+    columns: tuple[str, str, str | None],
+    how: tuple[str | None, float | None, int | None, float | None],
+    as_json: bool,
+) -> None:
     from takifugu.priors import Transitions, write_prior
 
-    counts = Transitions.of(_sequences(data, state, entity, order))
+    other, tau, length, confidence = how
+    counts = Transitions.of(_sequences(data, *columns))
     if confidence is not None:
         if other is not None or tau is not None:
             raise InvalidOption(
@@ -96,10 +253,10 @@ def fit(
         belief: Any = counts.intervals(confidence=confidence, length=length)
     else:
         unseen = "uniform" if other is not None or tau is not None else "refuse"
-        belief = counts.chain(unseen=unseen, other=other, tau=tau, length=length)  # type: ignore[arg-type]
+        belief = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
     write_prior(belief, out)
     steps = int(counts.counts.sum())
-    typer.echo(f"wrote {out}: {len(belief.states)} states from {steps:,} steps", err=True)
+    _wrote(belief, out, as_json, f": {len(belief.states)} states from {steps:,} steps")
 
 
 @app.command()
@@ -108,16 +265,28 @@ def smooth(
     out: Out,
     tau: Annotated[float, typer.Option(help="What a zero becomes.")] = 1e-5,
     other: Annotated[str | None, typer.Option(help="First add a state of this name.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Smooth the zeros of a chain as the paper does: τ each, taken from the rest in proportion."""
+    """Smooth the zeros of a chain as the paper does: τ each, taken from the rest in proportion.
+
+    Keys of the JSON object: out, and those of `prior show`.
+    """
     from takifugu.priors import MarkovChain, read_prior, smoothed, with_other, write_prior
 
     chain = read_prior(prior)
     if not isinstance(chain, MarkovChain):
         raise InvalidOption("PRIOR", given=f"is a {chain.kind}", needed="be a markov-chain")
     grown = chain if other is None else with_other(chain, name=other)
-    write_prior(smoothed(grown, tau=tau), out)
-    typer.echo(f"wrote {out}", err=True)
+    belief = smoothed(grown, tau=tau)
+    write_prior(belief, out)
+    _wrote(belief, out, as_json)
+
+
+def _wrote(belief: Any, out: Path, as_json: bool, told: str = "") -> None:
+    if as_json:
+        print_json({"out": str(out)} | _facts(belief))
+    else:
+        typer.echo(f"wrote {out}{told}", err=True)
 
 
 def _facts(prior: Any) -> dict[str, Any]:

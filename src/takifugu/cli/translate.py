@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import ENTRIES_HELP, PAIRS_HELP, InvalidOption, Working, read_secrets
+from takifugu.cli.options import (
+    ENTRIES_HELP,
+    PAIRS_HELP,
+    InvalidOption,
+    Working,
+    plain,
+    read_secrets,
+)
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -120,17 +127,6 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         typer.echo(f"takifugu: {message}", err=True)
-
-
-def plain(value: Any) -> Any:
-    """A result with every infinite number as the word."""
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "infinity" if value > 0 else "-infinity"
-    return value
 
 
 def _forwards(

@@ -1,0 +1,36 @@
+"""``takifugu init``: a folder for a policy, with a ledger."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from takifugu.cli.options import AsJson, print_json
+
+
+def run_init(
+    folder: Annotated[Path, typer.Argument(help="The folder; made if there is none.")] = Path(),
+    ledger: Annotated[
+        str,
+        typer.Option(
+            help="Where the ledger is kept: a file, from FOLDER, or a postgresql:// address without"
+            " a password."
+        ),
+    ] = "takifugu.ledger",
+    as_json: AsJson = False,
+) -> None:
+    """Make a project in FOLDER: takifugu.toml, to be edited, and a ledger for its budgets.
+
+    A ledger that is there already is used as it is. Keys of the JSON object: project, ledger,
+    ledger_id (its first event; the project accepts no other ledger).
+    """
+    from takifugu.session.project import init_project
+
+    project = init_project(folder, ledger=ledger)
+    if as_json:
+        policy = project.policy
+        facts = {"project": str(project.file), "ledger": policy.ledger}
+        print_json(facts | {"ledger_id": policy.ledger_id})
+        return
+    typer.echo(f"made {project.file}, with the ledger {project.policy.ledger}")
+    typer.echo("next: takifugu dataset add NAME DECLARATION.toml")

@@ -1,0 +1,378 @@
+"""A project: a folder with a policy, a ledger and the priors, for commands and for Python alike.
+
+with open_project("study").session("visits") as session:
+    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                   # charged, then drawn
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from takifugu.engines import Declaration, Engine, Fitted, open_engine, read_declaration
+from takifugu.engines.opening import BackendName
+from takifugu.errors import NotALedger
+from takifugu.ledger import Ledger, open_ledger
+from takifugu.priors import Name, Secrets, read_prior, write_prior
+from takifugu.session import project_writing as write
+from takifugu.session.belief import protected_column, refuse_misfit
+from takifugu.session.project_fitting import Wish, fitted_prior, policy_of
+from takifugu.session.project_policy import (
+    FILE,
+    DatasetPolicy,
+    InvalidProject,
+    Policy,
+    Side,
+    checked_name,
+    read_policy,
+    refuse_password,
+)
+from takifugu.session.project_rows import HeldOut, Kept, PolicySession, kept_rows
+from takifugu.session.project_tables import Progress, covers, pays, project_table, table_path
+from takifugu.translation.table import TranslationTable
+from takifugu.translation.translation import Translation
+
+LEDGER = "takifugu.ledger"
+
+
+def open_project(path: str | Path = ".") -> "Project":
+    """The project in a folder, or that of a project file."""
+    path = Path(path)
+    file = path / FILE if path.is_dir() else path
+    return Project(file, read_policy(file))
+
+
+def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project":
+    """Make a project file in ``folder``, and its ledger where there is none yet."""
+    folder = Path(folder)
+    file = folder / FILE
+    if file.exists():
+        raise InvalidProject(str(file), given="exists", needed="not be there yet")
+    refuse_password(ledger, "ledger")
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or "cannot be made").lower()
+        raise InvalidProject(
+            str(folder), given=f"is no folder ({reason})", needed="be one, or a new one"
+        ) from None
+    try:
+        with write.whole_file(file, what="project", new=True) as part:
+            with open_ledger(_ledger_place(folder, ledger)) as opened:
+                identity = _first_event(opened)
+            part.write_text(write.head(ledger, identity), encoding="utf-8")
+            read_policy(part)
+    except BaseException:
+        if made:
+            with suppress(OSError):  # a ledger that was made stays, and so does its folder
+                folder.rmdir()
+        raise
+    return open_project(file)
+
+
+def _ledger_place(folder: Path, place: str) -> str | Path:
+    return place if "://" in place else folder / place
+
+
+def _first_event(ledger: Ledger) -> str:
+    with closing(ledger.history()) as events:  # type: ignore[type-var]
+        return next(iter(events)).hash
+
+
+def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
+    """Where the rows of a dataset are, so that the same ones can be recognised."""
+    source = declaration.source
+    path = "" if source.path is None else str((declaration.folder / source.path).resolve())
+    return source.kind, path, source.table or "", source.url or ""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file and what it says. Nothing is kept open: every call reads what it needs.
+
+    Attributes:
+        file: The project file.
+        policy: What it said when it was opened.
+    """
+
+    file: Path
+    policy: Policy
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths start from."""
+        return self.file.parent
+
+    def dataset(self, name: str) -> DatasetPolicy:
+        """The policy of a dataset."""
+        if name in self.policy.datasets:
+            return self.policy.datasets[name]
+        known = ", ".join(self.policy.datasets) or "none yet: `takifugu dataset add` adds one"
+        raise InvalidProject(
+            "dataset", given=f"{name!r:.80} is not in {self.file}", needed=f"be one of {known}"
+        )
+
+    # --- what the policy names ---
+
+    @contextmanager
+    def ledger(self, *, read_only: bool = False) -> Iterator[Ledger]:
+        """The ledger of the project: the one it began with, never a new one."""
+        where = _ledger_place(self.folder, self.policy.ledger)
+        with open_ledger(where, create=False, read_only=read_only) as ledger:
+            if _first_event(ledger) != self.policy.ledger_id:
+                raise NotALedger(
+                    f"{ledger.name!r} is not the ledger that {self.file} began with; put that one"
+                    " back: what was spent is written there"
+                )
+            yield ledger
+
+    def declaration(self, name: str) -> Declaration:
+        """The declaration of a dataset."""
+        return read_declaration(self.folder / self.dataset(name).declaration)
+
+    def about(self, name: str) -> str:
+        """The protected column that the priors of a dataset are about."""
+        return protected_column(self.declaration(name), self.dataset(name).about)
+
+    def kept(self, name: str) -> Kept:
+        """The rows of a dataset that may be released from."""
+        return kept_rows(self.dataset(name), self.declaration(name))
+
+    @contextmanager
+    def engine(self, name: str, *, backend: BackendName | None = None) -> Iterator[Engine]:
+        """The table of a dataset: only the entities that may be released from."""
+        kept = self.kept(name)
+        with open_engine(self.declaration(name), backend=backend) as engine:
+            yield engine if kept.entities is None else HeldOut(engine, kept.entities)
+
+    def priors(self, name: str) -> dict[str, Any]:
+        """The priors of a dataset; by their content, so that a file may be moved."""
+        policy = self.dataset(name)
+        if not policy.priors:
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given="is missing",
+                needed="be given: `takifugu prior fit` fits one, or name a file in the project",
+            )
+        found: dict[str, Any] = {}
+        for prior in policy.priors:
+            belief = read_prior(self.folder / prior.file)
+            if prior.fingerprint not in (None, belief.fingerprint):
+                raise InvalidProject(
+                    prior.file,
+                    given="was changed after it was entered into the project",
+                    needed="be as it was; fit it again, or enter it as a prior of your own",
+                )
+            found[belief.fingerprint] = belief
+        if len(found) == 1:
+            return {"prior": next(iter(found.values()))}
+        return {f"prior {mark[:12]}": belief for mark, belief in found.items()}
+
+    def secrets(self, name: str) -> Secrets:
+        """The secrets of a dataset."""
+        policy = self.dataset(name)
+        return Secrets(entries=policy.entries, pairs=policy.pairs)
+
+    def translation(self, name: str) -> Translation:
+        """From per-entry DP losses to Pufferfish losses, by the present policy."""
+        policy = self.dataset(name)
+        return Translation(self.priors(name), self.secrets(name), uncertainty=policy.uncertainty)
+
+    def table(
+        self,
+        name: str,
+        translation: Translation,
+        ledger: Ledger,
+        *,
+        progress: Progress | None = None,
+    ) -> TranslationTable | None:
+        """The translation as a table that is confirmed for the budgets of the ledger.
+
+        None if the translation is to be asked each time: by policy, because it is quick, or for
+        budgets beyond the table.
+        """
+        wanted = self.dataset(name).table
+        if not (pays(translation) if wanted is None else wanted):
+            return None
+        budgets = {
+            position.epsilon
+            for position in ledger.positions()
+            if position.dataset == name and position.epsilon is not None
+        }
+        if not covers(budgets):
+            return None
+        path = table_path(self.folder, name, translation)
+        return project_table(path, translation, sorted(budgets), progress=progress)
+
+    def refuse_stranger(self, name: str, analyst: str | None) -> None:
+        """Raise if the policy lists who may ask and ``analyst`` is not among them.
+
+        A name that is misspelt would have a budget of its own, so names are listed.
+        """
+        listed = self.dataset(name).analysts
+        if listed and analyst not in listed:
+            given = "nobody is named" if analyst is None else f"{analyst!r:.80} is not listed"
+            raise InvalidProject("analyst", given=given, needed=f"be one of {', '.join(listed)}")
+
+    def refuse_known(self, name: str) -> None:
+        """Raise unless a new dataset can have this name."""
+        if checked_name(name) in self.policy.datasets:
+            raise InvalidProject(
+                "dataset", given=f"{name!r} is in {self.file} already", needed="have another name"
+            )
+
+    def refuse_misfit(self, name: str, engine: Engine) -> None:
+        """Raise if the priors or the secrets of a dataset do not fit its data."""
+        translation = self.translation(name)
+        refuse_misfit(translation, engine, self.about(name))
+        for prior in translation.priors.values():
+            states = getattr(prior, "states", None)
+            if states is not None:
+                translation.secrets.sides(states)
+
+    # --- what is done with them ---
+
+    @contextmanager
+    def session(
+        self,
+        name: str,
+        analyst: str | None = None,
+        *,
+        backend: BackendName | None = None,
+        new_belief: bool = False,
+        table: bool = True,
+        progress: Progress | None = None,
+    ) -> Iterator[PolicySession]:
+        """Questions about a dataset, paid from the ledger of the project.
+
+        Args:
+            name: The dataset.
+            analyst: Who asks; a budget of their own counts beside that of the whole.
+            backend: What reads the data; by default what its source needs.
+            new_belief: Whether the policy may have other priors or secrets than were charged under.
+            table: Whether to look the translation up in a table, which is made if there is none.
+            progress: Is told what is being done.
+        """
+        policy = self.dataset(name)
+        self.refuse_stranger(name, analyst)
+        translation, kept = self.translation(name), self.kept(name)
+        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            about = protected_column(engine.declaration, policy.about)
+            refuse_misfit(translation, engine, about)  # before a table is made for nothing
+            looked_up = self.table(name, translation, ledger, progress=progress) if table else None
+            yield PolicySession(
+                engine,
+                ledger,
+                translation,
+                kept=kept,
+                dataset=name,
+                about=about,
+                analyst=analyst,
+                table=looked_up,
+                new_belief=new_belief,
+            )
+
+    def add_dataset(
+        self,
+        name: str,
+        declaration: str | Path,
+        *,
+        about: str | None = None,
+        priors: Sequence[str | Path] = (),
+        pairs: Sequence[tuple[Side, Side]] | None = None,
+        entries: Sequence[Name] | None = None,
+        uncertainty: float = 0.0,
+        analysts: Sequence[str] = (),
+    ) -> "Project":
+        """Enter a dataset into the project file, without reading its data; the project then."""
+        self.refuse_known(name)
+        declared = read_declaration(declaration)
+        column = protected_column(declared, about)
+        for known in self.policy.datasets:
+            if (_rows_at(self.declaration(known)), self.about(known)) == (
+                _rows_at(declared),
+                column,
+            ):
+                raise InvalidProject(
+                    "dataset",
+                    given=f"{known!r} is about the same column of the same rows",
+                    needed="be the only one: two budgets for the same cells would add up to more",
+                )
+        for prior in priors:
+            read_prior(prior)
+        values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
+        if pairs is not None:
+            values["pairs"] = [[list(left), list(right)] for left, right in pairs]
+        if entries is not None:
+            values["entries"] = list(entries)
+        if uncertainty:
+            values["uncertainty"] = uncertainty
+        if analysts:
+            values["analysts"] = list(analysts)
+        if priors:
+            values["prior"] = [{"file": self._relative(prior)} for prior in priors]
+        write.add_dataset(self.file, name, values)
+        return open_project(self.file)
+
+    def fit(
+        self,
+        name: str,
+        wish: Wish,
+        *,
+        replace: bool = False,
+        keep: bool = False,
+        backend: BackendName | None = None,
+    ) -> tuple["Project", Path, Any, Fitted]:
+        """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
+
+        The file has the fingerprint in its name, so that the last write, of the project file, is
+        the one that counts. Priors that are there are replaced or kept, whichever is said.
+        """
+        policy = self.dataset(name)
+        if policy.priors and replace == keep:
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given="is there already",
+                needed="be replaced (--replace) or kept beside the new one (--add)",
+            )
+        declaration = self.declaration(name)
+        column = protected_column(declaration, policy.about)
+        with open_engine(declaration, backend=backend) as engine:
+            prior, found = fitted_prior(engine, column, wish)
+        file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+        write_prior(prior, self.folder / file)
+        section = policy_of(file, prior, found, declaration)
+        write.add_prior(self.file, name, section, replace=replace)
+        return open_project(self.file), self.folder / file, prior, found
+
+    def set_budget(
+        self, name: str, epsilon: str, *, analyst: str | None = None, delta: str = "0"
+    ) -> None:
+        """Set the budget of a dataset, or of one analyst on it."""
+        self.dataset(name)
+        if analyst is not None:
+            self.refuse_stranger(name, analyst)
+        with self.ledger() as ledger:
+            ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
+
+    def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
+        """The Pufferfish ε that the ledger allows now; None if nobody has set one."""
+        self.dataset(name)
+        with self.ledger(read_only=True) as ledger:
+            for position in ledger.positions():
+                if (position.dataset, position.analyst) == (name, analyst):
+                    return position.epsilon
+        return None
+
+    def _relative(self, path: str | Path) -> str:
+        """A path as the project file has it: from its folder where that leads there."""
+        absolute = Path(path).resolve()
+        folder = self.folder.resolve()
+        if absolute.is_relative_to(folder):
+            return Path(relpath(absolute, folder)).as_posix()
+        return str(absolute)

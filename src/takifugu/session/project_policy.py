@@ -1,0 +1,342 @@
+"""The policy of a project, read from its ``takifugu.toml``: strictly, and without the data.
+
+What is protected, against whom and where it is paid for stands in one file that people edit. An
+unknown key is refused: a policy that is half understood is no policy. docs/projects.md has the
+format.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl, urlsplit
+
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.priors import Name
+
+FILE = "takifugu.toml"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
+Side = tuple[Name, ...]
+FittedOn = Literal["first-days", "share", "all-rows"]
+
+
+class InvalidProject(Malformed):
+    """A project file cannot be understood, or what it names does not fit together."""
+
+
+@dataclass(frozen=True)
+class PriorPolicy:
+    """One prior of a dataset, and what it was fitted on, if it was.
+
+    Attributes:
+        file: The prior, from the folder of the project.
+        fingerprint: What the prior must be; None if it was not fitted here.
+        fitted: The rows it was fitted on; None if none of these.
+        released_from: With ``first-days``: the first place in the order that it has not seen.
+        share: With ``share``: how large a share of the entities it has seen.
+        salt: With ``share``: what deals the entities out.
+        statement: What readers of the policy are told about the fit.
+    """
+
+    file: str
+    fingerprint: str | None = None
+    fitted: FittedOn | None = None
+    released_from: datetime | int | None = None
+    share: Fraction | None = None
+    salt: str | None = None
+    statement: str | None = None
+
+
+@dataclass(frozen=True)
+class DatasetPolicy:
+    """What is promised about one dataset.
+
+    Attributes:
+        name: What it is called, in the ledger too.
+        declaration: The declaration, from the folder of the project.
+        about: The protected column that the priors are about; None if there is only one.
+        priors: What an adversary may believe: all of them are kept to.
+        pairs: The secret pairs; None for all pairs of values.
+        entries: The entries that have secrets; None for all.
+        uncertainty: How far every joint probability may be off.
+        analysts: Who may ask; none listed: anybody, and nobody in particular.
+        release_fitted_rows: Whether rows that a prior was fitted on may be released from.
+        table: Whether the translation is looked up in a table; None for priors of many states.
+    """
+
+    name: str
+    declaration: str
+    about: str | None = None
+    priors: tuple[PriorPolicy, ...] = ()
+    pairs: tuple[tuple[Side, Side], ...] | None = None
+    entries: tuple[Name, ...] | None = None
+    uncertainty: float = 0.0
+    analysts: tuple[str, ...] = ()
+    release_fitted_rows: bool = False
+    table: bool | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """All of a project file.
+
+    Attributes:
+        ledger: A path from the folder of the project, or an address without a password.
+        ledger_id: The hash of the first event of that ledger: no other one will do.
+        datasets: The datasets by name.
+    """
+
+    ledger: str
+    ledger_id: str
+    datasets: Mapping[str, DatasetPolicy]
+
+
+def read_policy(path: Path) -> Policy:
+    """Read and check a project file."""
+    text = read_text(path)
+    try:
+        return parse_policy(text)
+    except Malformed as error:
+        raise InvalidProject(
+            f"{path}: {error.field}", given=error.given, needed=error.needed
+        ) from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a project file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise InvalidFile(
+            str(path), given=given, needed="be a project file; `takifugu init` makes one"
+        ) from None
+
+
+def parse_policy(text: str) -> Policy:
+    """The policy that ``text`` holds, in TOML."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidProject("file", given=f"is not TOML: {error}", needed="be TOML") from None
+    top = _Section(document, "", ("ledger", "dataset"))
+    ledger = top.section("ledger", ("place", "id"))
+    place = ledger.text("place")
+    refuse_password(place, "ledger, place")
+    named = _Section(document.get("dataset", {}), "dataset", None)
+    datasets = {name: _dataset(named, name) for name in named.content}
+    return Policy(place, ledger.text("id"), datasets)
+
+
+def refuse_password(place: str, field: str) -> None:
+    """Refuse an address that holds a password: this file is read by many."""
+    if "://" not in place:
+        return
+    try:
+        parts = urlsplit(place)
+        told = parts.password is not None or "password" in dict(parse_qsl(parts.query))
+    except ValueError:
+        raise InvalidProject(field, given="is no address", needed="be a path or a URL") from None
+    if told:
+        raise InvalidProject(
+            field,
+            given="holds a password",
+            needed="leave it out; PGPASSWORD or a password file supplies it",
+        )
+
+
+def checked_name(name: str) -> str:
+    """The name of a dataset, if it can be one."""
+    if not NAME.fullmatch(name):
+        raise InvalidProject(
+            "dataset",
+            given=f"is called {name!r:.80}",
+            needed="have a name of letters a-z, digits, - and _",
+        )
+    return name
+
+
+def _dataset(named: "_Section", name: str) -> DatasetPolicy:
+    checked_name(name)
+    known = ("declaration", "about", "prior", "pairs", "entries", "uncertainty", "analysts")
+    given = named.section(name, (*known, "release_fitted_rows", "table"))
+    analysts = given.names("analysts")
+    if any(not isinstance(who, str) for who in analysts or ()):
+        raise InvalidProject(given.at("analysts"), given="hold a number", needed="be names")
+    return DatasetPolicy(
+        name,
+        given.text("declaration"),
+        about=given.optional("about"),
+        priors=tuple(_prior(part) for part in given.sections("prior", _PRIOR_KEYS)),
+        pairs=_pairs(given),
+        entries=given.names("entries"),
+        uncertainty=_uncertainty(given),
+        analysts=tuple(str(who) for who in analysts or ()),
+        release_fitted_rows=given.truth("release_fitted_rows") or False,
+        table=given.truth("table"),
+    )
+
+
+_PRIOR_KEYS = ("file", "fingerprint", "fitted", "released_from", "share", "salt", "statement")
+
+
+def _prior(given: "_Section") -> PriorPolicy:
+    fitted = given.optional("fitted")
+    if fitted not in (None, *get_args(FittedOn)):
+        raise InvalidProject(
+            given.at("fitted"),
+            given=f"is {fitted!r}",
+            needed=f"be one of {', '.join(get_args(FittedOn))}, or left out",
+        )
+    wanted = {"released_from": fitted == "first-days", "share": fitted == "share"}
+    wanted |= {"salt": fitted == "share", "fingerprint": fitted is not None}
+    for key, needed in wanted.items():
+        if needed and key not in given.content:
+            raise InvalidProject(
+                given.at(key), given="is missing", needed=f"be given with fitted = {fitted!r}"
+            )
+        if not needed and key in given.content and key != "fingerprint":
+            raise InvalidProject(
+                given.at(key), given="is given", needed=f"go with another `fitted` than {fitted!r}"
+            )
+    return PriorPolicy(
+        given.text("file"),
+        fingerprint=given.optional("fingerprint"),
+        fitted=fitted,  # type: ignore[arg-type]
+        released_from=_place(given),
+        share=_share(given),
+        salt=given.optional("salt"),
+        statement=given.optional("statement"),
+    )
+
+
+def _place(given: "_Section") -> datetime | int | None:
+    value = given.content.get("released_from")
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is None or whole or (isinstance(value, datetime) and value.tzinfo is None):
+        return value
+    raise InvalidProject(
+        given.at("released_from"),
+        given="is something else",
+        needed="be a local time without quotes, as 2012-05-08T00:00:00, or a whole number",
+    )
+
+
+def share_of(text: str, field: str) -> Fraction:
+    """A share of the entities, as 1/5."""
+    try:
+        share = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if not 0 < share < 1 or share.denominator > 10**6:
+        raise InvalidProject(
+            field, given=f"is {text!r:.40}", needed="be between 0 and 1, as '1/5' or '0.2'"
+        )
+    return share
+
+
+def _share(given: "_Section") -> Fraction | None:
+    text = given.optional("share")
+    return None if text is None else share_of(text, given.at("share"))
+
+
+def _uncertainty(given: "_Section") -> float:
+    value = given.content.get("uncertainty", 0.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise InvalidProject(
+            given.at("uncertainty"), given=f"is {value!r:.40}", needed="be at least 0 and below 1"
+        )
+    return float(value)
+
+
+def _pairs(given: "_Section") -> tuple[tuple[Side, Side], ...] | None:
+    listed = given.content.get("pairs")
+    if listed is None:
+        return None
+    if not isinstance(listed, list) or not listed or not all(map(_is_pair, listed)):
+        raise InvalidProject(
+            given.at("pairs"),
+            given="is no list of pairs",
+            needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]]",
+        )
+    return tuple((_side(left), _side(right)) for left, right in listed)
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(map(_side, pair))
+
+
+def _side(given: Any) -> Side:
+    """A value or several; nothing if it is neither."""
+    side = tuple(given) if isinstance(given, list) else (given,)
+    return side if all(map(_is_name, side)) else ()
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+class _Section:
+    """One table of the file, and the words that say where it stands."""
+
+    def __init__(self, content: Any, place: str, known: Sequence[str] | None) -> None:
+        self.place = place
+        if not isinstance(content, dict):
+            raise InvalidProject(place, given="is no table", needed="be a table")
+        self.content: Mapping[str, Any] = content
+        for key in content if known is not None else ():
+            if key not in (known or ()):
+                near = get_close_matches(key, known or (), n=1, cutoff=0.5)
+                hint = f"; the nearest to that is {near[0]!r}" if near else ""
+                raise InvalidProject(
+                    self.at(key),
+                    given="is not a key here",
+                    needed=f"be one of {', '.join(known or ())}{hint}",
+                )
+
+    def at(self, key: str) -> str:
+        return f"{self.place}, {key}" if self.place else key
+
+    def section(self, key: str, known: Sequence[str]) -> "_Section":
+        if key not in self.content:
+            raise InvalidProject(self.at(key), given="is missing", needed="be given")
+        return _Section(self.content[key], self.at(key), known)
+
+    def sections(self, key: str, known: Sequence[str]) -> list["_Section"]:
+        listed = self.content.get(key, [])
+        if not isinstance(listed, list):
+            raise InvalidProject(
+                self.at(key), given="is no list", needed=f"be written as [[{self.place}.{key}]]"
+            )
+        return [_Section(part, self.at(key), known) for part in listed]
+
+    def optional(self, key: str) -> str | None:
+        return self.text(key) if key in self.content else None
+
+    def text(self, key: str) -> str:
+        value = self.content.get(key)
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            given = "is no printable text" if key in self.content else "is missing"
+            raise InvalidProject(self.at(key), given=given, needed="be text in quotes")
+        return value
+
+    def truth(self, key: str) -> bool | None:
+        value = self.content.get(key)
+        if not isinstance(value, bool | None):
+            raise InvalidProject(self.at(key), given="is no truth", needed="be true or false")
+        return value
+
+    def names(self, key: str) -> tuple[Name, ...] | None:
+        value = self.content.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not value or not all(map(_is_name, value)):
+            raise InvalidProject(
+                self.at(key), given="is no list of names", needed="list text or whole numbers"
+            )
+        return tuple(value)

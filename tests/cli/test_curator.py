@@ -1,0 +1,332 @@
+"""The commands that a curator runs: the whole story, every mistake, and nothing half-done."""
+
+import csv
+import json
+import os
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from takifugu.session.project import open_project
+from tests.cli.running import Ran, call, run, start
+from tests.session.study import write_data
+
+Call = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that is ready for releases; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("ready")
+    declared = write_data(folder).read_text()
+    (folder / "other.toml").write_text(declared.replace("stays.csv", "other.csv"))
+    shutil.copy(folder / "stays.csv", folder / "other.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        for line in (
+            "init",
+            "dataset add stays stays.toml --pairs home/ward",
+            "prior fit stays --first-days 8",
+            "budget set stays 2",
+        ):
+            done = call(folder, patch, *line.split())
+            assert done.status == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def study(ready: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(ready, tmp_path / "study")
+
+
+@pytest.fixture
+def do(study: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    return lambda line: call(study, monkeypatch, *line.split())
+
+
+def charges(folder: Path) -> int:
+    with open_project(folder).ledger(read_only=True) as ledger:
+        return len(list(ledger.history(kind="charge")))
+
+
+def test_the_whole_story(tmp_path: Path) -> None:
+    write_data(tmp_path)
+
+    def do(line: str) -> Ran:
+        return run(tmp_path, *line.split())
+
+    assert do("init").status == 0
+    added = do("dataset add stays stays.toml")
+    assert added.status == 0 and "stays was entered into takifugu.toml" in added.out
+    fitted = do("prior fit stays --first-days 8")
+    assert fitted.status == 0 and "part of the published policy" in fitted.out
+    assert do("plan stays histogram --epsilon 1").status == 3  # nobody has set a budget
+    assert do("budget set stays 2").status == 0
+    planned = do("plan stays histogram --by zone --epsilon 1 --json").json()
+    assert planned["cost"]["fits"] and not planned["stored"] and charges(tmp_path) == 0
+    first = do("release stays histogram --by zone --epsilon 1 --json").json()
+    assert not first["free"] and first["window"]["start"] == 8 and charges(tmp_path) == 1
+    assert first["cost"] == planned["cost"] and first["mechanism"] == planned["mechanism"]
+    again = do("release stays histogram --by zone --epsilon 1 --json").json()
+    assert again["free"] and again["rows"] == first["rows"] and charges(tmp_path) == 1
+    refused = do("release stays histogram --epsilon 2")
+    assert refused.status == 3 and refused.out == "" and refused.err.count("\n") == 1
+    assert "nothing was released" in refused.err and charges(tmp_path) == 1
+    verified = do("ledger verify --json").json()
+    assert verified["sound"]
+    (whole,) = do("budget show stays --json").json()["budgets"]
+    assert whole["spent"] == first["cost"]["after"] and whole["epsilon"] == "2"
+    assert 0 < whole["left"] <= 2 - whole["spent"] and len(whole["history"]) == 1
+    parts = [(part["start"], part["end"], part["spent"] > 0) for part in whole["stretches"]]
+    assert parts == [(None, 8, False), (8, None, True)]
+
+
+def test_releases_at_once_never_overspend(study: Path) -> None:
+    questions = ("histogram", "proportions", "transitions")
+    running = [start(study, "release", "stays", kind, "--epsilon", "1.2") for kind in questions]
+    done = [process.communicate() and process.returncode for process in running]
+    assert sorted(map(int, map(str, done))) == [0, 3, 3]
+    assert charges(study) == 1
+    project = open_project(study)
+    with project.ledger(read_only=True) as ledger:
+        assert ledger.spent("stays", project.translation("stays")) <= 2
+        assert ledger.verify().sound
+
+
+def test_a_plan_file_is_released_as_it_was_planned(study: Path, do: Call) -> None:
+    planned = do("plan stays count --values ward --window 9.. --within 20 --out plan.json --json")
+    document = planned.json()
+    assert json.loads((study / "plan.json").read_text()) == document
+    assert document["asked"]["how"]["window"] == ["9", None]
+    released = do("release plan.json --json").json()
+    assert released["query"] == document["query"] and released["cost"] == document["cost"]
+    assert do("release plan.json --json").json()["free"]
+    changed = document | {"mechanism": document["mechanism"] | {"scale": 0.001}}
+    (study / "plan.json").write_text(json.dumps(changed))
+    stale = do("release plan.json")
+    assert stale.status == 2 and "nothing was charged" in stale.err and charges(study) == 1
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.parquet"])
+def test_an_answer_is_written_whole(study: Path, do: Call, name: str) -> None:
+    if name == "a.parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+    done = do(f"release stays histogram --by zone,floor --epsilon 1 --out {name} --json").json()
+    assert done["out"] == name and (study / name).stat().st_mode & 0o044
+    if name == "a.json":
+        assert json.loads((study / name).read_text())["rows"] == done["rows"]
+    elif name == "a.csv":
+        with (study / name).open(newline="") as stream:
+            head, *rows = csv.reader(stream)
+        assert head == done["columns"] and rows == [list(map(str, row)) for row in done["rows"]]
+    else:
+        table = parquet.read_table(study / name).to_pydict()
+        assert [list(row) for row in zip(*table.values(), strict=True)] == done["rows"]
+    left = {path.name for path in study.iterdir() if path.name.startswith(".")}
+    assert left <= {".takifugu"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_an_answer_that_cannot_be_printed_is_not_lost(study: Path, do: Call) -> None:
+    with open("/dev/full", "w") as full:
+        failed = run(study, "release", "stays", "histogram", "--epsilon", "1", stdout=full)
+    assert failed.status == 5 and failed.err.count("\n") == 1
+    assert "ask the same again, it costs nothing" in failed.err and charges(study) == 1
+    assert do("release stays histogram --epsilon 1 --json").json()["free"]
+
+
+MISTAKES = [
+    ("release stays", 2, "`KIND` is missing"),
+    ("release plan.json", 2, "cannot be read"),
+    ("release plan.json --epsilon 1", 2, "a plan file has no options"),
+    ("release stays everything --epsilon 1", 2, "be one of histogram, count"),
+    ("release nobody histogram --epsilon 1", 2, "'nobody' is not in"),
+    ("release stays histogram", 2, "say what may be lost"),
+    ("release stays histogram --epsilon much", 2, "epsilon is 'much'"),
+    ("release stays histogram --epsilon -1", 2, "epsilon"),
+    ("release stays histogram --epsilon nan", 2, "epsilon"),
+    ("release stays histogram --epsilon 1 --within 3", 2, "one of the two"),
+    ("release stays histogram --epsilon 1 --by person", 2, "`by, person` is no public column"),
+    ("release stays histogram --epsilon 1 --by zone,", 2, "look like"),
+    ("release stays histogram --epsilon 1 --window 9", 2, "be A..B"),
+    ("release stays histogram --epsilon 1 --window ..", 2, "be A..B"),
+    ("release stays histogram --epsilon 1 --window a..b", 2, "is no whole number"),
+    ("release stays histogram --epsilon 1 --window 3..9", 2, "begins before 8"),
+    ("release stays histogram --epsilon 1 --window 9..9", 2, "ends before it begins"),
+    ("release stays histogram --epsilon 1 --where zone", 2, "be COLUMN=KEY"),
+    ("release stays histogram --epsilon 1 --where zone=east", 2, "hold declared keys only"),
+    ("release stays histogram --epsilon 1 --where state=home", 2, "no public column"),
+    ("release stays histogram --epsilon 1 --k 3", 2, "`k` is given"),
+    ("release stays histogram --epsilon 1 --values ward", 2, "`values` is given"),
+    ("release stays histogram --epsilon 1 --level 0.5", 2, "`level` is given"),
+    ("release stays histogram --epsilon 1 --delta 0.1", 2, "delta"),
+    ("release stays histogram --epsilon 1 --option x=3", 2, "`x` is no option of a question"),
+    ("release stays histogram --epsilon 1 --option epsilon=3", 2, "each name once"),
+    ("release stays histogram --epsilon 1 --option by=3", 2, "list columns"),
+    ("release stays histogram --epsilon 1 --out a.txt", 2, "end in .csv, .json or .parquet"),
+    ("release stays histogram --epsilon 1 --out no/a.csv", 2, "no such file"),
+    ("release stays histogram --epsilon 1 --out stays.csv", 2, "be a new file"),
+    ("release stays histogram --epsilon 9", 3, "Ask for at most epsilon = "),
+    ("release stays histogram --epsilon 1 --backend spark", 2, "be duckdb"),
+    ("release stays histogram --epsilon 1 --project nowhere", 2, "takifugu init"),
+    ("plan stays histogram --epsilon 1 --out p.csv", 2, "end in .json"),
+    ("plan stays histogram --epsilon 1 --out stays.toml", 2, "end in .json"),
+    ("init", 2, "exists"),
+    ("init sub --ledger postgresql://u:pw@h/d", 2, "holds a password"),
+    ("init stays.csv", 2, "is no folder"),
+    ("dataset add stays stays.toml", 2, "already"),
+    ("dataset add new stays.toml", 2, "is about the same column"),
+    ("dataset add a/b stays.toml", 2, "letters"),
+    ("dataset add new nowhere.toml", 2, "does not exist"),
+    ("dataset add new stays.toml --about zone", 2, "it must be one of state"),
+    ("dataset add new other.toml --uncertainty 2", 2, "below 1"),
+    ("dataset add new other.toml --prior nowhere.json", 2, "cannot be read"),
+    ("dataset add new stays.toml --pairs home", 2, "look like"),
+    ("dataset show new", 2, "'new' is not in"),
+    ("dataset check new", 2, "'new' is not in"),
+    ("prior fit stays", 2, "say which rows to fit on"),
+    ("prior fit stays --first-days 3 --all-rows", 2, "say which rows to fit on"),
+    ("prior fit stays --first-days 3", 2, "--replace"),
+    ("prior fit stays --first-days 30 --replace", 2, "leaves no rows"),
+    ("prior fit stays --share 2 --replace", 2, "be between 0 and 1"),
+    ("prior fit stays --share x --replace", 2, "be between 0 and 1"),
+    ("prior fit stays --other attic --first-days 3 --replace", 2, "is no label of state"),
+    ("prior fit stays.csv --state state", 2, "come with a CSV file"),
+    ("prior fit stays.csv --state state --entity person -o p.json --share 1/2", 2, "left out"),
+    ("prior show new", 2, "'new' is not in"),
+    ("budget set stays lots", 2, "it must be a number"),
+    ("budget set stays -- -1", 2, "0 or more"),
+    ("budget set stays 1 --delta 1", 2, "below 1"),
+    ("budget set new 1", 2, "'new' is not in"),
+    ("budget show new", 2, "'new' is not in"),
+    ("budget show stays --last -1", 2, "be from 0 to 10000"),
+    ("ledger export a b c", 2, "follow one at most"),
+    ("ledger export stays.csv", 2, "be a new file"),
+    ("ledger show stays.csv", 2, "takifugu: "),
+]
+
+
+@pytest.mark.parametrize(("line", "status", "says"), MISTAKES)
+def test_a_mistake_is_one_line_and_leaves_everything_as_it_was(
+    study: Path, do: Call, line: str, status: int, says: str
+) -> None:
+    def everything() -> dict[str, bytes]:
+        return {
+            path.relative_to(study).as_posix(): path.read_bytes()
+            for path in study.rglob("*")
+            if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+        }
+
+    before, paid = everything(), charges(study)
+    done = do(line)
+    assert (done.status, done.out) == (status, "")
+    assert done.err.startswith("takifugu: ") and done.err.count("\n") == 1
+    assert says in done.err
+    assert everything() == before and charges(study) == paid == 0
+
+
+def test_storage_that_fails_has_a_status_of_its_own(study: Path, do: Call) -> None:
+    (study / "stays.csv").write_bytes(b"\xff\xfe\x00,\x00\n" * 9)
+    broken = do("release stays histogram --epsilon 1")
+    assert broken.status == 4 and broken.err.count("\n") == 1 and charges(study) == 0
+    for left in study.glob("takifugu.ledger*"):
+        left.unlink()
+    gone = do("budget show stays")
+    assert gone.status == 2 and "there is no ledger" in gone.err
+    assert not list(study.glob("takifugu.ledger*"))
+
+
+def test_budgets_of_analysts_count_beside_the_whole(do: Call) -> None:
+    assert do("budget set stays 1/2 --analyst ana --json").json() == {
+        "dataset": "stays",
+        "analyst": "ana",
+        "epsilon": "1/2",
+        "delta": "0",
+        "before": None,
+    }
+    assert do("release stays histogram --epsilon 1 --analyst ana").status == 3
+    assert do("release stays histogram --epsilon 0.4 --analyst ana").status == 0
+    whole, ana = do("budget show stays --json").json()["budgets"]
+    assert (whole["analyst"], ana["analyst"]) == (None, "ana")
+    assert whole["spent"] == ana["spent"] > 0 and Fraction(ana["most"]) < Fraction(whole["most"])
+    shown = do("budget show stays").out
+    assert "stays: budget 2, spent" in shown and "stays, analyst ana: budget 0.5, spent" in shown
+
+
+def test_a_delta_is_passed_on_and_shown(do: Call) -> None:
+    assert do("budget set stays 2 --delta 0.001 --json").json()["delta"] == "1/1000"
+    asked = "stays histogram --epsilon 1.5 --delta 0.001"
+    cost = do(f"plan {asked} --out plan.json --json").json()["cost"]
+    assert cost["currency"] == "rho" and cost["delta"] == "1/1000" and cost["fits"]
+    assert do("release plan.json --json").json()["cost"] == cost
+    assert do(f"release {asked} --json").json()["free"]
+    (whole,) = do("budget show stays --json").json()["budgets"]
+    assert 0 < whole["spent"] <= 2 and whole["delta"] == "1/1000"
+    assert whole["stretches"][1]["spent"] == whole["spent"] == whole["history"][0]["spent"]
+
+
+def test_a_budget_is_raised_without_a_question_only_where_nobody_could_answer(
+    study: Path, do: Call
+) -> None:
+    assert do("budget set stays 3 --json").json()["before"] == "2"
+    assert do("budget set stays 1 --yes --json").json()["before"] == "3"
+    pty = pytest.importorskip("pty")
+    for answer, allowed in ((b"n\n", Fraction(1)), (b"y\n", Fraction(5))):
+        terminal, inside = pty.openpty()
+        process = start(study, "budget", "set", "stays", "5", stdin=inside)
+        os.write(terminal, answer)
+        _, err = process.communicate()
+        os.close(terminal)
+        os.close(inside)
+        assert "Raise the budget of stays from 1 to 5?" in err
+        assert (process.returncode == 0) == (answer == b"y\n")
+        assert open_project(study).budget("stays") == allowed
+
+
+def test_a_new_prior_is_charged_under_only_if_that_is_said(do: Call) -> None:
+    assert do("release stays histogram --epsilon 0.5").status == 0
+    assert do("prior fit stays --first-days 6 --replace").status == 0
+    refused = do("release stays histogram --epsilon 0.4 --window 9..")
+    assert refused.status == 2 and "another prior" in refused.err
+    assert do("release stays histogram --epsilon 0.4 --window 9.. --new-belief").status == 0
+
+
+def test_releases_of_fitted_rows_are_warned_about(study: Path, do: Call) -> None:
+    file = study / "takifugu.toml"
+    head = "[dataset.stays]\n"
+    file.write_text(file.read_text().replace(head, f"{head}release_fitted_rows = true\n"))
+    for command in ("plan", "release"):
+        done = do(f"{command} stays histogram --epsilon 0.5 --window 0..3")
+        assert done.status == 0 and "fitted on rows that are released from" in done.err
+
+
+def test_a_dataset_is_shown_with_its_policy(study: Path, do: Call) -> None:
+    told = do("dataset show stays --json").json()
+    assert told["pairs"] == [[["home"], ["ward"]]] and told["released_from"] == 8
+    assert told["about"] == "state" and "first 8 days" in told["fitted"][0]
+    shown = do("dataset show stays").out
+    assert "released     from 8 on" in shown and "Not protected" in shown
+    assert do("dataset check stays --json").json()["rows"] == 24 * 12
+    (prior,) = do("prior show stays --json").json()["priors"]
+    assert prior["states"] == 2 and prior["statement"] in do("prior show stays").out
+    sub = study / "sub"
+    sub.mkdir()
+    with pytest.MonkeyPatch.context() as patch:  # a project is found from inside it
+        assert call(sub, patch, "dataset", "show", "stays", "--json").json() == told
+        assert call(sub, patch, "dataset", "show", "stays", "-p", "..", "--json").json() == told
+
+
+def test_check_sees_secrets_that_do_not_fit(study: Path, do: Call) -> None:
+    file = study / "takifugu.toml"
+    file.write_text(file.read_text().replace('["home"]', '["attic"]'))
+    wrong = do("dataset check stays")
+    assert wrong.status == 2 and "name the value 'attic'" in wrong.err
+
+
+def test_the_ledger_of_the_project_is_the_default(study: Path, do: Call) -> None:
+    assert do("ledger show --json").json() == do("ledger show takifugu.ledger --json").json()
+    done = do("ledger export events.jsonl --json").json()
+    lines = (study / "events.jsonl").read_text().splitlines()
+    assert len(lines) == done["events"] == do("ledger verify --json").json()["events"]
