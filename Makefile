@@ -2,6 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# The tests also read Result tables, and run Spark where there is Java: `make test SPARK=` does not.
+SPARK ?= $(if $(shell command -v java 2>/dev/null),yes)
+EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
+TESTABLE := .venv/.testable-$(EXTRAS)
 
 .PHONY: demo test check format lint types imports bench clean
 .DEFAULT_GOAL := demo
@@ -9,8 +13,8 @@ READY := .venv/.ready
 demo: $(READY)
 	$(BIN)/takifugu collapse 2
 
-test: $(READY)
-	$(BIN)/python -m pytest -q -n auto
+test: $(TESTABLE)
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -rs
 
 check: lint types imports test
 
@@ -40,3 +44,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pgmpy  # for its network files; never imported
 	touch $(READY)
+
+$(TESTABLE): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@

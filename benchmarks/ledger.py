@@ -250,8 +250,8 @@ def _backends(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     """Each backend with a way to get a fresh address."""
     files = iter(range(99))
     yield "SQLite", lambda: f"sqlite:///{folder}/{next(files)}.ledger"
-    if not all(postgres.PROGRAMS):
-        print(f"PostgreSQL: not measured, {postgres.MISSING}")
+    if needed := postgres.missing():
+        print(f"PostgreSQL: not measured, {needed}")
         return
     with postgres.cluster() as running:
         yield "PostgreSQL", running.address

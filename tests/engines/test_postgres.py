@@ -1,10 +1,5 @@
 """The contract on PostgreSQL, in a server of its own that lives as long as these tests."""
 
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +11,9 @@ from takifugu.engines import DatabaseFailed, Source, open_engine
 from takifugu.engines.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, Store, Stored, opened
+from tests.ledger import postgres
+
+pytestmark = pytest.mark.xdist_group("postgres")  # one server for all of them
 
 TYPES = {
     "text": "text",
@@ -29,49 +27,11 @@ WIDE = {"visits": "bigint", "unix": "bigint"}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of a new, empty server, reached through a socket in a short path."""
-    pytest.importorskip("psycopg", reason="needs the package psycopg")
-    if not (shutil.which("initdb") and shutil.which("pg_ctl")):
-        pytest.skip("needs PostgreSQL: initdb and pg_ctl are not on the path")
-    owner: dict[str, Any] = {}
-    folder = tempfile.mkdtemp(prefix="pg", dir="/tmp")  # sockets need a short path
-    os.chmod(folder, 0o700)
-    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
-        try:
-            user = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("needs a user postgres to run PostgreSQL as, when run by root")
-        owner = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    data, log = f"{folder}/d", f"{folder}/log"
-    try:
-        _run(
-            "initdb",
-            "-A",
-            "trust",
-            "-U",
-            "postgres",
-            "--no-sync",
-            "-E",
-            "UTF8",
-            "-D",
-            data,
-            **owner,
-        )
-        options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-        _run("pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start", **owner)
-        try:
-            yield f"postgresql://postgres@/postgres?host={folder}"
-        finally:
-            _run("pg_ctl", "-D", data, "-m", "immediate", "stop", **owner)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run(*command: str, **owner: Any) -> None:
-    subprocess.run(  # noqa: S603
-        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **owner
-    )
+    """The URL of a new, empty server."""
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as running:
+        yield running.url
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from takifugu.engines import InvalidDeclaration, Source
 from takifugu.engines.spark import SparkBackend
+from takifugu.ledger import open_ledger
+from takifugu.priors import MarkovChain
+from takifugu.session import Session
+from takifugu.translation.translation import Translation
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import Store, Stored, opened, rows
+from tests.contracts.engines import LABELS, Store, Stored, opened, rows
 from tests.engines.storing import store_duckdb
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one Java for all of them
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what Java takes for so little
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark of one core, whose clocks are not in UTC: engines must not depend on that."""
+    """A small Spark, whose clocks are not in UTC: engines must not depend on that."""
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("needs Java: there is none on the path")
     with warnings.catch_warnings():
@@ -30,6 +39,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     found = (
         sql.SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
@@ -77,3 +87,25 @@ def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:
     csv = replace(declaration, source=Source("csv", path="visits.csv"))
     with pytest.raises(InvalidDeclaration, match="to be read by Spark"):
         SparkBackend(csv, session=session)
+
+
+def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "visits.parquet"
+    store_duckdb(rows(), f"COPY visits TO '{path}' (FORMAT parquet)")
+    files = Source("parquet", path=str(path))
+    states = (*LABELS, "other")
+    # rows are independent, so that a Pufferfish loss of 200 is a DP loss of 200: a step moves four
+    # counts at most, and any noise at all on them has a chance below 36 · 2 exp(-50) < 1e-19
+    chain = MarkovChain(np.full((6, 6), 1 / 6), states=states, length=96)
+    told = []
+    for number, options in enumerate(({}, {"backend": "spark", "session": session})):
+        with (
+            opened((files, options)) as engine,
+            open_ledger(tmp_path / f"{number}.ledger") as ledger,
+        ):
+            ledger.set_budget("visits", 500)
+            curator = Session(engine, ledger, Translation(chain), dataset="visits")
+            top = curator.top_k(1, by="home land", epsilon=200)
+            steps = curator.transitions(epsilon=200)
+            told.append((top.rows, steps.rows))
+    assert told[0] == told[1]

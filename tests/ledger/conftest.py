@@ -14,8 +14,8 @@ from tests.ledger import postgres
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres.Cluster]:
-    if not all(postgres.PROGRAMS):
-        pytest.skip(postgres.MISSING)
+    if needed := postgres.missing():
+        pytest.skip(needed)
     with postgres.cluster() as running:
         yield running
 

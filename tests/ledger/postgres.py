@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -10,8 +11,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-PROGRAMS = shutil.which("initdb"), shutil.which("pg_ctl")
-MISSING = "PostgreSQL's initdb and pg_ctl are not on the path"
+OWNER = "postgres"  # who runs it when root runs the tests: the programs refuse root
+
+
+def missing() -> str | None:
+    """What is needed to run a server and is not here; None if nothing."""
+    if not (shutil.which("initdb") and shutil.which("pg_ctl")):
+        return "needs PostgreSQL: initdb and pg_ctl are not on the path"
+    try:
+        import psycopg  # noqa: F401 - looked for, not used
+    except ModuleNotFoundError:
+        return "needs the package psycopg"
+    if os.geteuid() == 0:
+        try:
+            pwd.getpwnam(OWNER)
+        except KeyError:
+            return f"needs a user {OWNER} to run PostgreSQL as, when run by root"
+    return None
 
 
 class Cluster:
@@ -20,9 +36,11 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._folder, self._schemas = folder, 0
         self._as: dict[str, Any] = {}
-        if os.geteuid() == 0:  # the programs refuse to run as root
-            shutil.chown(folder, "postgres", "postgres")
-            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+        self.url = f"postgresql://postgres@/postgres?host={folder}"
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(OWNER)
+            os.chown(folder, user.pw_uid, user.pw_gid)
+            self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
     def _run(self, *command: str) -> None:
         # Its own file takes the output: a pipe would stay open for as long as the server runs.
@@ -36,7 +54,7 @@ class Cluster:
     def start(self) -> None:
         """Make it and start it."""
         data = str(self._folder / "data")
-        self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
+        self._run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
         options = f"-k {self._folder} -c listen_addresses='' -c max_connections=50"
         self._run("pg_ctl", "-D", data, "-w", "-o", options, "-l", f"{self._folder}/log", "start")
 
@@ -50,10 +68,10 @@ class Cluster:
 
         self._schemas += 1
         name = f"ledger_{self._schemas}"
-        with psycopg.connect(f"host={self._folder} user=postgres dbname=postgres") as connection:
+        with psycopg.connect(self.url) as connection:
             connection.execute(f"CREATE SCHEMA {name}")
         options = quote(f"-c search_path={name}")
-        return f"postgresql://postgres@/postgres?host={self._folder}&options={options}"
+        return f"{self.url}&options={options}"
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from takifugu.engines.declaration import Declaration
+from takifugu.engines.notes import Note
 from takifugu.engines.problems import InvalidDeclaration
 from takifugu.fingerprint import fingerprint
 
@@ -52,6 +53,10 @@ class Backend(Protocol):
 
     def fingerprint(self) -> DataFingerprint:
         """The identity of the data, as far as this kind of source allows."""
+
+    def note(self, *what: str | None) -> Note | None:  # noqa: ARG002 - for those that keep one
+        """Where a public fact about the data as it is now is kept; None to find it each time."""
+        return None
 
     def close(self) -> None:
         """Let go of the database."""

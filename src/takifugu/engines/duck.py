@@ -19,6 +19,7 @@ from takifugu.engines.backend import (
 from takifugu.engines.columns import Category
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.files import Files
+from takifugu.engines.notes import Note
 from takifugu.engines.problems import driver, without_values
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -101,6 +102,10 @@ class DuckBackend(Backend):
     def fingerprint(self) -> DataFingerprint:
         """Every byte of the files."""
         return self._files.fingerprint()
+
+    def note(self, *what: str | None) -> Note | None:
+        """Kept for large files."""
+        return self._files.note(*what)
 
     def close(self) -> None:
         """Close the database and remove what it may have spilled."""

@@ -21,6 +21,7 @@ from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
 
 MOST_CELLS = 2**24
+IN_ORDER = "in order"
 
 
 class Engine:
@@ -107,10 +108,14 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        for *place, count in self._ask(ask.histogram(self._within(scope), codes)):
-            cell = self._cell(codes, place)
-            if cell is not None:
-                counts[cell] += int(count)
+        found = self._ask(ask.histogram(self._within(scope), codes))
+        *places, many = zip(*found, strict=True) if found else [()] * (len(names) + 1)
+        cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
+        for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
+            self._cell(codes, found[group][:-1])  # raises, where the rule is to refuse it
+        kept = np.all(np.not_equal(cells, OUTSIDE), axis=0)
+        at = tuple(code[kept] for code in cells)
+        np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
         return Histogram(names, keys, _still(counts))
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
@@ -183,9 +188,19 @@ class Engine:
         return Transitions(counts, keys)
 
     def refuse_disorder(self) -> None:
-        """Raise if a row has no entity or no place, or if rows tie: no other part is looked at."""
+        """Raise if a row has no entity or no place, or if rows tie: no other part is looked at.
+
+        That a large file is in order is noted down. `transitions` looks again while it counts.
+        """
+        source, order = self._declaration.source, self._declaration.order
+        places = (self._declaration.entity, order.column, *order.ties)
+        note = self._backend.note(IN_ORDER, source.kind, source.table, *places)
+        if note is not None and note.read() == IN_ORDER:
+            return
         ((tie, gap),) = self._ask(ask.disorder(self._rows, self._declaration))
         self._refuse(tie, gap)
+        if note is not None:
+            note.write(IN_ORDER)
 
     def _refuse_missing(self, missing: int | None, amount: Amount) -> None:
         if missing and amount.missing == "refuse":

@@ -1,15 +1,14 @@
 """Files that are to stay as they were when they were opened."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from takifugu.engines.backend import DataFingerprint
+from takifugu.engines.hashes import file_hash
+from takifugu.engines.notes import LARGE, Note
 from takifugu.engines.problems import DatabaseFailed
 from takifugu.fingerprint import fingerprint
-
-CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,19 @@ class Files:
         """Sizes and SHA-256 hashes, in the order of the names; the names do not count."""
         self.refuse_change()
         hashes = [
-            (size, _hash(path)) for path, (size, _) in zip(self.paths, self.stats, strict=True)
+            (size, file_hash(path)) for path, (size, _) in zip(self.paths, self.stats, strict=True)
         ]
         return DataFingerprint(
             fingerprint(("files", hashes)),
             "the size and the SHA-256 hash of every file, so every byte of them",
             max(changed for _, changed in self.stats),
         )
+
+    def note(self, *what: str | None) -> Note | None:
+        """Where a public fact about exactly these bytes is kept; None if they are few."""
+        if sum(size for size, _ in self.stats) < LARGE:
+            return None
+        return Note.about("data", self.fingerprint().fingerprint, *what)
 
 
 def _stat(path: Path) -> tuple[int, int]:
@@ -54,11 +59,3 @@ def _stat(path: Path) -> tuple[int, int]:
     except OSError:
         return (-1, -1)  # a file that is gone has changed
     return facts.st_size, facts.st_mtime_ns
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

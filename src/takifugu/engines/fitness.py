@@ -1,13 +1,16 @@
 """Whether a declaration fits the columns that a database has, and how its lists are looked up."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from takifugu.engines.backend import Kind
 from takifugu.engines.columns import Category
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.problems import InvalidDeclaration
+from takifugu.numeric import Integers
 from takifugu.priors import Name
 
 OUTSIDE = -1  # the code of a value that is not in the declared list
@@ -39,6 +42,10 @@ class Lookup:
     @cached_property
     def _by_place(self) -> tuple[int, ...]:
         return tuple(self.codes.values())
+
+    def all(self, places: Sequence[int | None]) -> Integers:
+        """The codes of many places."""
+        return np.fromiter(map(self.code, places), dtype=np.int64, count=len(places))
 
     def code(self, place: int | None) -> int:
         """The code of the raw value at ``place``; −1 or None for one that has none."""

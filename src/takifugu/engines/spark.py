@@ -16,6 +16,7 @@ from takifugu.engines.backend import (
 )
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.files import Files
+from takifugu.engines.notes import Note
 from takifugu.engines.problems import InvalidDeclaration, driver, without_values
 
 KINDS: dict[str, Kind] = {
@@ -46,7 +47,7 @@ class SparkBackend(Backend):
                 given=f"is {declaration.source.kind!r}",
                 needed="be 'spark' or 'parquet' to be read by Spark",
             )
-        with driver("pyspark", purpose="reading with Spark"), warnings.catch_warnings():
+        with driver("'takifugu[spark]'", purpose="reading with Spark"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySpark warns of pandas, which is not used here
             import ibis.backends.pyspark
         _ = ibis.pyspark  # makes Ibis know the settings of its PySpark dialect
@@ -99,6 +100,10 @@ class SparkBackend(Backend):
             return self._files.fingerprint()
         ((count,),) = self.rows(COUNT)
         return table_fingerprint(self._declaration, self.kinds, count)
+
+    def note(self, *what: str | None) -> Note | None:
+        """Kept for large files; a table may change unseen."""
+        return None if self._files is None else self._files.note(*what)
 
     def close(self) -> None:
         """Drop the view; the session's cluster belongs to the caller, and stays."""

@@ -52,13 +52,17 @@ def predicted(scores: Floats, k: int, shape: Shape, scale: float) -> Right:
     ordered = np.sort(np.asarray(scores, dtype=np.float64))[::-1] / scale
     if shape != "flips":
         return _sorted(ordered, k, shape)
-    n = len(ordered)
-    if n > MOST_FLIPS or comb(n, k - 1) > MOST_SETS:
+    if _many(len(ordered), k):
         return _sorted(ordered, k, "gumbel")
     chances = laws.peeled(ordered - ordered[0], k, lambda left: laws.permute_and_flip(left, 1.0))
     belongs = ordered[None, :] == ordered[:k, None]  # [place, candidate]
     among = ordered >= ordered[k - 1]
     return Right((chances * belongs).sum(axis=1), float(chances[:, among].sum() / k))
+
+
+def _many(categories: int, k: int) -> bool:
+    """Whether permute-and-flip is too much to be summed over what may have gone before."""
+    return categories > MOST_FLIPS or comb(categories, k - 1) > MOST_SETS
 
 
 def staircase(categories: int, k: int) -> Floats:
@@ -72,9 +76,11 @@ def resolution(categories: int, k: int, shape: Shape) -> float:
 
     It depends on the law and the size of the question alone, on no data at all.
     """
-    steps = staircase(categories, k)
     if categories == 1:
         return 0.0
+    if shape == "flips" and _many(categories, k):
+        return resolution(categories, k, "gumbel")
+    steps = staircase(categories, k)
 
     def enough(step: float) -> bool:
         return float(predicted(steps * step, k, shape, 1.0).places.min()) >= OFTEN
@@ -130,9 +136,25 @@ def _binomial(size: int, k: int, chance: Floats) -> Floats:
 
 
 @lru_cache(8)
+def gauss_legendre(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights on [-1, 1], by Newton's method on the Legendre polynomial.
+
+    numpy finds them as eigenvalues, with threads that wait for one another on a busy machine.
+    """
+    x = np.cos(np.pi * (np.arange(count, 0, -1) - 0.25) / (count + 0.5))
+    for _ in range(6):  # it converges quadratically, from four digits
+        before, here = np.ones(count), x
+        for n in range(2, count + 1):
+            before, here = here, ((2 * n - 1) * x * here - (n - 1) * before) / n
+        slope = count * (before - x * here) / (1 - x * x)
+        x = x - here / slope
+    return x, 2 / ((1 - x * x) * slope * slope)
+
+
+@lru_cache(8)
 def _nodes(shape: Shape) -> tuple[Floats, Floats]:
     """Noise at the nodes of a quadrature over its distribution function, and the weights."""
-    x, weights = np.polynomial.legendre.leggauss(NODES)
+    x, weights = gauss_legendre(NODES)
     u = (x + 1) / 2  # P(Z ≤ z)
     if shape == "laplace":
         z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))

@@ -100,14 +100,14 @@ def _quantiles(
 
 def spread(question: Question, mechanism: Mechanism, engine: Engine) -> Floats:
     """``[cell]``: half the width of a 95 % interval around each number that is shown."""
+    cells = prod(len(keys) for _, keys in question.axes(engine))
+    if not isinstance(mechanism, BoundedMean) and not isinstance(question, ProportionsOf):
+        return np.full(cells, mechanism.error().interval)
     sizes: Integers = np.maximum(np.ravel(question.public_rows(engine)), 1)  # no rows: not shown
     if isinstance(mechanism, BoundedMean):
         return np.asarray(mechanism.total.error().interval / sizes, dtype=np.float64)
     half: float = mechanism.error().interval
-    cells = prod(len(keys) for _, keys in question.axes(engine))
-    if isinstance(question, ProportionsOf):
-        return np.asarray(np.repeat(half / sizes, cells // len(sizes)), dtype=np.float64)
-    return np.full(cells, half)
+    return np.asarray(np.repeat(half / sizes, cells // len(sizes)), dtype=np.float64)
 
 
 def _shown(question: Question, answer: list[Any], engine: Engine) -> list[Any]:

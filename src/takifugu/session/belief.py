@@ -42,9 +42,11 @@ def refuse_misfit(translation: Translation, engine: Engine, about: str) -> Draw:
     A chain, or a part of a product, is about one entity. A network whose entities have one row
     each joins entities to one another: then it must know of all rows.
     """
-    longest, declaration = engine.lengths().longest, engine.declaration
+    declaration, priors = engine.declaration, list(_priors(translation))
+    matters = any(_joins(prior) or person_size(prior) is not None for _, prior in priors)
+    longest = engine.lengths().longest if matters else 0  # a pass over all rows: not for nothing
     draws: set[Draw] = set()
-    for name, prior in _priors(translation):
+    for name, prior in priors:
         if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
             raise UnsoundRequest(
                 f"{name} is about datasets as a whole; a session needs a prior over entries, such"

@@ -1,0 +1,132 @@
+"""What is noted down of large files: hashes and order, never of another content."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.engines import (
+    Category,
+    Declaration,
+    InvalidDeclaration,
+    Order,
+    Source,
+    files,
+    hashes,
+    open_engine,
+)
+from takifugu.engines.duck import DuckBackend
+from takifugu.engines.hashes import file_hash
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pieces of 64 bytes, read 10 at a time; all files are large; a cache of our own."""
+    for name, value in {"PIECE": 64, "CHUNK": 10, "LARGE": 1, "SETTLED": -1}.items():
+        monkeypatch.setattr(hashes, name, value)
+    monkeypatch.setattr(files, "LARGE", 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted((folder / "cache").rglob("facts/*"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 128, 1000])
+def test_a_hash_is_that_of_the_file_or_of_the_hashes_of_its_pieces(
+    size: int, tmp_path: Path
+) -> None:
+    content = os.urandom(size)
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    pieces = [hashlib.sha256(content[i : i + 64]).digest() for i in range(0, size or 1, 64)]
+    truth = pieces[0] if len(pieces) == 1 else hashlib.sha256(b"".join(pieces)).digest()
+    assert file_hash(path) == file_hash(path) == truth.hex()
+    for place in range(0, size, 50):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        assert file_hash(path) != truth.hex()
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 100)
+    first = file_hash(path)
+    (note,) = kept(tmp_path)
+    note.write_text("ab" * 32)  # to be seen when it is used
+    assert file_hash(path) == "ab" * 32
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.write_bytes(b"b" * 100)
+    os.utime(path, ns=times)  # the time of the last write is easily set back; that of a change not
+    assert file_hash(path) not in (first, "ab" * 32)
+
+
+@pytest.mark.parametrize("broken", [b"", b"\xff" * 64, b"xy" * 32, b"ab" * 33])
+def test_a_broken_note_is_not_believed(broken: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 100)
+    first = file_hash(path)
+    kept(tmp_path)[0].write_bytes(broken)
+    assert file_hash(path) == first
+
+
+def test_small_files_and_those_written_just_now_are_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 100)
+    monkeypatch.setattr(hashes, "SETTLED", 10**12)
+    file_hash(path)
+    monkeypatch.setattr(hashes, "SETTLED", -1)
+    monkeypatch.setattr(hashes, "LARGE", 101)
+    file_hash(path)
+    assert not kept(tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 100)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(path))  # a file where a folder should be
+    assert file_hash(path) == file_hash(path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    monkeypatch.chdir(tmp_path)
+    assert file_hash(path) and not (tmp_path / "not").exists()
+
+
+def test_order_is_looked_at_once_and_again_when_the_data_or_the_order_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "visits.csv"
+    asked: list[str] = []
+    rows = DuckBackend.rows
+
+    def counted(self: DuckBackend, sql: str) -> list[tuple[Any, ...]]:
+        asked.append(sql)
+        return rows(self, sql)
+
+    monkeypatch.setattr(DuckBackend, "rows", counted)
+
+    def look(*ties: str) -> int:
+        declaration = Declaration(
+            Source("csv", path=str(path)),
+            "who",
+            Order("step", "number", ties=ties),
+            (Category("state", ("x", "y"), "refuse"),),
+        )
+        asked.clear()
+        with open_engine(declaration) as engine:
+            engine.refuse_disorder()
+            return len(asked)
+
+    path.write_text("who,step,row,state\na,1,1,x\na,2,2,y\n")
+    assert [look(), look(), look("row"), look("row")] == [1, 0, 1, 0]
+    path.write_text("who,step,row,state\na,1,1,x\na,1,2,y\n")
+    for _ in range(2):
+        with pytest.raises(InvalidDeclaration, match="equal in who, step"):
+            look()
+    assert [look("row"), look("row")] == [1, 0]
