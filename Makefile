@@ -1,17 +1,21 @@
 # Everything a newcomer needs: `make demo` and `make test` set up what they use.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # The tests also read Result tables, and run Spark where there is Java: `make test SPARK=` does not.
 SPARK ?= $(if $(shell command -v java 2>/dev/null),yes)
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
 
-.PHONY: demo test check format lint types imports bench clean
+DATA ?= ../shared/data
+
+.PHONY: demo test check format lint types imports bench reproduction clean
 .DEFAULT_GOAL := demo
 
-demo: $(READY)
-	$(BIN)/takifugu collapse 2
+demo: $(INSTALLED)
+	$(BIN)/takifugu demo
 
 test: $(TESTABLE)
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -rs
@@ -35,16 +39,30 @@ imports: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+reproduction: $(READY)
+	$(BIN)/takifugu reproduce all --out out/simulated
+	$(BIN)/takifugu reproduce all --data $(DATA) --out out/real
+	$(BIN)/python -m papers.composition.document out/real/results.json out/simulated/results.json
+
 clean:
 	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "takifugu needs Python 3.11 or newer: make PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pgmpy  # for its network files; never imported
-	touch $(READY)
+NEEDS := $(BIN)/python pyproject.toml constraints.txt
 
-$(TESTABLE): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "takifugu needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+$(INSTALLED): $(NEEDS)
+	$(PIP) -e .
 	touch $@
+
+$(READY): $(NEEDS)
+	$(PIP) -e '.[dev]'
+	$(PIP) --no-deps pgmpy  # for its network files; never imported
+	touch $@ $(INSTALLED)
+
+$(TESTABLE): $(NEEDS)
+	$(PIP) -e '.[dev,$(EXTRAS)]'
+	$(PIP) --no-deps pgmpy
+	touch $@ $(READY) $(INSTALLED)

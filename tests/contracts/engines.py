@@ -508,6 +508,15 @@ def test_a_source_that_is_not_there_is_one_clear_line(stored: Stored) -> None:
     assert "\n" not in str(told.value)
 
 
+def test_keys_from_the_data_may_be_none_at_all(store: Store, tmp_path: Path) -> None:
+    table = [{**row, "home land": None} for row in rows()]
+    stored = store("nowhere", table, tmp_path)
+    with opened(stored, lands=None, public_outside="drop") as engine:
+        assert engine.keys("home land") == ()
+        assert engine.histogram(["home land", "label"]).counts.shape[0] == 0
+        assert engine.histogram(["label"]).counts.sum() == len(table)
+
+
 def opened(
     stored: Stored,
     *,

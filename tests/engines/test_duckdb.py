@@ -61,6 +61,20 @@ def test_a_value_that_breaks_a_query_is_not_told(tmp_path: Path) -> None:
     assert told.value.__context__ is None
 
 
+def test_an_archive_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    """DuckDB alone reads such a file as if it ended there."""
+    stored = csv("visits", rows(), tmp_path)
+    path = Path(str(stored[0].path))
+    whole = path.read_bytes()
+    for kept in (whole[:-4], whole[:-8]):
+        path.write_bytes(kept)
+        with (
+            opened(stored) as engine,
+            pytest.raises(DatabaseFailed, match="no whole gzip file"),
+        ):
+            engine.fingerprint()
+
+
 def test_many_files_are_one_table(tmp_path: Path) -> None:
     one = parquet("whole", rows(), tmp_path)
     for part in range(3):

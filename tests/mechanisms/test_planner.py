@@ -30,7 +30,6 @@ from takifugu.mechanisms import (
 from takifugu.mechanisms.planner import noise_of
 from takifugu.mechanisms.prediction import (
     Shape,
-    gauss_legendre,
     predicted,
     resolution,
     staircase,
@@ -419,11 +418,3 @@ def test_other_bad_requests_are_one_clear_line() -> None:
         plan_histogram(3, within=0.5)
     with pytest.raises(UnsoundRequest, match="leaves no per-entry loss"):
         plan_histogram(3, translation=chain_curve(MarkovChain(frozen([[0, 1], [1, 0]]))), epsilon=1)
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, 20, 240])
-def test_the_nodes_of_the_quadrature_are_those_of_numpy(count: int) -> None:
-    nodes, weights = gauss_legendre(count)
-    theirs = np.polynomial.legendre.leggauss(count)
-    assert nodes == pytest.approx(theirs[0], abs=1e-14)
-    assert weights == pytest.approx(theirs[1], abs=1e-13)

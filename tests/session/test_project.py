@@ -468,7 +468,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
 ) -> None:
     sound, honest = tabulated
     project = open_project(shutil.copytree(sound, tmp_path / "study"))
-    path = table_path(project.folder, "stays", project.translation("stays"))
+    path = table_path(project.folder, "stays", project.translation("stays"), 2)
     before = path.read_bytes()
     if harm == "edited":
         path.write_text(path.read_text().replace('"loss": [0.0', '"loss": [0.1', 1))
@@ -502,7 +502,7 @@ def test_a_price_is_never_below_what_the_translation_says(
 ) -> None:
     project = open_project(shutil.copytree(tabulated[0], tmp_path / "study"))
     belief = project.translation("stays")
-    path = table_path(project.folder, "stays", belief)
+    path = table_path(project.folder, "stays", belief, 2)
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
     lie = path.read_bytes()
     with project.session("stays") as session:
@@ -540,7 +540,7 @@ def test_a_budget_beyond_the_table_is_translated(
         assert session.plan("histogram", epsilon=15).cost.alone > 14
     with project.ledger(read_only=True) as ledger:
         assert project.table("stays", belief, ledger) is None
-        table = TranslationTable.load(table_path(project.folder, "stays", belief), belief)
+        table = TranslationTable.load(table_path(project.folder, "stays", belief, 2), belief)
         (whole,) = standings(ledger, "stays", Looked(belief, table), last=3)
     assert whole.spent == 0 and whole.left == 20 and whole.most is not None
     looked = Looked(belief, table)

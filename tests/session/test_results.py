@@ -13,6 +13,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.reports.answers import MOST_BARS, MOST_PANELS, answer_figure
 from takifugu.session import Cost, Result
+from takifugu.session.answering import _apart
 from tests.session.world import PLAIN, WEIGHT, opened
 
 COST = Cost(
@@ -130,13 +131,13 @@ def test_the_intervals_that_are_drawn_are_those_of_the_result() -> None:
 
 def test_a_ranking_is_drawn_as_one_table() -> None:
     rows = [("a", 1, "home"), ("a", 2, "ward"), ("b", 1, "ward"), ("b", 2, "home")]
-    (axes,) = answer_figure(("zone", "place", "state"), rows, by=("zone",), title="top k").axes
+    (axes,) = answer_figure(("zone", "rank", "state"), rows, by=("zone",), title="top k").axes
     (table,) = axes.tables
     cells = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
     lines = [[cells[line, column] for column in range(3)] for line in range(3)]
     assert lines == [["zone", "1", "2"], ["a", "home", "ward"], ["b", "ward", "home"]]
     many = [(f"zone {i}", 1, "home") for i in range(77)]
-    (axes,) = answer_figure(("zone", "place", "state"), many, by=("zone",), title="top k").axes
+    (axes,) = answer_figure(("zone", "rank", "state"), many, by=("zone",), title="top k").axes
     assert any("37 more groups" in text.get_text() for text in axes.texts)
 
 
@@ -155,3 +156,12 @@ def test_a_budget_that_lost_its_delta_is_still_written_as_json(tmp_path: Path) -
         described = json.loads(json.dumps(plan.describe(), allow_nan=False))
         assert described["cost"]["before"] is None and not described["cost"]["fits"]
         assert "too much" in str(plan)
+
+
+def test_columns_of_an_answer_are_told_apart_from_declared_ones() -> None:
+    assert _apart(("zone", "rank"), "rank") == ("rank (answer)",)
+    assert _apart(("low", "state"), "estimate", "low", "high") == (
+        "estimate",
+        "low (answer)",
+        "high",
+    )

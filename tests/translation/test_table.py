@@ -46,12 +46,27 @@ def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
     table = tabulate(
         endless, losses=(0.5, 2.0), share=0.1, progress=lambda k, n: seen.append((k, n))
     )
-    first = seen[0][1]
-    assert seen[:first] == [(k + 1, first) for k in range(first)]
-    assert len(table.epsilon) == len(seen)
+    assert [k for k, _ in seen] == list(range(1, len(seen) + 1))
+    assert all(k <= n for k, n in seen) and seen[-1][0] == seen[-1][1] <= len(table.epsilon)
+    assert table.loss[0] <= 0.5 and table.loss[-1] > 2.0
     asked = np.array([0.1, 0.17])
     found, true = np.asarray(table.pufferfish(asked)), endless.pufferfish(asked)
     assert (found >= 0.999 * true).all() and (found <= 1.11 * true).all()
+
+
+def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
+    endless = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
+    short, long = (tabulate(endless, losses=(0.5, most), share=0.1) for most in (1.0, 2.0))
+    shared = len(short.epsilon)
+    assert shared < len(long.epsilon)
+    assert short.epsilon.tolist() == long.epsilon[:shared].tolist()
+    assert short.loss.tolist() == long.loss[:shared].tolist()
+
+
+def test_where_no_loss_is_finite_there_is_nothing_to_tabulate() -> None:
+    turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry tells all
+    with pytest.raises(UnsoundRequest, match="nothing to tabulate"):
+        tabulate(turning, losses=(0.2, 8.0))
 
 
 def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:

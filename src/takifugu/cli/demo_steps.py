@@ -23,9 +23,9 @@ from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "check-ins.ledger"
-RUNGS = 6  # per-entry losses that are translated
+RUNGS = 4  # per-entry losses that are translated
 PROBE = 0.02  # a smaller one, from which their distance is told
-FIRST, SECOND, THIRD = "0.5", "0.35", "0.5"  # the Pufferfish ε that the questions ask for
+FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that the questions ask for
 SHOWN = 8  # countries in the terminal
 
 
@@ -97,7 +97,7 @@ def _translate(
     )
     lists = (table.epsilon, table.loss, translated.curve, translated.group)
     every = list(zip(*(values.tolist() for values in lists), strict=True))
-    tell.table(["DP ε per row", "Pufferfish ε", "by the curve", "by the group"], every[2::2])
+    tell.table(["DP ε per row", "Pufferfish ε", "by the curve", "by the group"], every[1:])
     tell.say(
         f"How near the truth that is: at the last of these some mechanism really leaks {leak:.4g}."
     )

@@ -1,6 +1,6 @@
 """Declared tables, and counts and sums of them made where the rows are."""
 
-from takifugu.engines.answers import Histogram, Lengths, Sums
+from takifugu.engines.answers import Distribution, Histogram, Lengths, Sums
 from takifugu.engines.backend import Backend, DataFingerprint
 from takifugu.engines.checking import Checked, check
 from takifugu.engines.columns import Amount, Category, Order, Source
@@ -26,6 +26,7 @@ __all__ = [
     "DataFingerprint",
     "DatabaseFailed",
     "Declaration",
+    "Distribution",
     "DriverMissing",
     "Engine",
     "FirstDays",

@@ -149,13 +149,18 @@ class Engine:
         kind = self._backend.kinds[column]
         shape = [*(len(axis) for axis in keys), amount.cells(every)]
         counts = np.zeros(shape, dtype=np.int64)
+        lines = dict[tuple[int | None, ...], Integers | None]()  # of counts, by place
         for *place, cell, count, missing in self._ask(
             ask.distribution(self._within(scope), codes, amount, kind, every)
         ):
             self._refuse_missing(missing, amount)
-            group = self._cell(codes, place)
-            if group is not None and cell is not None:
-                counts[(*group, int(cell))] += int(count)
+            group = tuple(place)
+            if group not in lines:
+                where = self._cell(codes, group)
+                lines[group] = None if where is None else counts[where]
+            line = lines[group]
+            if line is not None and cell is not None:
+                line[cell] += count
         return Distribution(amount, every, names, keys, _still(counts))
 
     def transitions(self, column: str, scope: Scope = EVERYTHING) -> Transitions:

@@ -243,5 +243,7 @@ def _place(value: Any, codes: Lookup) -> Any:
     """Where a raw value stands in its list, which is one literal: Ibis is slow with many."""
     import ibis
 
+    if not codes.raw:  # keys from the data, and there are none
+        return ibis.null("int64")
     kind = "int64" if isinstance(codes.raw[0], int) else "string"
     return ibis.literal(list(codes.raw), type=f"array<{kind}>").index(value)

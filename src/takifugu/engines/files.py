@@ -1,5 +1,7 @@
 """Files that are to stay as they were when they were opened."""
 
+import gzip
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,8 @@ from takifugu.engines.hashes import file_hash
 from takifugu.engines.notes import LARGE, Note
 from takifugu.engines.problems import DatabaseFailed
 from takifugu.fingerprint import fingerprint
+
+CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Files:
     def fingerprint(self) -> DataFingerprint:
         """Sizes and SHA-256 hashes, in the order of the names; the names do not count."""
         self.refuse_change()
+        for path in self.paths:
+            refuse_cut(path)
         hashes = [
             (size, file_hash(path)) for path, (size, _) in zip(self.paths, self.stats, strict=True)
         ]
@@ -51,6 +57,23 @@ class Files:
         if sum(size for size, _ in self.stats) < LARGE:
             return None
         return Note.about("data", self.fingerprint().fingerprint, *what)
+
+
+def refuse_cut(path: Path) -> None:
+    """Raise if a compressed file ends early: DuckDB reads what there is and says nothing."""
+    if path.suffix != ".gz":
+        return
+    try:
+        with gzip.open(path) as stream:
+            while stream.read(CHUNK):
+                pass
+    except (OSError, EOFError, zlib.error):
+        raise DatabaseFailed(
+            str(path),
+            doing="read",
+            trouble="it is no whole gzip file",
+            advice="get it again; it may have been cut off",
+        ) from None
 
 
 def _stat(path: Path) -> tuple[int, int]:

@@ -23,7 +23,7 @@ def answer_figure(
     """
     from matplotlib.figure import Figure
 
-    ranked = "estimate" not in columns
+    ranked = columns[-2].startswith("rank")  # else: estimate, low, high
     panels = _panels(rows, len(by))
     alone = ranked or all(len(found) == 1 for found in panels.values())
     depth = 0 if alone else len(by)
@@ -58,13 +58,13 @@ def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
 
 def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
     """A point and an interval for each number; the levels of a quantile beside it, in words."""
-    place = list(columns).index("estimate")
+    place = len(columns) - 3  # estimate, low, high
     known = [row for row in rows if row[place] is not None]
     shown = known[:MOST_BARS]
     names = [" → ".join(map(str, row[:place])) or "all" for row in shown]
     heights = list(range(len(shown)))
     values = [row[place] for row in shown]
-    if list(columns[place + 1 :]) == ["low", "high"]:
+    if not columns[-1].startswith("high level"):
         away = [
             [value - row[place + 1] for value, row in zip(values, shown, strict=True)],
             [row[place + 2] - value for value, row in zip(values, shown, strict=True)],

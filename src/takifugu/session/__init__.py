@@ -8,7 +8,19 @@ with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledge
 
 from takifugu.session.cost import Cost
 from takifugu.session.problems import OverBudget, ReleaseFailed, StalePlan
+from takifugu.session.project import Project, init_project, open_project
 from takifugu.session.session import Session
 from takifugu.session.values import Plan, Result
 
-__all__ = ["Cost", "OverBudget", "Plan", "ReleaseFailed", "Result", "Session", "StalePlan"]
+__all__ = [
+    "Cost",
+    "OverBudget",
+    "Plan",
+    "Project",
+    "ReleaseFailed",
+    "Result",
+    "Session",
+    "StalePlan",
+    "init_project",
+    "open_project",
+]

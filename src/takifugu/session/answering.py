@@ -53,9 +53,10 @@ def table(
     names = tuple(name for name, _ in axes)
     keys = list(product(*(keys for _, keys in axes)))
     if isinstance(question, TopOf):
-        return (*names[:-1], "place", question.column), _places(question, axes, answer)
+        (rank,) = _apart(names, "rank")
+        return (*names[:-1], rank, question.column), _places(question, axes, answer)
     if isinstance(question, QuantileOf):
-        columns = (*names, "estimate", "low level", "high level")
+        columns = (*names, *_apart(names, "estimate", "low level", "high level"))
         return columns, _quantiles(question, mechanism, keys, answer, engine)
     halves = spread(question, mechanism, engine).tolist()
     shown = _shown(question, answer, engine)
@@ -63,7 +64,12 @@ def table(
         (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
         for key, value, half in zip(keys, shown, halves, strict=True)
     )
-    return (*names, "estimate", "low", "high"), rows
+    return (*names, *_apart(names, "estimate", "low", "high")), rows
+
+
+def _apart(names: tuple[str, ...], *ours: str) -> tuple[str, ...]:
+    """Names for our own columns that no declared column has."""
+    return tuple(f"{name} (answer)" if name in names else name for name in ours)
 
 
 def _places(question: TopOf, axes: Any, answer: list[Any]) -> Rows:

@@ -32,7 +32,7 @@ from takifugu.session.project_policy import (
     refuse_password,
 )
 from takifugu.session.project_rows import HeldOut, Kept, PolicySession, kept_rows
-from takifugu.session.project_tables import Progress, covers, pays, project_table, table_path
+from takifugu.session.project_tables import Progress, pays, project_table, reach, table_path
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
 
@@ -204,10 +204,11 @@ class Project:
             for position in ledger.positions()
             if position.dataset == name and position.epsilon is not None
         }
-        if not covers(budgets):
+        most = reach(budgets)
+        if most is None:
             return None
-        path = table_path(self.folder, name, translation)
-        return project_table(path, translation, sorted(budgets), progress=progress)
+        path = table_path(self.folder, name, translation, most)
+        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
 
     def refuse_stranger(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists who may ask and ``analyst`` is not among them.

@@ -19,14 +19,26 @@ from takifugu.translation.translation import Translation
 
 FOLDER = ".takifugu"  # of a project, for what can be made again
 MANY = 20  # states from which on a translation takes seconds
-LOSSES = (0.05, 10.0)  # the Pufferfish losses that a table covers
+LEAST = 0.05  # the smallest Pufferfish loss that a table covers
+MOST = 16  # beyond this budget nothing is tabulated
+SHARE = 0.04  # by how much neighbouring points differ: what is looked up is less by at most that
 
 Progress = Callable[[str], None]
 
 
-def table_path(folder: Path, name: str, translation: Translation) -> Path:
-    """Where the table of a dataset is kept: one for each translation and version."""
-    return folder / FOLDER / f"{name}.{translation.fingerprint[:16]}.{__version__}.table.json"
+def reach(budgets: Iterable[Fraction]) -> int | None:
+    """The loss that a table must reach for these budgets: a power of 2; None if that is too far.
+
+    So a table is made anew only when a budget doubles, and it then keeps its points.
+    """
+    largest = max((*budgets, Fraction(1)))
+    return next((2**k for k in range(MOST.bit_length()) if largest <= 2**k), None)
+
+
+def table_path(folder: Path, name: str, translation: Translation, most: int) -> Path:
+    """Where the table of a dataset is kept: one for each translation, reach and version."""
+    mark = f"{translation.fingerprint[:16]}.{most}.{__version__}"
+    return folder / FOLDER / f"{name}.{mark}.table.json"
 
 
 def pays(translation: Translation) -> bool:
@@ -40,16 +52,12 @@ def pays(translation: Translation) -> bool:
     return max(sizes) >= MANY
 
 
-def covers(budgets: Iterable[Fraction]) -> bool:
-    """Whether a table reaches as far as these budgets."""
-    return all(budget <= Fraction(LOSSES[1]) for budget in budgets)
-
-
 def project_table(
     path: Path,
     translation: Translation,
     budgets: Iterable[Fraction],
     *,
+    most: int,
     progress: Progress | None = None,
 ) -> TranslationTable | None:
     """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
@@ -66,7 +74,10 @@ def project_table(
         pass  # none there, or not one to be used
     try:
         made = tabulate(
-            translation, losses=LOSSES, progress=lambda k, n: say(f"tabulating, {k} of {n}")
+            translation,
+            losses=(LEAST, float(most)),
+            share=SHARE,
+            progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:
         return None

@@ -5,7 +5,7 @@ over x in A, hence at most the largest, and E[g|s′] at least the least over B.
 is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -113,10 +113,10 @@ class ChainTransport:
         values = frozen(np.where(self._pairs, table, -np.inf))
         return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
 
-    def rising(self, grid: Floats) -> Iterator[float]:
+    def rising(self, grid: Iterable[float]) -> Iterator[float]:
         """The losses of a rising grid of ε, each found from the one before."""
         near: EndlessLosses | None = None
-        for epsilon in grid.tolist():
+        for epsilon in grid:
             if self.walked:
                 yield self.uniform(epsilon).value
             elif near is not None and not np.isfinite(near.loss):

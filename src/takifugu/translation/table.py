@@ -8,9 +8,10 @@ losses, differ by at most a given share, and no more than that is lost.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,14 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
 from takifugu.translation.sequences import ChainTransport
 from takifugu.translation.totals import Filter, pufferfish_of
-from takifugu.translation.translation import Translation
+from takifugu.translation.translation import Method, Translation
 
-Progress = Callable[[int, int], None]  # how many points are done, of how many
+Progress = Callable[[int, int], None]  # how many points are done, of about how many
 KIND = "translation-table"
 SHARE = 0.02  # by how much neighbouring points may differ
-ROUNDS = 6  # of filling gaps in which the loss rises faster than ε
+ROUNDS = 6  # of filling gaps in which the loss rose faster than foreseen
+AHEAD = 1.1  # how much steeper than before the next step is taken to be
+STEEPEST = 8.0  # how much faster than ε the loss may rise before a gap is left to be filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,29 +171,20 @@ def tabulate(
     """The best bound on a grid that covers Pufferfish losses from ``losses[0]`` to ``losses[1]``.
 
     Neighbouring ε differ by at most ``share``, and so do neighbouring losses, as far as a few
-    rounds of filling gaps achieve.
+    rounds of filling gaps achieve. It ends early where no bound is finite.
     """
     low, high = losses
     if not 0 < low < high < np.inf:
         raise UnsoundRequest(f"losses are {losses}; they must be two rising, positive numbers")
     if not 0.001 <= share <= 1:
         raise UnsoundRequest(f"share is {share}; it must be from 0.001 to 1")
-    ends = [float(translation.differential(target)) for target in (low, high)]
-    if not 0 < ends[0] < ends[1]:
-        raise UnsoundRequest(
-            f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"
-        )
-    count = int(np.ceil(np.log(ends[1] / ends[0]) / np.log1p(share))) + 1
-    grid = np.geomspace(ends[0], ends[1], count)
-    values = _computed(translation, grid, progress)
+    grid, values = _marched(translation, _first(translation, low), high, share, progress)
     for _ in range(ROUNDS):
-        with np.errstate(invalid="ignore"):
-            steep = np.flatnonzero(values[1:] > values[:-1] * (1 + share) * (1 + 1e-9))
-        steep = steep[np.isfinite(values[steep + 1])]
+        steep = np.flatnonzero(values[1:] > values[:-1] * (1 + share) * (1 + 1e-9))
         if not len(steep):
             break
         middles = np.sqrt(grid[steep] * grid[steep + 1])
-        found = _computed(translation, middles, progress)
+        found = np.array(list(_losses(translation, middles.tolist())))
         grid, values = np.concatenate([grid, middles]), np.concatenate([values, found])
         order = np.argsort(grid)
         grid, values = grid[order], values[order]
@@ -199,23 +193,72 @@ def tabulate(
     return TranslationTable(translation.fingerprint, grid, falling)
 
 
-def _computed(translation: Translation, grid: Floats, progress: Progress | None) -> Floats:
-    values = np.minimum(
-        translation.pufferfish(grid, "curve"), translation.pufferfish(grid, "group")
-    )
-    for k, value in enumerate(_transported(translation, grid)):
-        values[k] = min(values[k], value)
+def _first(translation: Translation, low: float) -> float:
+    """An ε whose loss is at most ``low``, and which is more than half of the largest such ε."""
+    methods: tuple[Method, ...] = ("curve", "group")
+    known = max(float(translation.differential(low, method)) for method in methods)
+    first = known or float(translation.differential(low))
+    if not first > 0:
+        raise UnsoundRequest(
+            f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"
+        )
+    while translation.bound(2 * first).value <= low:
+        first *= 2
+    return first
+
+
+def _marched(
+    translation: Translation, first: float, high: float, share: float, progress: Progress | None
+) -> tuple[Floats, Floats]:
+    """Points from ``first`` until the loss is above ``high``, in steps that fit its slope.
+
+    What is computed at a point depends on the points before it alone, so that a table that reaches
+    further has the same points as a shorter one, and more.
+    """
+    grid: list[float] = []
+    values: list[float] = []
+
+    def onwards() -> Iterator[float]:
+        yield first
+        while values[-1] <= high:
+            slope = 1.0
+            if len(values) > 1:
+                slope = AHEAD * np.log(values[-1] / values[-2]) / np.log(grid[-1] / grid[-2])
+            yield grid[-1] * (1 + share) ** (1 / min(max(slope, 1.0), STEEPEST))
+
+    def noted() -> Iterator[float]:
+        for epsilon in onwards():
+            grid.append(epsilon)
+            yield epsilon
+
+    for value in _losses(translation, noted()):
+        if not np.isfinite(value):  # here the bound ends, and so does the table
+            grid.pop()
+            break
+        values.append(value)
         if progress is not None:
-            progress(k + 1, len(grid))
-    return values
+            left = np.log(max(high / value, 1.0)) / np.log1p(share)
+            progress(len(values), len(values) + int(left))
+    if not values:
+        raise UnsoundRequest("the bound is infinite from the first point on; nothing to tabulate")
+    return np.array(grid), np.array(values)
 
 
-def _transported(translation: Translation, grid: Floats) -> Iterator[float]:
+def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
+    """The best bound at each ε of a grid, which may be made as it is read."""
+    asked, again = tee(grid)
+    transported = _transported(translation, asked)
+    for epsilon in again:
+        others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
+        yield min(*others, next(transported, np.inf))
+
+
+def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
     tight = translation.tight
     if isinstance(tight, ChainTransport) and not translation.uncertainty:
         yield from tight.rising(grid)
     elif tight is not None:
-        for epsilon in grid.tolist():
+        for epsilon in grid:
             yield translation.bound(epsilon, "transport").value
 
 

@@ -1,0 +1,56 @@
+"""The commands of the README, run in a shell on a small table of that shape."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DECLARATION = """
+[source]
+kind = "csv"
+path = "visits.csv"
+
+[entity]
+column = "person"
+
+[order]
+column = "day"
+kind = "number"
+ties = "refuse"
+
+[protected.place]
+values = ["home", "ward", "work"]
+outside = "refuse"
+
+[public.country]
+values = ["JP", "MX"]
+"""
+
+
+def test_the_main_job_of_the_readme_runs(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(takifugu init.*?)```", readme, flags=re.DOTALL)
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "visits.toml").write_text(DECLARATION)
+    places = ("home", "home", "work", "home", "ward", "home", "home", "work")
+    rows = [
+        f"{person},{day},{places[(day * 5 + person * 3 + day // 7) % 8]},{('JP', 'MX')[person % 2]}"
+        for person in range(8)
+        for day in range(500)
+    ]
+    (study / "visits.csv").write_text("\n".join(["person,day,place,country", *rows]) + "\n")
+    script = f'set -e\ntakifugu() {{ "{sys.executable}" -m takifugu "$@"; }}\n{block}'
+    done = subprocess.run(  # noqa: S603 - the README's own lines
+        ["/bin/sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.count("home") >= 2  # the first place of either country
