@@ -18,7 +18,7 @@ demo: $(INSTALLED)
 	$(BIN)/takifugu demo
 
 test: $(TESTABLE)
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup -rs
+	$(BIN)/python -m pytest -q -n auto -rs
 
 check: lint types imports test
 

@@ -1,6 +1,7 @@
 """Test profiles: the default is quick and repeatable; DEEP=1 is the nightly run."""
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -10,3 +11,20 @@ pytest.register_assert_rewrite("tests.contracts.engines", "tests.contracts.ledge
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=3000, deadline=None)
 settings.load_profile("deep" if os.environ.get("DEEP") else "quick")
+
+# Each of these starts a server or a Java of its own, so that one worker runs all of it. (What
+# pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)
+ONE_WORKER = ("tests/engines/test_postgres.py", "tests/engines/test_spark.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share tests out one by one, but for the modules in `ONE_WORKER`, which come first."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTest(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return path if path in ONE_WORKER else nodeid
+
+    return ByTest(config, log)

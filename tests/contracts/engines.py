@@ -202,19 +202,18 @@ def test_distributions_count_every_cell_under_each_rule(stored: Stored) -> None:
     ):
         rules = (amount.low, amount.high, amount.step, amount.missing)
         with opened(stored, amounts=(amount,)) as engine:
+            by_land = engine.distribution(amount.column, by=["home land"], every=3)
+            for land in LANDS:
+                mine = [row[amount.column] for row in rows() if row["home land"] == land]
+                assert by_land.at(land).tolist() == recount.cells(mine, *rules, 3)
+            begin = START + timedelta(hours=6)
+            late = engine.distribution(amount.column, scope=Scope(start=begin))
+            some = [row[amount.column] for row in rows() if row["at"] >= begin]
+            assert late.counts.tolist() == recount.cells(some, *rules, 1)
             for every in (1, 3, 100):
-                by_land = engine.distribution(amount.column, by=["home land"], every=every)
                 whole = engine.distribution(amount.column, every=every)
-                late = engine.distribution(
-                    amount.column, scope=Scope(start=START + timedelta(hours=6)), every=every
-                )
-                for land in LANDS:
-                    mine = [row[amount.column] for row in rows() if row["home land"] == land]
-                    assert by_land.at(land).tolist() == recount.cells(mine, *rules, every)
                 every_row = [row[amount.column] for row in rows()]
                 assert whole.counts.tolist() == recount.cells(every_row, *rules, every)
-                some = [r[amount.column] for r in rows() if r["at"] >= START + timedelta(hours=6)]
-                assert late.counts.tolist() == recount.cells(some, *rules, every)
                 assert whole.edges[0] == amount.low and whole.edges[-1] <= amount.high
                 assert len(whole.edges) == len(whole.counts) and whole.counts.dtype == np.int64
 

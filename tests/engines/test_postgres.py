@@ -13,8 +13,6 @@ from tests.contracts.engines import *  # noqa: F403 - the contract's tests are t
 from tests.contracts.engines import KINDS, Store, Stored, opened
 from tests.ledger import postgres
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server for all of them
-
 TYPES = {
     "text": "text",
     "whole": "integer",
