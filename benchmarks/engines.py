@@ -27,7 +27,7 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
                 for way, ones in found.items():
                     ones.append(apart("benchmarks.engines", question, way, path))
             assert len({one["told"] for ones in found.values() for one in ones}) == 1
-            compare(question, found, target=target)
+            compare(question, found, rows, target)
 
 
 def _engine(question: str, path: str) -> Callable[[], int]:

@@ -43,7 +43,7 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
                     cache = place / ("later" if way == "session" else f"{question} {turn}")
                     at = ("benchmarks.sessions", question, way, path, place, _ledger(place))
                     ones.append(apart(*at, cache=cache))
-            compare(question, {way: ones[1:] for way, ones in found.items()}, target=target)
+            compare(question, {way: ones[1:] for way, ones in found.items()}, rows, target)
         _agree(path, place)
 
 
