@@ -13,9 +13,16 @@ import numpy as np
 
 from takifugu.numeric import Floats, up
 
+LARGEST = 700.0  # beyond it e^ε is no float
+
 
 def constant_cost(rows: Floats, alpha: float) -> Floats:
-    """``[x, y]``: one step between rows x and y when all moves cost ``alpha``, rounded up."""
+    """``[x, y]``: one step between rows x and y when all moves cost ``alpha``, rounded up.
+
+    Never more than ``alpha``, which is given where e^alpha is no float.
+    """
+    if alpha > LARGEST:
+        return alpha * (1 - np.eye(len(rows)))
     gain = np.expm1(alpha)
     value = np.zeros((len(rows), len(rows)))
     slack = 4 * (rows.shape[1] + 4) * 2.0**-53
