@@ -20,7 +20,7 @@ from takifugu.ledger import answers, chain, reading, replay, tables
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
-from takifugu.ledger.charging import Limits, Receipt, Refusal, Untranslated, enter
+from takifugu.ledger.charging import Limits, Receipt, Refusal, Standing, Untranslated, enter
 from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
@@ -269,14 +269,8 @@ class Ledger:
 
         Of another currency if ``like`` is a loss in it: the largest ρ, or ε beside the same δ.
         """
-        while True:
-            with self._store.reading() as connection:
-                found = reading.remaining(
-                    connection, dataset, analyst, window, groups, like, translation, self._limits
-                )
-            if not isinstance(found, Untranslated):
-                return found
-            self._translate(translation, found)
+        seen = self._standings(dataset, analyst, window, groups, translation)
+        return min(standing.room(like) for standing in seen)
 
     def accepts(
         self,
@@ -289,10 +283,22 @@ class Ledger:
         groups: Groups | None = None,
     ) -> bool:
         """Whether a charge of ``loss`` on these entries would be accepted now."""
+        seen = self._standings(dataset, analyst, window, groups, translation)
+        return all(standing.admits(loss) for standing in seen)
+
+    def _standings(
+        self,
+        dataset: str,
+        analyst: str | None,
+        window: Window | None,
+        groups: Groups | None,
+        translation: Translation,
+    ) -> tuple[Standing, ...]:
+        """How the accounts that a charge would go to stand on these entries."""
         while True:
             with self._store.reading() as connection:
-                found = reading.accepts(
-                    connection, dataset, analyst, window, groups, loss, translation, self._limits
+                found = reading.standings(
+                    connection, dataset, analyst, window, groups, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
                 return found

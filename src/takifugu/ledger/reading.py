@@ -58,40 +58,6 @@ def spent(book: Book, translation: Translation) -> float:
     return view.read(translation, book.account.worst, book.epsilon, book.delta)
 
 
-def remaining(
-    connection: Connection,
-    dataset: str,
-    analyst: str | None,
-    window: Window | None,
-    groups: Groups | None,
-    loss: Loss,
-    translation: Translation,
-    limits: Limits,
-) -> Fraction | Untranslated:
-    """What the tightest budget leaves on the cells, in the currency of ``loss``."""
-    seen = _standings(connection, dataset, analyst, window, groups, translation, limits)
-    if isinstance(seen, Untranslated):
-        return seen
-    return min(standing.room(loss) for standing in seen)
-
-
-def accepts(
-    connection: Connection,
-    dataset: str,
-    analyst: str | None,
-    window: Window | None,
-    groups: Groups | None,
-    loss: Loss,
-    translation: Translation,
-    limits: Limits,
-) -> bool | Untranslated:
-    """Whether a charge of ``loss`` would be written now."""
-    seen = _standings(connection, dataset, analyst, window, groups, translation, limits)
-    if isinstance(seen, Untranslated):
-        return seen
-    return all(standing.admits(loss) for standing in seen)
-
-
 def spent_with(book: Book, lost: Frontier, loss: Loss, translation: Translation) -> float:
     """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
     after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
@@ -108,7 +74,7 @@ def lost(
     return book.account.on(touch)
 
 
-def _standings(
+def standings(
     connection: Connection,
     dataset: str,
     analyst: str | None,
