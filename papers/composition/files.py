@@ -1,12 +1,11 @@
 """Files that are written whole or not at all, and the same for the same content."""
 
-import os
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+from takifugu import whole
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -17,15 +16,11 @@ FONTS = ["DejaVu Sans", "Verdana", "Arial"]
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name and rename it: it is never seen half written."""
-    part = path.with_name(f".{path.name}-{os.getpid()}.part")
+    """Write a file, and its folder if there is none; it is never seen half written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        part.replace(path)
+        whole.write_whole(path, content)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         raise InvalidFile(
             str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
         ) from error

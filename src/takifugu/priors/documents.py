@@ -9,6 +9,7 @@ from typing import Any
 
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.independent import Product
+from takifugu.whole import write_whole
 
 LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
 
@@ -95,12 +96,9 @@ def write_prior(prior: Any, path: Path | str) -> None:
 def write_json(document: Any, path: Path, *, indent: int | None = None) -> None:
     """Write a document to a JSON file, whole or not at all."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
-    beside = path.with_name(f".{path.name}.part")
     try:
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, text + "\n")
     except OSError as error:
-        beside.unlink(missing_ok=True)
         reason = (error.strerror or "cannot be written").lower()
         raise InvalidFile(
             str(path), given=f"cannot be written ({reason})", needed="be in a writable folder"

@@ -4,7 +4,6 @@ Everything is escaped, nothing is fetched, and nothing runs: a policy in the pag
 follows the reader's choice of light or dark and prints on white.
 """
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from takifugu.errors import InvalidFile
 from takifugu.reports.page_style import STYLE
+from takifugu.whole import write_whole
 
 Cell = str | int | float | None
 TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
@@ -201,12 +201,9 @@ def shown(value: Cell) -> str:
 
 def write_page(page: Page, path: Path) -> None:
     """Write all of a page, or nothing and an error."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(page.html(), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, page.html())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InvalidFile(
             "page", given=f"{path} was not written ({error.strerror})", needed="be writable"
         ) from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from takifugu.errors import InvalidFile
 from takifugu.finite.collapse import Simulated, Trace, Waiting
+from takifugu.whole import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,12 +130,9 @@ def save(figure: "Figure", path: Path) -> None:
     check_target(path)
     drawn = BytesIO()
     figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
-    part = path.with_name(f".takifugu-{os.getpid()}.part")
     try:
-        part.write_bytes(drawn.getvalue())
-        part.replace(path)
+        write_whole(path, drawn.getvalue())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InvalidFile(
             "plot", given=f"{str(path)!r} was not written ({error.strerror})", needed="be writable"
         ) from error

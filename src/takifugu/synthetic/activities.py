@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from takifugu.numeric import Floats, Integers, frozen
-from takifugu.synthetic.tables import toml_list, write_parquet, write_text
+from takifugu.synthetic.tables import toml_list, write_parquet
 from takifugu.synthetic.walks import Moves
+from takifugu.whole import write_whole
 
 AGES = ("18-29", "30-37", "38-52", "53+")
 PARTICIPANTS = 151
@@ -129,7 +130,7 @@ def write_activities(folder: Path, *, rng: np.random.Generator) -> Path:
     names = {"activities": tuple(ACTIVITIES), "ages": AGES}
     write_parquet(folder / "activities.parquet", [block], select, names)
     declaration = folder / "activities.toml"
-    write_text(
+    write_whole(
         declaration,
         DECLARATION.format(
             people=PARTICIPANTS, activities=toml_list(tuple(ACTIVITIES)), ages=toml_list(AGES)

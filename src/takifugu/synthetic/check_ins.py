@@ -12,8 +12,9 @@ import numpy as np
 from takifugu.errors import InvalidWorld
 from takifugu.numeric import Integers
 from takifugu.synthetic.habits import ACTIVITY, ROWS_PER_USER, Habits, draw_habits
-from takifugu.synthetic.tables import Block, toml_list, write_parquet, write_text
+from takifugu.synthetic.tables import Block, toml_list, write_parquet
 from takifugu.synthetic.walks import Moves, walk
+from takifugu.whole import write_whole
 
 FIRST_DAY = datetime(2012, 4, 3, tzinfo=UTC)
 DAYS = 500
@@ -76,7 +77,7 @@ def write_check_ins(folder: Path, *, rows: int, rng: np.random.Generator) -> Pat
         {"labels": habits.labels, "countries": habits.countries},
     )
     declaration = folder / "check-ins.toml"
-    write_text(
+    write_whole(
         declaration,
         DECLARATION.format(
             rows=f"{rows:,}",

@@ -50,13 +50,6 @@ def write_parquet(
         whole.replace(path)
 
 
-def write_text(path: Path, content: str) -> None:
-    """Write all of a small file or nothing of it."""
-    begun = path.with_name(f".{path.name}.begun")
-    begun.write_text(content, encoding="utf-8")
-    begun.replace(path)
-
-
 def toml_list(values: Sequence[str]) -> str:
     """A list of texts as TOML, a few to a line."""
     lines: list[str] = [""]
