@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
 from takifugu.ledger import answers, chain, reading, replay, tables
+from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
@@ -46,6 +47,7 @@ def open_ledger(
     read_only: bool = False,
     wait: float = WAIT,
     clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
 ) -> "Ledger":
     """The ledger in a file, or at a sqlite:/// or postgresql:// address; made if there is none.
 
@@ -55,6 +57,7 @@ def open_ledger(
         read_only: Whether every attempt to write is to be refused.
         wait: Seconds to wait while others hold the ledger locked.
         clock: Tells the time that is written in events; their order never depends on it.
+        actor: Who decides what an owner decides here; the user of this process by default.
     """
     store = Store(where, read_only=read_only, wait=wait)
     try:
@@ -62,14 +65,15 @@ def open_ledger(
     except BaseException:
         store.close()
         raise
-    return Ledger(store, clock)
+    return Ledger(store, clock, current_actor() if actor is None else actor)
 
 
 class Ledger:
     """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Callable[[], datetime], actor: str) -> None:
+        named(actor, "actor")
+        self._store, self._clock, self._actor = store, clock, actor
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
 
@@ -117,6 +121,7 @@ class Ledger:
             "analyst": analyst,
             "epsilon": ratio(most, "budget"),
             "delta": ratio(chance, "budget"),
+            "actor": self._actor,
         }
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
@@ -148,7 +153,12 @@ class Ledger:
                 )
             book.shape.partition = wanted
             tables.save(connection, [book])
-            content = {"dataset": dataset, "analyst": None, "columns": list(wanted)}
+            content = {
+                "dataset": dataset,
+                "analyst": None,
+                "columns": list(wanted),
+                "actor": self._actor,
+            }
             return chain.append(connection, last, "partition", content, self._time())
 
     # --- charge, release, answer ---
