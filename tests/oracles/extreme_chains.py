@@ -159,8 +159,8 @@ def _push(law: Sequence[Decimal], rows: Sequence[Sequence[Decimal]]) -> list[Dec
 
 
 def _raise(table: Table, told: Sequence[Decimal]) -> None:
-    logs = [float(v.ln()) if v else None for v in told]
+    logs = [v.ln() if v else None for v in told]
     for x, one in enumerate(logs):
         for y, other in enumerate(logs):
             if one is not None and other is not None:
-                table[x][y] = max(table[x][y], one - other)
+                table[x][y] = max(table[x][y], float(one - other))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from takifugu.numeric import Floats, up
+from takifugu.errors import InvalidPrior
+from takifugu.numeric import LEAST, Floats, up
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
@@ -89,7 +90,7 @@ class IntervalTransport:
                 _, couplings = improve(*sides, cost, guess=value, known=couplings)
                 value = np.minimum(bound(*sides, cost, couplings) + slack * unit, cost.max() * unit)
             else:
-                value = cost.max() * unit
+                value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
         if length is None or length - 2 > steps:
             rest = fixed_point(
@@ -118,5 +119,10 @@ class IntervalTransport:
         below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
         middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
-        inside = MarkovChain(middle, chain.states, length=chain.length)
-        return ChainTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))
+        middle = np.where((chain.lower == 0) & (middle < LEAST), 0.0, middle)
+        try:
+            inside = MarkovChain(middle, chain.states, length=chain.length)
+            tight = ChainTransport(inside, self._secrets)
+        except InvalidPrior:  # it has no single law to rest in: nothing is shown from below
+            return Witness(0.0, None)
+        return tight.witness(epsilon, Bound(bound.value))
