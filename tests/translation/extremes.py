@@ -236,7 +236,7 @@ def check(rng: np.random.Generator, number: int, *, long: bool = True) -> str:
 
 def main(count: int, first: int = 0) -> int:
     """Check ``count`` cases, print what became of them, and return how many did not hold."""
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("error")
     seen: Counter[str] = Counter()
     for seed in range(first, first + count):
         kind = "intervals" if seed % 3 == 2 else "chains"

@@ -28,7 +28,7 @@ Places = NDArray[np.int16]
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 BALANCED = 1e-12  # a flow this small beside the values it balances counts as zero
 EXCEEDS = 1e-14  # a constraint broken by less than this factor counts as kept
-FITS = 1e290  # potentials beyond it, or below its inverse, are not computed with
+FITS = 1e150  # potentials beyond it, or below its inverse, are not computed with
 REORDER: set[str] = {"nnan", "nsz", "reassoc"}  # lets a minimum be taken four at a time
 
 
@@ -436,6 +436,7 @@ def _follow(
 
     That is log t if the tree is still the best, and no bound if it is not. ``closing`` first
     lowers g to min_v W(u, v) g(v), which obeys every constraint: then it is a lower bound.
+    Where g is more than floats can hold nothing is known: infinity, or 0 as a lower bound.
     """
     n, m = numerator.shape
     g = np.empty(m)
@@ -461,7 +462,10 @@ def _follow(
                     allowed = least(gain[u], g)
                     above += numerator[x, u] * allowed
                     below += denominator[y, u] * allowed
-            values[x, y] = max(math.log(above / below), 0.0)
+            if 0 < above < np.inf and 0 < below < np.inf:
+                values[x, y] = max(math.log(above / below), 0.0)
+            else:
+                values[x, y] = 0.0 if closing else np.inf
 
 
 follow = compiled(_follow)

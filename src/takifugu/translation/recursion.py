@@ -54,7 +54,8 @@ STILL_LAW = 1e-9  # total drift of a law, as a share, over the part of a stretch
 LASTING = 10_000  # steps that a law which never ends is held for, at least
 HELD = 1e-12  # rows that differ by no more than this share are taken to be the same
 MOST = 1e300  # more ε in total than this is refused: sums of it would not be floats
-PIECES = 64  # in which a stretch that never settles is bounded by a straight line
+PIECES = 64  # in which a stretch that never settles is bounded by a straight line, at least
+NUMBERS = 20_000  # that the tables of such pieces may hold, where more of them are possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +329,8 @@ def _rest(
         ).upper
         if settled.max() <= value.max() + left * rise:
             return [frozen(settled)]
-    ends = np.ceil(left * np.arange(1, PIECES + 1) / PIECES)
+    pieces = min(left, max(PIECES, NUMBERS // value.size))
+    ends = np.ceil(left * np.arange(1, pieces + 1) / pieces)
     return [frozen(up(value + end * rise * unit)) for end in ends]
 
 
