@@ -8,7 +8,7 @@ and its complement in turn. Every number is positive and only added, multiplied 
 one matrix the sets tried here include the worst mechanism, so that the loss is exact.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from itertools import combinations
 
@@ -99,7 +99,7 @@ def product_loss(
             told = [_dot(row, here) for row in steps[j - 1]]
         whole = [t * g * h for t, g, h in zip(tilted, exact[entry], told, strict=True)]
         one, other = (
-            sum(whole[u] for u in side) / sum(law[u] for u in side) for side in (left, right)
+            _sum(whole[u] for u in side) / _sum(law[u] for u in side) for side in (left, right)
         )
         return float((one / other).ln())
 
@@ -150,8 +150,12 @@ def _exact(matrices: Sequence[Matrix]) -> list[list[list[Decimal]]]:
     return found
 
 
+def _sum(terms: Iterable[Decimal]) -> Decimal:
+    return sum(terms, Decimal(0))
+
+
 def _dot(a: Sequence[Decimal], b: Sequence[Decimal]) -> Decimal:
-    return sum((p * q for p, q in zip(a, b, strict=True)), Decimal(0))
+    return _sum(p * q for p, q in zip(a, b, strict=True))
 
 
 def _push(law: Sequence[Decimal], rows: Sequence[Sequence[Decimal]]) -> list[Decimal]:

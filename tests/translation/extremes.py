@@ -7,14 +7,18 @@ how many held, how many were refused, and stops at the first bound below what a 
 import sys
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 
 from takifugu.errors import TakifuguError
 from takifugu.numeric import LEAST, Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
+from takifugu.priors.universe import Name
 from takifugu.translation import chain_losses, unbounded_losses
+from takifugu.translation.bounds import Binding
 from takifugu.translation.intervals import IntervalTransport
 from takifugu.translation.sequences import ChainTransport
 from tests.oracles import extreme_chains as oracle
@@ -42,7 +46,7 @@ class Case:
     epsilon: Floats
 
     @property
-    def law(self) -> list[oracle.Decimal] | list[float]:
+    def law(self) -> list[Decimal] | list[float]:
         """Where the chain begins."""
         if self.start is None:
             return oracle.at_rest(self.matrices[0].tolist())
@@ -127,10 +131,9 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
     except TakifuguError:
         return "refused"
     entries = sorted({0, length - 1, *rng.integers(0, length, 3).tolist()})
+    known = {id(rows): rows.tolist() for rows in given.matrices}
     truth = oracle.counting_losses(
-        [rows.tolist() for rows in given.matrices[:1]] * (length - 1)
-        if given.single
-        else [rows.tolist() for rows in given.matrices],
+        [known[id(rows)] for rows in given.matrices],
         given.law,
         given.epsilon.tolist(),
         entries,
@@ -139,8 +142,8 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
         _above(losses.at(entry), truth[entry], f"entry {entry}", given)
     if length > 200:
         return "held"
-    prior = MarkovChain(transition, start="stationary" if given.start is None else given.start,
-                        length=length)  # fmt: skip
+    start = "stationary" if given.start is None else given.start
+    prior = MarkovChain(transition, start=start, length=length)  # type: ignore[arg-type]
     tight = ChainTransport(prior, Secrets())
     bound = tight.profile(given.epsilon)
     assert bound.by_entry is not None
@@ -148,7 +151,13 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
         least = max(max(line) for line in truth[entry])
         if not bound.by_entry[entry] >= _lower(least):
             raise Below(f"by entry {entry}: {bound.by_entry[entry]} < {least} of {given}")
+    if len(set(given.epsilon.tolist())) == 1:
+        least = max(max(map(max, truth[entry])) for entry in entries)
+        if not tight.uniform(float(given.epsilon[0])).value >= _lower(least):
+            raise Below(f"uniform < {least} of {given}")
     if given.start is None and len(set(given.epsilon.tolist())) == 1:
+        if rng.random() < 0.2:
+            _check_unbounded_witness(given)
         whole = unbounded_losses(transition, float(given.epsilon[0]), with_lower=False)
         for entry in entries:
             _above(whole.upper, truth[entry], f"unbounded, entry {entry}", given)
@@ -156,6 +165,20 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
     if witness.binding is not None and witness.factors is not None:
         _attained(given, witness.factors, witness.entries, witness.leak, witness.binding)
     return "held"
+
+
+def _check_unbounded_witness(given: Case) -> None:
+    """The witness of a stationary chain without end, on the entries that it asks."""
+    epsilon = float(given.epsilon[0])
+    tight = ChainTransport(MarkovChain(given.matrices[0]), Secrets())
+    witness = tight.witness(epsilon, tight.uniform(epsilon))
+    if witness.binding is None or witness.factors is None:
+        return
+    first = int(witness.entries[0])
+    count = len(witness.entries)
+    moved = replace(witness.binding, entry=int(witness.binding.entry or 0) - first)
+    window = Case(given.matrices[:1] * (count - 1), None, np.full(count, epsilon))
+    _attained(window, witness.factors, tuple(range(count)), witness.leak, moved)
 
 
 def check_interval(rng: np.random.Generator) -> str:
@@ -174,9 +197,13 @@ def check_interval(rng: np.random.Generator) -> str:
     start = "any" if rng.random() < 0.7 else "stationary"
     try:
         prior = IntervalMarkovChain(low, high, start=start, length=length)  # type: ignore[arg-type]
-        promised = IntervalTransport(prior, Secrets()).uniform(epsilon).value
+        tight = IntervalTransport(prior, Secrets())
+        promised = tight.uniform(epsilon)
+        leak = tight.witness(epsilon, promised).leak
     except TakifuguError:
         return "refused"
+    if not promised.value >= leak:
+        raise Below(f"interval {low.tolist()} {high.tolist()} ε={epsilon}: a witness leaks {leak}")
     before = 40 if start == "stationary" else 0  # a window of a chain that has run for long
     matrices = [_member(rng, low, high) for _ in range(before + length - 1)]
     spent = [0.0] * before + [epsilon] * length
@@ -185,9 +212,9 @@ def check_interval(rng: np.random.Generator) -> str:
     truth = oracle.counting_losses([m.tolist() for m in matrices], law, spent, entries)
     for entry in entries:
         least = max(max(line) for line in truth[entry])
-        if not promised >= _lower(least):
+        if not promised.value >= _lower(least):
             raise Below(f"interval {low.tolist()} {high.tolist()} ε={epsilon} {start}: "
-                        f"{promised} < {least}")  # fmt: skip
+                        f"{promised.value} < {least}")  # fmt: skip
     return "held"
 
 
@@ -214,17 +241,20 @@ def _above(bound: Floats, truth: oracle.Table, what: str, given: Case) -> None:
                 raise Below(f"({x}, {y}): {bound[x, y]} < {value} at {what} of {given}")
 
 
-def _attained(given, factors, entries, leak, binding) -> None:  # type: ignore[no-untyped-def]
+def _attained(
+    given: Case, factors: Floats, entries: Sequence[Name], leak: float, binding: Binding
+) -> None:
     """A witness must be a mechanism, and leak what it says."""
     size, spent = factors.shape[1], given.epsilon
     whole = [[1.0] * size for _ in spent]
-    for place, line in zip(entries, factors.tolist(), strict=True):
+    for place, line in zip(map(int, entries), factors.tolist(), strict=True):
         if not (min(line) >= 1 and np.log(max(line)) <= spent[place] * (1 + 1e-12)):
             raise Below(f"a factor at {place} is not {spent[place]}-DP: {line}")
         whole[place] = line
     left, right = ([int(v) for v in side.split("|")] for side in (binding.left, binding.right))
-    matrices = [rows.tolist() for rows in given.matrices]
-    true = oracle.product_loss(matrices, given.law, whole, binding.entry, left, right)
+    known = {id(rows): rows.tolist() for rows in given.matrices}
+    matrices = [known[id(rows)] for rows in given.matrices]
+    true = oracle.product_loss(matrices, given.law, whole, int(binding.entry or 0), left, right)
     if not leak <= true + 16 * 2.0**-53 * (1 + abs(true)):
         raise Below(f"the witness leaks {true}, not {leak}: {given}")
 

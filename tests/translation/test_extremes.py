@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Floats
@@ -38,6 +39,14 @@ REPORTED = [
 ]
 
 
+def markov(rows: ArrayLike, start: ArrayLike, length: int) -> MarkovChain:
+    return MarkovChain(np.asarray(rows), start=np.asarray(start), length=length)
+
+
+def intervals(low: ArrayLike, high: ArrayLike) -> IntervalMarkovChain:
+    return IntervalMarkovChain(np.asarray(low), np.asarray(high))
+
+
 def widened(rows: list[list[float]], start: list[float]) -> tuple[Floats, Floats]:
     """The same chain with one more state, which can be left but never entered."""
     size = len(rows)
@@ -55,7 +64,8 @@ def test_what_is_less_likely_than_any_float_still_happens(
     matrix, law = widened(rows, start) if wide else (np.array(rows), np.array(start))
     spent = np.full(length, epsilon)
     entries = sorted({length // 2, max(length - 3, 1), length - 1})
-    truth = oracle.counting_losses([matrix.tolist()] * (length - 1), law.tolist(), spent, entries)
+    rows_of = [matrix.tolist()] * (length - 1)
+    truth = oracle.counting_losses(rows_of, law.tolist(), spent.tolist(), entries)
     losses = chain_losses(matrix, spent, start=law)
     chain = MarkovChain(matrix, start=law, length=length)
     public = Translation(chain).bound(epsilon, "transport")
@@ -98,7 +108,7 @@ def test_laws_are_walked_below_the_smallest_float() -> None:
     steps = [[Fraction(v) for v in row] for row in rows.tolist()]
     for _ in range(1_500):
         back, after = law.back(rows)
-        moved = [sum(exact[u] * steps[u][x] for u in range(3)) for x in range(3)]
+        moved = [sum((exact[u] * steps[u][x] for u in range(3)), Fraction(0)) for x in range(3)]
         for x in range(3):
             assert after.possible[x] == (moved[x] > 0)
             for u in range(3):
@@ -130,11 +140,11 @@ def test_probabilities_below_the_least_are_refused_in_one_line() -> None:
         with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
             chain_losses(rows, np.full(5, 0.1), start=[1.0, 0.0, 0.0])
         with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
-            MarkovChain(rows, start=[1.0, 0.0, 0.0], length=5)
+            markov(rows, [1.0, 0.0, 0.0], 5)
         with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
-            IntervalMarkovChain([[0.5, tiny], [0.1, 0.5]], [[0.9, 0.5], [0.5, 0.9]])
+            intervals([[0.5, tiny], [0.1, 0.5]], [[0.9, 0.5], [0.5, 0.9]])
         with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
-            IntervalMarkovChain([[0.5, 0.0], [0.1, 0.5]], [[1.0, tiny], [0.5, 0.9]])
+            intervals([[0.5, 0.0], [0.1, 0.5]], [[1.0, tiny], [0.5, 0.9]])
 
 
 def test_a_stationary_law_that_floats_cannot_hold_is_refused() -> None:
@@ -162,10 +172,10 @@ def test_more_than_floats_can_add_is_refused() -> None:
 
 
 def test_a_path_that_is_too_unlikely_is_not_written_out() -> None:
-    chain = MarkovChain(LADDER, start=[1.0, 0.0, 0.0, 0.0], length=4)
+    chain = markov(LADDER, [1.0, 0.0, 0.0, 0.0], 4)
     with pytest.raises(InvalidPrior, match="written out"):
         chain.explicit()
-    assert (MarkovChain(HALF, start=[1, 0], length=1_500).marginals()[1:] > 0).all()
+    assert (markov(HALF, [1.0, 0.0], 1_500).marginals()[1:] > 0).all()
 
 
 def test_a_small_rest_is_not_lost_beside_a_large_entry() -> None:
@@ -209,7 +219,7 @@ def test_random_extremes_are_never_below_the_oracle(block: int) -> None:
 
 
 def test_witnesses_of_fading_chains_leak_what_they_say() -> None:
-    chain = MarkovChain(*widened(HALF, [1.0, 0.0])[:1], start=[1.0, 0.0, 0.0], length=1_500)
+    chain = markov(*widened(HALF, [1.0, 0.0]), 1_500)
     tight = ChainTransport(chain, Secrets())
     bound = tight.uniform(0.01)
     witness = tight.witness(0.01, bound)

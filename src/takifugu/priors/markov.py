@@ -154,7 +154,7 @@ class MarkovChain(ByContent):
         for time in range(self._at_most(length) - 1):
             if not isinstance(self.start, str):
                 kernel = self.kernel(time)
-                able = (able[:, None] & (kernel > 0)).any(axis=0)
+                able = np.logical_or.reduce(able[:, None] & (kernel > 0), axis=0)
                 law = np.where(able, np.maximum(law @ kernel, np.finfo(np.float64).tiny), 0.0)
             laws.append(law)
         return np.stack(laws)

@@ -106,7 +106,8 @@ class Law:
         chance, shift = np.frexp(rows)
         able = self.possible[:, None] & (rows > 0)  # [u, x]
         scale = np.where(able, self.exponent[:, None] + shift, NEVER)
-        possible, top = able.any(axis=0), scale.max(axis=0)
+        possible: Booleans = np.logical_or.reduce(able, axis=0)
+        top = scale.max(axis=0)
         joint = _scaled(np.where(able, self.mantissa[:, None] * chance, 0.0), scale - top)
         totals = joint.sum(axis=0)  # at least 1/4 where x can happen
         share = joint / np.where(possible, totals, 1.0)
