@@ -6,6 +6,7 @@ from takifugu.numeric import Floats, up
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.translation.binary_transport import BinaryTransport
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.fixedpoint import fixed_point
 from takifugu.translation.inverse import largest_within
@@ -119,4 +120,6 @@ class IntervalTransport:
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
         middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
         inside = MarkovChain(middle, chain.states, length=chain.length)
+        if len(chain.states) == 2:
+            return BinaryTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))
         return ChainTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))

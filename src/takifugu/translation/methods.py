@@ -21,6 +21,7 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
+from takifugu.translation.binary_transport import BinaryTransport
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
 from takifugu.translation.intervals import IntervalTransport
 from takifugu.translation.inverse import largest_within
@@ -33,7 +34,7 @@ class Tight(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether it is the worst loss over all mechanisms, up to rounding and the tolerance."""
+        """Whether it is the worst loss over all mechanisms to a share of 1e-6, by proof."""
 
     @property
     def size(self) -> int | None:
@@ -99,6 +100,8 @@ def _chain(
         return None
     try:
         if isinstance(prior, MarkovChain):
+            if len(prior.states) == 2:
+                return BinaryTransport(prior, secrets)
             return ChainTransport(prior, secrets, tolerance=tolerance)
         return IntervalTransport(prior, secrets, tolerance=tolerance)
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:

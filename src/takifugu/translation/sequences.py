@@ -38,15 +38,18 @@ TAIL = 16  # entries after the last one that was touched whose losses are kept a
 class ChainTransport:
     """The pairwise recursion for one Markov chain and chosen secrets.
 
-    Exact for two states; for more an upper bound, whose distance from the truth the witness shows.
+    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
+    which is exact (`takifugu.translation.binary_transport`).
     """
+
+    exact = False
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._chain, self._tolerance = chain, tolerance
         self._at_rest = isinstance(chain.start, str)
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
-        self._asked = _asked(secrets, chain.length)
+        self._asked = asked_entries(secrets, chain.length)
         self._pairs = pair_mask(self._sides, self._size)
         if self._at_rest:
             _ = self._rest  # an error now rather than later
@@ -54,11 +57,6 @@ class ChainTransport:
             raise UnsoundRequest(
                 "a chain without end that begins somewhere is not at rest; give `length`"
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bound is the worst loss itself, up to rounding and the tolerance."""
-        return self._size == 2 and all(len(a) == len(b) == 1 for a, b in self._sides)
 
     @property
     def size(self) -> int | None:
@@ -196,7 +194,7 @@ class ChainTransport:
 
     @property
     def _blocks(self) -> int:
-        """How many entries are coupled at once; two states are exact without."""
+        """How many entries are coupled at once; two states gain nothing."""
         return 1 if self._size <= 2 else block_length(self._size)
 
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
@@ -340,7 +338,8 @@ def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: 
     return mask
 
 
-def _asked(secrets: Secrets, length: int | None) -> Integers | None:
+def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+    """The numbers of the entries that have secrets, rising; None if all have."""
     if secrets.entries is None:
         return None
     for entry in secrets.entries:
