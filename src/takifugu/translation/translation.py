@@ -38,6 +38,7 @@ from takifugu.translation.totals import Filter, pufferfish_of
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
+EXACT = 1e-6  # how far apart, as a share, bounds may be that are called exact
 KEPT = 1024  # translated totals that are remembered
 
 
@@ -72,6 +73,11 @@ class Answer:
     def gap(self) -> float:
         """How far the two bounds are apart."""
         return self.pufferfish - self.lower
+
+    @property
+    def exact(self) -> bool:
+        """Whether both bounds agree to a share of 1e-6: no other number is called exact."""
+        return self.pufferfish < np.inf and self.lower >= (1 - EXACT) * self.pufferfish
 
 
 @dataclass(frozen=True, eq=False)
