@@ -43,7 +43,18 @@ def counting_losses(
     There is none where a value cannot happen.
     """
     numbers = [float(v) for m in matrices for v in np.ravel(m)] + [float(v) for v in start]
-    with mp.workdps(digits_for(numbers, spent)):
+    digits = digits_for(numbers, spent)
+    found = _counting_losses(matrices, start, spent, digits)
+    least = min((abs(loss) for entry in found for loss in entry.values() if loss), default=1.0)
+    if least < 10.0 ** max(30 - digits, -300):  # all digits cancelled: it is that small, or less
+        found = _counting_losses(matrices, start, spent, digits + 400)
+    return found
+
+
+def _counting_losses(
+    matrices: Sequence[Floats], start: Sequence[float], spent: Sequence[float], digits: int
+) -> list[dict[tuple[int, int], float]]:
+    with mp.workdps(digits):
         rows = [_rows(m) for m in matrices]
         counted = _counted(rows)
         gains = [mp.e ** mp.mpf(float(e)) for e in spent]
@@ -143,5 +154,22 @@ def best_product_loss(
                 for j, value in enumerate(data):
                     g = g * gains[j] if value == high[j] else g
                 told[data[entry]] += g
+            best = max(best, mp.log(told[x] / mass[x] / (told[1 - x] / mass[1 - x])))
+        return float(best)
+
+
+def counting_field_loss(law: Floats, epsilon: float) -> float:
+    """The largest loss of a count of ones, or of zeros, for a law of 0/1 tables written out."""
+    entries = len(law).bit_length() - 1
+    with mp.workdps(digits_for([float(v) for v in law], [epsilon])):
+        listed = [
+            (d, mp.mpf(float(w))) for d, w in zip(product((0, 1), repeat=entries), law, strict=True)
+        ]
+        gain, best = mp.e ** mp.mpf(float(epsilon)), mp.mpf(0)
+        for entry, x in product(range(entries), (0, 1)):
+            told, mass = [mp.mpf(0), mp.mpf(0)], [mp.mpf(0), mp.mpf(0)]
+            for data, weight in listed:
+                mass[data[entry]] += weight
+                told[data[entry]] += weight * gain ** data.count(x)
             best = max(best, mp.log(told[x] / mass[x] / (told[1 - x] / mass[1 - x])))
         return float(best)

@@ -33,8 +33,6 @@ PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numb
 class BinaryTransport:
     """The closed form for one Markov chain with two states and chosen entries."""
 
-    exact = True
-
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
         self._chain = chain
         self._stationary = isinstance(chain.start, str)
@@ -236,8 +234,8 @@ class BinaryTransport:
 
 
 def _larger(upper: Floats) -> int:
-    """The pair with the larger loss; (0, 1) if they are equal."""
-    return 0 if upper[0] > upper[1] else 1
+    """The pair with the larger loss; (1, 0) if they are equal."""
+    return 0 if upper[0] >= upper[1] else 1
 
 
 def _table(upper: Floats) -> Floats:

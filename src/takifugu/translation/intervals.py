@@ -27,8 +27,6 @@ STAGES = 24  # entries near a free start whose laws are bounded one by one
 class IntervalTransport:
     """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
 
-    exact = False
-
     def __init__(
         self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
     ) -> None:

@@ -14,7 +14,7 @@ convex in p and in q, so the supremum sits at vertices, of which there are expon
 changes E[g] by τ (g(u) − g(v)) ≤ τ g(u) (1 − e^{−c(u,v)}) ≤ τ g(u) θ(u). And q comes from q̂ by
 moves from u, at most q̂(u) − l(u), each changing E[g] by τ (g(v) − g(u)) ≥ −τ g(u) θ(u). So the
 ratio of expectations is at most that of the two measures on the right, for every g. ∎
-It costs one transport, is exact for boxes that are points, and fades as c does.
+It costs one transport, equals the plain step for boxes that are points, and fades as c does.
 """
 
 import numpy as np

@@ -42,8 +42,6 @@ class ChainTransport:
     which is exact (`takifugu.translation.binary_transport`).
     """
 
-    exact = False
-
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._chain, self._tolerance = chain, tolerance
         self._at_rest = isinstance(chain.start, str)

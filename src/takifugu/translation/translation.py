@@ -31,14 +31,13 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
 from takifugu.translation.totals import Filter, pufferfish_of
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
-EXACT = 1e-6  # how far apart, as a share, bounds may be that are called exact
 KEPT = 1024  # translated totals that are remembered
 
 
