@@ -45,7 +45,7 @@ def counting_losses(
     numbers = [float(v) for m in matrices for v in np.ravel(m)] + [float(v) for v in start]
     digits = digits_for(numbers, spent)
     found = _counting_losses(matrices, start, spent, digits)
-    least = min((abs(loss) for entry in found for loss in entry.values() if loss), default=1.0)
+    least = min((abs(loss) for entry in found for loss in entry.values()), default=1.0)
     if least < 10.0 ** max(30 - digits, -300):  # all digits cancelled: it is that small, or less
         found = _counting_losses(matrices, start, spent, digits + 400)
     return found
