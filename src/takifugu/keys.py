@@ -12,6 +12,7 @@ import os
 import secrets
 import tempfile
 from dataclasses import dataclass, field
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -55,22 +56,18 @@ def same_key(one: str, other: str) -> bool:
     return ":" in one and one.partition(":")[0] == other.partition(":")[0]
 
 
-def key_at(path: Path, *, create: bool = True) -> Key | None:
+def key_at(path: Path) -> Key:
     """The key in a file; made if there is none, for its owner's eyes only (mode 0600).
 
     The file appears whole or not at all, and of two processes that make it one wins: both then
-    have the same key.
+    have the same key. An `OSError` is passed on.
     """
-    try:
+    found = _read(path)
+    if found is None:
+        _make(path)
         found = _read(path)
-        if found is None and create:
-            _make(path)
-            found = _read(path)
-    except OSError as error:
-        reason = (error.strerror or "cannot be used").lower()
-        raise InvalidFile(
-            "key", given=f"{path} cannot be used ({reason})", needed="be in a writable folder"
-        ) from None
+    if found is None:
+        raise FileNotFoundError(ENOENT, "removed while it was made", str(path))
     return found
 
 

@@ -1,6 +1,7 @@
 """Where the rows of a table are and what they hold, so that the same rows can be recognised.
 
-All of it is over protected bytes: it is compared under a key, and neither kept nor shown as it is.
+Hashes of files are over protected bytes: all of it is compared under a key, and neither kept nor
+shown as it is.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ def identities(engine: Engine, about: str) -> Iterator[tuple[str, tuple[Any, ...
     """Pairs of a kind of identity and its content: of paths, of bytes, of tables, of rows.
 
     ``about`` is the protected column that matters: two datasets may be about two columns of one
-    file. Rows are compared by entity, order and that column, in any order and file format.
+    file. Rows are compared by entity and order, which are public, in any order and file format: no
+    protected value is looked at before it is paid for.
     """
     source = engine.declaration.source
     if source.table is not None:
@@ -46,10 +48,10 @@ def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
     if not 0 < count <= MOST_ROWS:
         return None
     declaration = engine.declaration
-    columns = (declaration.entity, declaration.order.column, about)
+    columns = (declaration.entity, declaration.order.column)
     parts = " || chr(31) || ".join(_text(name, backend.kinds[name]) for name in columns)
     found = backend.rows(f"SELECT sum(md5_number_lower({parts})) FROM {DATA}")  # noqa: S608 - quoted
-    return int(count), str(found[0][0])
+    return int(count), str(found[0][0]), about
 
 
 def _text(column: str, kind: Kind) -> str:

@@ -4,8 +4,9 @@ Reading a large file to hash it takes as long as counting its rows, and every co
 again. A note about a file is kept under all that the file system says of it: device, number, size,
 and the times of its last write and of its last change of any kind. A note about data is kept under
 the hash of the data. Names and facts are keyed with a key of this cache, so that a copy of a note
-confirms no guess of what is in the file. Only what cannot make a charge smaller may be noted: a wrong note gives out an
-old answer again, or leads to an error after a charge where there would have been one before it.
+confirms no guess of what is in the file. Only what cannot make a charge smaller may be noted: a
+wrong note gives out an old answer again, or leads to an error after a charge where there would have
+been one before it.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ class Note:
             key = key_at(folder / "key")
         except (OSError, InvalidFile):
             return cls(None)
-        return cls(None) if key is None else cls(folder / key.mark(what).partition(":")[2], key)
+        return cls(folder / key.mark(what).partition(":")[2], key)
 
     def read_hash(self) -> str | None:
         """The hash that was written; None if there is none, or something else."""

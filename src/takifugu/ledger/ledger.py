@@ -19,8 +19,8 @@ from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
     InvalidCharge,
-    InvalidFile,
     LedgerConflict,
+    LedgerUnwritable,
     NoBudget,
     SameRows,
     UnsoundRequest,
@@ -236,28 +236,26 @@ class Ledger:
     def mark(self, *what: Any) -> str:
         """A keyed hash of ``what``: equal for equal contents, and of no use to guess them by."""
         if self._key is None:
-            self._key = key_at(self._key_file())
-            if self._key is None:
-                raise InvalidFile("key", given="cannot be made", needed="be in a writable folder")
+            try:
+                self._key = key_at(self._key_file())
+            except OSError as error:
+                reason = (error.strerror or "cannot be used").lower()
+                raise LedgerUnwritable(
+                    f"the key of ledger {self.name!r} cannot be used ({reason}:"
+                    f" {error.filename}); nothing was released. Give this user the right, or name"
+                    " another file with `key`"
+                ) from None
         return self._key.mark(*what)
 
     def _key_file(self) -> Path:
         if self._key_place is not None:
             return self._key_place
-        if self.folder is not None:
+        if self._store.sqlite:
             return beside(Path(self._store.name))
         with self._store.reading() as connection:
             name = str(chain.one(connection, 1).body["ledger"])
         place = state_folder() / "keys"
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            reason = (error.strerror or "cannot be made").lower()
-            raise InvalidFile(
-                "key",
-                given=f"would lie in {place}, which cannot be made ({reason})",
-                needed="have a place: name a file with `key`",
-            ) from None
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
         return place / f"{name}.key"
 
     @property

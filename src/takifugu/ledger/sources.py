@@ -18,7 +18,7 @@ from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import digest, written
 
 SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table": "the same table"}
-SAME |= {"content": "rows with the same entities, order and protected values"}
+SAME |= {"content": "rows of the same entities at the same places in the order"}
 
 _BY_QUESTION = Statement(
     select(EVENTS.c.seq).where(
