@@ -24,6 +24,7 @@ from takifugu.cli.options import (
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
     from takifugu.session.project import Project
+    from takifugu.session.project_cells import Pending
 
 app = typer.Typer(
     no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."
@@ -200,22 +201,12 @@ def accept(
         return
     with Working(f"comparing {name}"):
         found = study.pending(name, backend=backend)
-    for change in found.changes:
-        typer.echo(f"{name}: {change}", err=as_json)
     if not found.charged:
         raise InvalidOption(
             "NAME", given=f"{name} has no releases yet", needed="have some: there is nothing to do"
         )
-    if not found.told:
-        typer.echo(f"{name}: the earlier charges do not say what named their cells", err=as_json)
-    elif not found.changes:
-        typer.echo(f"{name}: the declaration is the one that was charged under", err=as_json)
-    if found.after is not None and not unchanged:
-        typer.echo(
-            f"spent: {found.before:.4g} on the rows that lost most so far; once accepted,"
-            f" {found.after:.4g} on every row",
-            err=as_json,
-        )
+    if not as_json:
+        _print_pending(found, unchanged=unchanged)
     _ask(
         f"Is the declaration of {name} the one used before?"
         if unchanged
@@ -236,6 +227,20 @@ def accept(
         )
         return
     typer.echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+
+
+def _print_pending(found: "Pending", *, unchanged: bool) -> None:
+    for change in found.changes:
+        typer.echo(f"{found.dataset}: {change}")
+    if not found.told:
+        typer.echo(f"{found.dataset}: the earlier charges do not say what named their cells")
+    elif not found.changes:
+        typer.echo(f"{found.dataset}: the declaration is the one that was charged under")
+    if found.after is not None and not unchanged:
+        typer.echo(
+            f"spent: {found.before:.4g} on the rows that lost most so far; once accepted,"
+            f" {found.after:.4g} on every row"
+        )
 
 
 def _separate(

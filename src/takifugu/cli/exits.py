@@ -10,8 +10,7 @@ MEANINGS = {
     DONE: "done",
     FAILED: "a check failed: the ledger is not sound, or a mechanism leaks more than is claimed",
     MISTAKE: "a mistake in what was given, or you stopped it; one line says what to do",
-    REFUSED: "refused: the budget does not admit it, there is none, or its owner has to decide"
-    " first; nothing was released",
+    REFUSED: "refused: by the budget, or until its owner decides; nothing was released",
     STORAGE: "the ledger, the data or a driver cannot be used now; nothing was released",
     UNDELIVERED: "released and paid for, but not written; ask the same again, it is free",
 }
