@@ -238,8 +238,8 @@ def _print_pending(found: "Pending", *, unchanged: bool) -> None:
         typer.echo(f"{found.dataset}: the declaration is the one that was charged under")
     if found.after is not None and not unchanged:
         typer.echo(
-            f"spent: {found.before:.4g} on the rows that lost most so far; once accepted,"
-            f" {found.after:.4g} on every row"
+            f"spent: {found.before:.6g} on the rows that lost most so far; once accepted,"
+            f" {found.after:.6g} on every row"
         )
 
 
