@@ -80,3 +80,6 @@ def test_a_key_lies_beside_its_ledger_or_in_the_state_folder(
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert state_folder() == tmp_path / ".local" / "state" / "takifugu"
+    monkeypatch.setenv("HOME", "relative")
+    with pytest.raises(OSError, match="no home folder"):
+        state_folder()

@@ -122,5 +122,8 @@ def beside(ledger: Path) -> Path:
 def state_folder() -> Path:
     """Where this user's programs keep what they must not lose."""
     root = os.environ.get("XDG_STATE_HOME") or ""
-    home = Path(root) if os.path.isabs(root) else Path.home() / ".local" / "state"
-    return home / "takifugu"
+    if not os.path.isabs(root):
+        root = os.path.join(os.path.expanduser("~"), ".local", "state")
+    if not os.path.isabs(root):
+        raise FileNotFoundError(ENOENT, "this user has no home folder", root)
+    return Path(root) / "takifugu"

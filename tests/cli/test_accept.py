@@ -73,8 +73,8 @@ def test_a_copy_is_refused_until_it_is_counted_separately(
     (released / "copy.toml").write_text(text.replace("stays.csv", "copy.csv"))
     for line in ("dataset add copy copy.toml --prior a.json", "budget set copy 2"):
         assert call(released, monkeypatch, *line.split()).status == 0
-    line = ["plan", "copy", "count", "--values", "ward", "--epsilon", "1"]
-    refused = call(released, monkeypatch, *line)
+    asked = ["plan", "copy", "count", "--values", "ward", "--epsilon", "1"]
+    refused = call(released, monkeypatch, *asked)
     assert refused.status == 3 and "--separate-from stays" in refused.err
     ran = call(
         released,
@@ -82,4 +82,4 @@ def test_a_copy_is_refused_until_it_is_counted_separately(
         *["dataset", "accept", "copy", "--separate-from", "stays", "--yes", "--json"],
     )
     assert ran.json()["decision"] == "separate"
-    assert call(released, monkeypatch, *line).status == 0
+    assert call(released, monkeypatch, *asked).status == 0

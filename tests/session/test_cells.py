@@ -86,7 +86,7 @@ def test_every_edit_that_renames_rows_is_refused(edit: dict[str, Any], tmp_path:
 def test_the_order_of_lists_names_nothing_but_is_another_answer(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        asked = {"by": "zone", "epsilon": 1}
+        asked: dict[str, Any] = {"by": "zone", "epsilon": 1}
         first = session.histogram(**asked)
         assert session.histogram(**asked).free
     swapped = declaration(

@@ -38,6 +38,8 @@ class Note:
         folder = Path(root) / "takifugu" / "facts"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (folder / "key").exists():
+                _forget(folder)
             key = key_at(folder / "key")
         except (OSError, InvalidFile):
             return cls(None)
@@ -77,3 +79,10 @@ class Note:
             with os.fdopen(handle, "w", encoding="ascii") as file:
                 file.write(fact)
             os.replace(part, self.path)
+
+
+def _forget(folder: Path) -> None:
+    """Remove notes that no key hides: they cannot be read any more, but guessed from."""
+    for path in folder.iterdir():
+        if len(path.name) == 64:
+            path.unlink(missing_ok=True)

@@ -104,6 +104,7 @@ class Ledger:
         self._store, self._clock, self._actor = store, clock, actor
         self._key_place = key
         self._key: Key | None = None
+        self._file = Path(store.name).absolute() if store.sqlite else None
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
 
@@ -250,8 +251,8 @@ class Ledger:
     def _key_file(self) -> Path:
         if self._key_place is not None:
             return self._key_place
-        if self._store.sqlite:
-            return beside(Path(self._store.name))
+        if self._file is not None:
+            return beside(self._file)
         with self._store.reading() as connection:
             name = str(chain.one(connection, 1).body["ledger"])
         place = state_folder() / "keys"
@@ -261,7 +262,7 @@ class Ledger:
     @property
     def folder(self) -> Path | None:
         """The folder that the ledger lies in; None for one on a server."""
-        return Path(self._store.name).parent if self._store.sqlite else None
+        return None if self._file is None else self._file.parent
 
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""
