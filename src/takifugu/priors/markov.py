@@ -157,10 +157,10 @@ class MarkovChain(ByContent):
         size = self._at_most(length)
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
-        law = self.start_law[codes[:, 0]]
+        parts = [self.start_law[codes[:, 0]]]
         for time in range(size - 1):
-            law = law * self.kernel(time)[codes[:, time], codes[:, time + 1]]
-        return Explicit(universe, law, name=self.kind)
+            parts.append(self.kernel(time)[codes[:, time], codes[:, time + 1]])
+        return Explicit.multiplied(universe, parts, name=self.kind)
 
     def _at_most(self, length: int | None) -> int:
         size = checked_length(self.length if length is None else length)

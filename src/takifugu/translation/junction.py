@@ -24,8 +24,9 @@ from math import prod
 
 import numpy as np
 
+from takifugu.errors import TooLarge
 from takifugu.influence.search import chosen_entries
-from takifugu.numeric import LEAST, Booleans, Floats, Integers, frozen, gamma, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen, gamma, up
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
@@ -36,6 +37,7 @@ from takifugu.translation.partition import Sums, Weights, positions
 LARGEST = 4096  # states of a clique; a message then compares millions of pairs of them
 AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
 AT_LAST = 256  # the same for the step to a secret, of which there are few
+WITHIN = 2.0**-500  # chances of one side: times a gain of up to e^300 they stay in float64
 ALSO = 512  # states up to which a second clique that holds a secret is tried
 
 
@@ -215,7 +217,7 @@ class _Recursion:
             return np.zeros(len(lefts))
         weight = law.table.ravel()
         kept = [side[weight[side] > 0] for side in sides]
-        chances = [weight[side] / max(weight[side].sum(), LEAST) for side in kept]
+        chances = [_normalised(weight[side]) for side in kept]
         values = np.zeros(len(lefts))
         coupling_kernel.cross(
             np.cumsum([0, *map(len, kept)]),
@@ -231,3 +233,18 @@ class _Recursion:
         )
         error = gamma(law.roundings + max(map(len, kept)))
         return up(values + 5 * error)  # two rows, each divided by its sum
+
+
+def _normalised(weight: Floats) -> Floats:
+    """Positive weights divided by their sum, whatever their size.
+
+    They lie within 2⁹⁶⁰ of one another (`partition` refuses the rest); a wider span here would
+    let the kernel's products underflow, and is refused.
+    """
+    if not weight.size:
+        return weight
+    scaled = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    if not scaled.min() > WITHIN:
+        raise TooLarge("the weights of this model span more than float64 can hold")
+    law: Floats = scaled / scaled.sum()
+    return law
