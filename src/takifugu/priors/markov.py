@@ -18,6 +18,9 @@ from takifugu.priors.universe import Name, Tables
 Start = Floats | Literal["stationary"]
 
 
+LONGEST = 2**53  # entries of a chain: beyond it float64 skips whole numbers
+
+
 @dataclass(frozen=True, eq=False)
 class MarkovChain(ByContent):
     """The adversary knows how one state follows another, and where the chain starts.
@@ -157,9 +160,8 @@ class MarkovChain(ByContent):
         size = self._at_most(length)
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
-        parts = [self.start_law[codes[:, 0]]]
-        for time in range(size - 1):
-            parts.append(self.kernel(time)[codes[:, time], codes[:, time + 1]])
+        steps = [self.kernel(t)[codes[:, t], codes[:, t + 1]] for t in range(size - 1)]
+        parts = [self.start_law[codes[:, 0]], *steps]
         return Explicit.multiplied(universe, parts, name=self.kind)
 
     def _at_most(self, length: int | None) -> int:
@@ -217,6 +219,10 @@ def checked_length(length: object) -> int | None:
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
         raise InvalidPrior(
             "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
+        )
+    if length > LONGEST:
+        raise InvalidPrior(
+            "length", given="is beyond 2^53", needed="be smaller, or null for no end"
         )
     return int(length)
 
