@@ -154,8 +154,12 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
     odds = np.full((n, n), np.inf)
     for side, alpha in zip(sides[:far], alphas, strict=True):
         odds = whole if chain.start == "stationary" else np.minimum(odds, side)
-        with np.errstate(invalid="ignore"):  # −∞ + ∞: x cannot be reached, and need not be
-            past = np.where(side == -np.inf, 0.0, up(side + odds.T))
+        # x or y cannot be reached from so far back: only entries nearer to the start have both,
+        # and for them nothing is seen at this distance
+        back = odds.T
+        never = np.isneginf(side) | np.isneginf(back)
+        past = up(np.where(never, 0.0, side) + np.where(never, 0.0, back))
+        past = np.where(never, 0.0, past)
         past = np.maximum(np.minimum(past, up(2 * alpha)), 0.0)
         before.append(np.minimum(past, before[-1]) if before else past)
     return before, after
