@@ -17,6 +17,8 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -236,7 +238,11 @@ def _numbers(text: str, option: str) -> list[float]:
 
 def _listed(path: Path) -> list[float]:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
+        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption(
+            "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
+        ) from None
     except (OSError, ValueError) as error:
         raise InvalidOption(
             "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"
