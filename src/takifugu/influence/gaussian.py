@@ -162,8 +162,8 @@ def _gaussian_term(prior: Gaussian, i: int, mean: float, deviation: float) -> fl
     right = right.over(_window(gamma - delta, delta, 0.0, whole))
     if top >= gamma:
         return _finite(right.log + right.error - left.log + left.error)
-    high = np.log(whole / deviation) - ((top - mean) / deviation) ** 2 / 2
-    high += (top / whole) ** 2 / 2
+    high = float(np.log(whole / deviation))
+    high += _half_square(top / whole) - _half_square((top - mean) / deviation)
     return _finite(high - min(left.log - left.error, right.log - right.error))
 
 
@@ -179,6 +179,11 @@ def _edge_term(prior: Gaussian, mean: float, deviation: float, whole: float) -> 
 def _finite(value: float) -> float:
     """A value that is a number; what is none (a window beyond all floats) counts as infinite."""
     return float(value) if value < np.inf else float("inf")
+
+
+def _half_square(x: float) -> float:
+    """x²/2; infinite beyond all floats."""
+    return x * x / 2
 
 
 @dataclass(frozen=True)
@@ -219,8 +224,8 @@ def _window(start: float, width: float, mean: float, deviation: float) -> _Mass:
     x = abs(middle) * wide / 2
     if 0 < wide < 1 and np.isfinite(middle):
         bend = x + float(np.log(-np.expm1(-2 * x) / (2 * x))) if x > 1e-4 else 0.0  # log sinh x/x
-        log = float(np.log(wide)) - middle**2 / 2 - LOG_ROOT + bend
-        error = wide**2 / 8 + shift + 64 * UNIT * (1 + middle**2 + x)
+        log = float(np.log(wide)) - _half_square(middle) - LOG_ROOT + bend
+        error = wide**2 / 8 + shift + 64 * UNIT * (1 + 2 * _half_square(middle) + x)
         error += x**2 / 6 if x <= 1e-4 else 0.0  # 0 ≤ log sinh x/x ≤ x²/6
         found = min(found, _Mass(log, error), key=lambda mass: mass.error)
     return found

@@ -38,7 +38,7 @@ def from_document(document: Any) -> Any:
         near = get_close_matches(str(kind), [*KINDS, Product.kind], n=1, cutoff=0.4)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(sorted([*KINDS, Product.kind]))
-        raise InvalidPrior("kind", given=f"is {kind!r}{meant}", needed=f"be one of {known}")
+        raise InvalidPrior("kind", given=f"is {kind!r:.60}{meant}", needed=f"be one of {known}")
     module, name = KINDS[kind]
     return getattr(import_module(module), name).from_document(document)
 

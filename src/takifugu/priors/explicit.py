@@ -110,6 +110,13 @@ class Explicit(ByContent):
             raise InvalidPrior(
                 "entries", given="is missing or malformed", needed="list [name, values] pairs"
             )
+        names = [name for name, _ in entries]
+        if not all(isinstance(n, str | int) and not isinstance(n, bool) for n in names):
+            raise InvalidPrior(
+                "entries", given="has a name that is none", needed="be named by texts or numbers"
+            )
+        if len(set(names)) != len(names):
+            raise InvalidPrior("entries", given="names one twice", needed="name each entry once")
         tables = Tables.of({name: tuple(values) for name, values in entries})
         return cls(tables, document.get("probability", ()), str(document.get("name", "prior")))
 

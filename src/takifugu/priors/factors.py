@@ -92,8 +92,8 @@ def checked_names(
     entries: Sequence[Name], states: Sequence[Sequence[Name]]
 ) -> tuple[tuple[Name, ...], tuple[tuple[Name, ...], ...]]:
     """Entries and their values as tuples, after checking that none is missing or named twice."""
-    names = _named(entries, "entries")
-    values = tuple(_named(given, "states") for given in _listed(states, "states"))
+    names = listed_names(entries, "entries")
+    values = tuple(listed_names(given, "states") for given in _listed(states, "states"))
     if not names or not distinct(names, "entries", InvalidPrior):
         raise InvalidPrior("entries", given="are empty or repeat a name", needed="name each once")
     if len(values) != len(names):
@@ -119,7 +119,7 @@ def _listed(given: object, field: str) -> tuple[object, ...]:
     return tuple(given)
 
 
-def _named(given: object, field: str) -> tuple[Name, ...]:
+def listed_names(given: object, field: str) -> tuple[Name, ...]:
     """Names, each a text or a whole number, as a tuple."""
     names: list[Name] = []
     for name in _listed(given, field):

@@ -232,7 +232,7 @@ def known_keys(
 ) -> None:
     """Refuse a document of another kind, with a key missing, or with one nobody knows."""
     if document.get("kind") != kind:
-        raise InvalidPrior("kind", given=f"is {document.get('kind')!r}", needed=f"be {kind!r}")
+        raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
     known = ("kind", *needed, *optional)
     for key in document:
         if key not in known:
