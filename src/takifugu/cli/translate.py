@@ -98,7 +98,8 @@ def run_translate(
             result = _several(found)
         if plot is not None:
             tell("drawing")
-            reports.save(translation_figure(translation, title=prior.stem), plot)
+            figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
+            reports.save(figure, plot)
     if as_json:
         typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
@@ -129,6 +130,9 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         typer.echo(f"takifugu: {message}", err=True)
+    for other in caught:  # anything else is somebody's to see, not ours to keep
+        if not issubclass(other.category, LooserTranslation):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
 
 def _forwards(
@@ -234,6 +238,14 @@ def _numbers(text: str, option: str) -> list[float]:
     if not all(0 <= number < float("inf") for number in numbers):  # also false for NaN
         raise InvalidOption(option, given=f"is {text!r}", needed="hold finite numbers, 0 or more")
     return numbers
+
+
+def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
+    """The pairs of DP ε and Pufferfish ε that a result tells; a profile counts by its largest."""
+    dp, loss = result["dp_epsilon"], result["pufferfish_epsilon"]
+    if isinstance(loss, list):
+        return list(zip(dp, loss, strict=True))
+    return [(max(dp) if isinstance(dp, list) else dp, loss)]
 
 
 def _listed(path: Path) -> list[float]:

@@ -69,7 +69,7 @@ def read_prior(path: Path | str) -> Any:
     if path.name.endswith((".bif", ".bif.gz")):
         from takifugu.priors.bif import read_bif
 
-        return read_bif(path, renormalise=True)  # rows printed with few digits are rescaled
+        return read_bif(path)
     return from_document(read_json(path, needed="be a readable JSON file"))
 
 
