@@ -82,7 +82,7 @@ def test_the_small_transport_is_what_a_general_solver_finds(
     coupling_kernel.cross(
         np.array([0, k, k + m]),
         np.arange(k + m),
-        np.concatenate([p, q]),
+        *(np.concatenate([p, q]),) * 2,
         np.arange(k + m)[None, :],
         cost.ravel(),
         np.array([0]),

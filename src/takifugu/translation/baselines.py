@@ -294,7 +294,7 @@ def _prefixes(rows: Floats, terms: int = 0) -> Prefixes:
     x, y = np.nonzero(~np.eye(n, dtype=bool))
     upper, lower = rows[x], rows[y]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(upper > 0, upper / lower, 0.0)
+        ratio = np.where(upper > 0, np.log(upper) - np.log(lower), -np.inf)
     order = np.argsort(-ratio, axis=1, kind="stable")
     error = gamma(states + terms)
     q = np.cumsum(np.take_along_axis(upper, order, 1), axis=1) * (1 + error)
