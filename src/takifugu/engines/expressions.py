@@ -194,6 +194,16 @@ def lengths(rows: Any, entity: str) -> Any:
     return found.select("length", "entities", "nameless")
 
 
+def entities(rows: Any, entity: str, most: int) -> Any:
+    """Rows of: an entity and how many rows it has, at most so many, the first by name.
+
+    A row without an entity comes first of all, wherever a database puts what is missing.
+    """
+    each = rows.group_by(entity).aggregate(length=rows.count())
+    named = each.select(entity, "length", named=_flag(each[entity].notnull()))
+    return named.order_by(["named", entity]).limit(most).select(entity, "length")
+
+
 def distinct(rows: Any, column: str) -> Any:
     """Rows of: one value."""
     return rows.select(column).distinct()

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.provenance import Documented
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
 
@@ -19,7 +19,7 @@ Start = Floats | Literal["stationary"]
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovChain(ByContent):
+class MarkovChain(Documented):
     """The adversary knows how one state follows another, and where the chain starts.
 
     Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
@@ -160,7 +160,7 @@ class MarkovChain(ByContent):
         law = self.start_law[codes[:, 0]]
         for time in range(size - 1):
             law = law * self.kernel(time)[codes[:, time], codes[:, time + 1]]
-        return Explicit(universe, law, name=self.kind)
+        return Explicit(universe, law, name=self.kind, fitted_on=self.fitted_on)
 
     def _at_most(self, length: int | None) -> int:
         size = checked_length(self.length if length is None else length)
@@ -172,8 +172,7 @@ class MarkovChain(ByContent):
             )
         return size
 
-    def to_document(self) -> dict[str, Any]:
-        """The chain as a JSON document, to the last bit."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
@@ -183,7 +182,7 @@ class MarkovChain(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
+    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
         known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
         return cls(
