@@ -25,7 +25,8 @@ from takifugu.session import project_writing as write
 from takifugu.session.project import Project, init_project, open_project
 from takifugu.session.project_asking import Asked, plan_document, read_plan, refuse_stale
 from takifugu.session.project_budget import Looked, standings
-from takifugu.session.project_fitting import Wish, _first_kept
+from takifugu.session.held_out import first_kept
+from takifugu.session.project_fitting import Wish
 from takifugu.session.project_policy import InvalidProject, parse_policy
 from takifugu.session.project_tables import pays, table_path
 from takifugu.translation.table import TranslationTable
@@ -428,8 +429,8 @@ def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
         protected=(Category("state", STATES, "refuse"),),
     )
     midnight = datetime(2018, 11, 4)  # clocks went forward then: this midnight never was
-    assert _first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
-    assert _first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
+    assert first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
+    assert first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
 
 
 @pytest.mark.parametrize("cut", [7.0, 6.2])
@@ -440,7 +441,7 @@ def test_the_first_kept_number_is_not_below_the_cut(cut: float) -> None:
         order=Order("at", "number"),
         protected=(Category("state", STATES, "refuse"),),
     )
-    assert _first_kept(cut, declaration) == 7
+    assert first_kept(cut, declaration) == 7
 
 
 # --- tables ---

@@ -111,6 +111,11 @@ class Engine:
         return {name: int(count) for name, count in found}
 
     @property
+    def whole(self) -> "Engine":
+        """The engine that sees all rows: this one, unless it is kept to some of them."""
+        return self
+
+    @property
     def whole_entities(self) -> bool:
         """Whether entities are whole numbers, not text."""
         return self._backend.kinds[self._declaration.entity] == "whole"
