@@ -98,7 +98,7 @@ def leak(scale: float, rows: int) -> float:
 
 
 def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path: Path) -> None:
-    """A count that keeps to 1 on one row a person leaks 1.9987 on two rows a person."""
+    """A count that keeps to 1 on one row a person leaks twice that on two rows a person."""
     people = Translation(field(FOUR))
     with opened(tmp_path, translation=people, how={"over": "entities"}, **ward(FOUR)) as (
         session, _, _,
@@ -306,7 +306,7 @@ def test_an_explicit_table_and_a_gaussian_have_no_reading_of_their_own(tmp_path:
 
 
 def test_a_table_of_records_is_not_read_as_something_else(tmp_path: Path) -> None:
-    values = dict.fromkeys((0, 1, 2, 3), ILL)
+    values: dict[Name, tuple[str, str]] = dict.fromkeys((0, 1, 2, 3), ILL)
     both = Explicit.uniform(Tables.of(values, records={0: "a", 1: "a", 2: "b", 3: "b"}))
     for over in ("sequence", "entities"):
         assert "belong to 2 records" in refused(tmp_path, both, ward(("a", "b"), 2), over)
