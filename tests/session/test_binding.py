@@ -135,7 +135,7 @@ def test_somebody_else_in_the_table_is_refused_with_both_lists(tmp_path: Path) -
         (("p0", "p1", "p2", "P3"), "only in person: 'P3'"),
         (("p0", "p1", "p2", "p3 "), "only in person: 'p3 '"),
         ((*FOUR, "p0"), "'p0' have more rows than one"),
-        ([f"q{i:02}" for i in range(40)], "'q09', …; only in the prior"),
+        ([f"q{i:02}" for i in range(40)], "'q09', …; only in person: 'q00'"),
     ],
 )
 def test_more_fewer_or_other_entities_are_refused(

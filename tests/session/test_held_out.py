@@ -19,6 +19,7 @@ from takifugu.priors import (
     FittedRows,
     IntervalMarkovChain,
     MarkovChain,
+    MarkovRandomField,
     Product,
     from_document,
     read_prior,
@@ -30,6 +31,7 @@ from takifugu.session import Entries, Session, StalePlan, open_project
 from takifugu.session.held_out import HeldOut, kept_rows, rules_of
 from takifugu.session.project_fitting import Wish
 from takifugu.translation.translation import Translation
+from tests.priors.test_documents import PRIORS
 from tests.session.study import study
 from tests.session.world import CHAIN, STATES, declaration, opened
 
@@ -145,7 +147,7 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
     belief = Translation(fitted(tmp_path, split).chain)
     if split is None:
         with (
-            pytest.raises(UnsoundRequest, match=r"fitted on all rows of csv visits\.csv"),
+            pytest.raises(UnsoundRequest, match=r"fitted on all rows of 'csv visits\.csv'"),
             opened(tmp_path, translation=belief, rows=ROWS),
         ):
             pass
@@ -171,6 +173,24 @@ def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
         with pytest.raises(StalePlan):  # an answer about all is not one about some
             session.release(allowed.plan("histogram", epsilon=1))
         assert list(ledger.history(kind="charge")) == []
+
+
+def test_a_network_over_entities_keeps_to_a_share_of_them(tmp_path: Path) -> None:
+    """All entities are entries, and all of them are matched; some are released from."""
+    share, how = Fraction(1, 2), {"over": "entities"}
+    rows = [row for row in ROWS if row[1] == 0]
+    seen = FittedRows("csv visits.csv", "person", "step", share=share, salt="takifugu")
+    tie = MarkovRandomField.ising(
+        dict.fromkeys(PEOPLE, 0.1), {(PEOPLE[0], PEOPLE[1]): 0.5}
+    ).also_fitted_on(seen)
+    belief = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
+    with opened(tmp_path, budget=2 * SURE, translation=belief, how=how, rows=rows) as (
+        session, _, engine,
+    ):  # fmt: skip
+        others = _names(HeldOut(engine, Share("takifugu", share, Fraction(1))))
+        kept = [row[3] for row in rows if row[0] in others]
+        found = session.histogram(epsilon=SURE).column("estimate")
+        assert found == [kept.count(state) for state in STATES] and 0 < len(kept) < len(rows)
 
 
 # --- where it cannot be told which rows those are ---
@@ -204,7 +224,7 @@ def test_rows_of_another_table_are_named_in_the_warning(tmp_path: Path) -> None:
     belief = Translation(replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)))
     how = {"release_fitted_rows": True}
     with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
-        assert "rows of csv old.csv; if any of them is among those released from" in said(session)
+        assert "rows of 'csv old.csv'; if any of them is among those released from" in said(session)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +288,7 @@ RULE = FittedRows("csv a.csv", "who", "at")
     ],
 )
 def test_the_rows_survive_a_document(rule: FittedRows) -> None:
-    for prior in (CHAIN, with_other(CHAIN), Product({"ann": CHAIN})):
+    for prior in (*PRIORS, with_other(CHAIN)):
         marked = prior.also_fitted_on(rule, rule)
         again = from_document(json.loads(json.dumps(marked.to_document())))
         assert again.fitted_on == (rule,) and again == prior
@@ -293,6 +313,7 @@ def test_the_rows_survive_a_document(rule: FittedRows) -> None:
         [{"source": "a", "entity": "b", "order": "c", "share": "1/0", "salt": "s"}],
         [{"source": "a", "entity": "b", "order": "c", "share": "6/5", "salt": "s"}],
         [{"source": "a", "entity": "b", "order": "c", "days": 3}],
+        [{"source": "a", "entity": "b", "order": "c", "words": "two\nlines"}],
     ],
 )
 def test_rows_that_are_not_understood_are_refused(wrong: Any) -> None:

@@ -105,7 +105,8 @@ class Engine:
 
     def entities(self, most: int) -> Mapping[Name, int]:
         """Up to ``most`` entities, the first by name, and how many rows each has: public."""
-        found = self._ask(ask.entities(self._rows, self._declaration.entity, most))
+        rows = self._within(EVERYTHING)
+        found = self._ask(ask.entities(rows, self._declaration.entity, most))
         if any(name is None for name, _ in found):
             raise _no_place(self._declaration)
         return {name: int(count) for name, count in found}

@@ -199,9 +199,9 @@ def entities(rows: Any, entity: str, most: int) -> Any:
 
     A row without an entity comes first of all, wherever a database puts what is missing.
     """
-    each = rows.group_by(entity).aggregate(length=rows.count())
-    named = each.select(entity, "length", named=_flag(each[entity].notnull()))
-    return named.order_by(["named", entity]).limit(most).select(entity, "length")
+    owned = rows.select(who=rows[entity], named=_flag(rows[entity].notnull()))
+    each = owned.group_by(["named", "who"]).aggregate(length=owned.count())
+    return each.order_by(["named", "who"]).limit(most).select("who", "length")
 
 
 def distinct(rows: Any, column: str) -> Any:

@@ -56,6 +56,8 @@ class FittedRows:
         for name in ("zone", "salt", "words"):
             if not isinstance(getattr(self, name), str | None):
                 raise _wrong(name, "be text, or be left out")
+        if self.words is not None and not self.words.isprintable():
+            raise _wrong("words", "be printable, on one line")
         if (self.share is None) != (self.salt is None):
             raise _wrong("salt", "come with `share`, and only then")
         if self.share is not None and not (isinstance(self.share, Fraction) and 0 < self.share < 1):

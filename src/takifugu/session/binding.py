@@ -220,25 +220,29 @@ def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
 def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
     """The rows of each entity, if entities and names are the same; the order is no matter."""
     entity = engine.declaration.entity
-    rows = engine.whole.entities(len(names) + SHOWN + 1)
+    most = len(names) + SHOWN + 1
+    rows = engine.whole.entities(most)
     if _typed(rows) == _typed(names):
         return rows
     typed = ""
     if {str(who) for who in rows} == {str(who) for who in names}:
         typed = " They are whole numbers on one side and text on the other."
     raise UnsoundRequest(
-        f"{name} and the table differ in names. {_both(names, entity, tuple(rows))}.{typed} Every"
+        f"{name} and the table differ in names."
+        f" {_both(names, entity, tuple(rows), more=len(rows) == most)}.{typed} Every"
         f" entry must be a {entity} of the table and every {entity} an entry, by the same name"
     )
 
 
-def _both(names: tuple[Name, ...], what: str, others: tuple[Name, ...]) -> str:
-    """Two lists side by side, and what is in one of them alone."""
+def _both(
+    names: tuple[Name, ...], what: str, others: tuple[Name, ...], *, more: bool = False
+) -> str:
+    """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
     mine, theirs = _typed(names), _typed(others)
     said = [f"Prior: {_listed(names)}", f"{what}: {_listed(others)}"]
     for whose, here, there in (("the prior", names, theirs), (what, others, mine)):
         alone = [one for one in here if (type(one), one) not in there]
-        if alone:
+        if alone and not (more and here is names):
             said.append(f"only in {whose}: {_listed(alone)}")
     return "; ".join(said)
 

@@ -82,7 +82,7 @@ def rules_of(priors: Iterable[Any]) -> tuple[FittedRows, ...]:
 
 
 def _rules(prior: Any) -> Iterator[FittedRows]:
-    yield from prior.fitted_on
+    yield from getattr(prior, "fitted_on", ())
     if isinstance(prior, Product):
         for part in prior.parts.values():
             yield from _rules(part)
@@ -118,7 +118,7 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     """Raise unless the rows that the prior has not seen are known in this table."""
     if rule.everything:
         raise UnsoundRequest(
-            f"the prior was fitted on all rows of {rule.source}, which leaves none to release from;"
+            f"the prior was fitted on all rows of {rule.source!r}, which leaves none to release from;"
             f" fit it on the first days or on a share of the entities, or {ALLOW}"
         )
     here = fitted_rows(declaration, EVERYTHING)
@@ -145,7 +145,7 @@ def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str
             " accounted for what the prior itself tells about them"
         )
     return (
-        f"a prior of {dataset!r} was fitted on rows of {', '.join(others)}; if any of them is among"
+        f"a prior of {dataset!r} was fitted on rows of {', '.join(map(repr, others))}; if any of them is among"
         " those released from, no loss is accounted for what the prior itself tells about it"
     )
 
