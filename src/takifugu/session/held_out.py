@@ -118,8 +118,8 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     """Raise unless the rows that the prior has not seen are known in this table."""
     if rule.everything:
         raise UnsoundRequest(
-            f"the prior was fitted on all rows of {rule.source!r}, which leaves none to release from;"
-            f" fit it on the first days or on a share of the entities, or {ALLOW}"
+            f"the prior was fitted on all rows of {rule.source!r}, which leaves none to release"
+            f" from; fit it on the first days or on a share of the entities, or {ALLOW}"
         )
     here = fitted_rows(declaration, EVERYTHING)
     timed = declaration.order.kind != "number"
@@ -145,8 +145,9 @@ def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str
             " accounted for what the prior itself tells about them"
         )
     return (
-        f"a prior of {dataset!r} was fitted on rows of {', '.join(map(repr, others))}; if any of them is among"
-        " those released from, no loss is accounted for what the prior itself tells about it"
+        f"a prior of {dataset!r} was fitted on rows of {', '.join(map(repr, others))}; if any of"
+        " them is among those released from, no loss is accounted for what the prior itself tells"
+        " about it"
     )
 
 
