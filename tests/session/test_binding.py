@@ -110,7 +110,7 @@ def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path:
     for over, says in (
         (None, 'say over = "entities" if each is one `person` with one row'),
         ("entities", "have more rows than one"),
-        ("sequence", "are no places of a sequence"),
+        ("sequence", "are no positions of a sequence"),
     ):
         assert says in refused(tmp_path, field(FOUR), ward(FOUR, rows=2), over)
 
@@ -326,7 +326,7 @@ def test_independent_entries_fit_either_and_the_guarantee_says_which(tmp_path: P
         ):  # fmt: skip
             assert words in said(session)
     assert "'zoe'" in refused(tmp_path, coins, ward(("ann", "zoe")), "entities")
-    assert "no places" in refused(tmp_path, coins, ward(("ann", "zoe")), "sequence")
+    assert "no positions" in refused(tmp_path, coins, ward(("ann", "zoe")), "sequence")
 
 
 def test_the_parts_of_a_product_are_the_entities_of_that_name(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_the_parts_of_a_product_are_the_entities_of_that_name(tmp_path: Path) ->
         ({"ann": long}, "only in person: 'bob'"),
         ({"ann": long, "bob": long, "cy": long}, "only in the prior: 'cy'"),
         ({"ann": Product({"ann": long}), "bob": long}, "a product within a product"),
-        ({"ann": field(("x", "y", "z", "u")), "bob": long}, "are no places of a sequence"),
+        ({"ann": field(("x", "y", "z", "u")), "bob": long}, "are no positions of a sequence"),
     ):
         assert says in refused(tmp_path, Product(parts), table, None)
     assert "whose parts are entities" in refused(
@@ -411,6 +411,20 @@ def test_rows_are_matched_at_plan_and_at_release(
         assert len(charges) == (when == "read") and not list(ledger.history(kind="answer"))
 
 
+def test_sequences_of_a_table_that_others_write_to_are_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takifugu.session.session.MAY_CHANGE", ("csv",))
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("count", values=["ward"], epsilon=1)
+        monkeypatch.setattr(Engine, "lengths", lambda _: SimpleNamespace(longest=5))
+        with pytest.raises(UnsoundRequest, match="4 entries but some person has 5 rows"):
+            session.plan("count", values=["ward"], epsilon=1)
+        with pytest.raises(UnsoundRequest, match="4 entries but some person has 5 rows"):
+            session.release(plan)
+        assert list(ledger.history(kind="charge")) == []
+
+
 # --- policies ---
 
 STUDY = """\
@@ -457,7 +471,7 @@ def test_an_old_policy_is_refused_with_the_line_to_add(tmp_path: Path) -> None:
 
 def test_a_policy_says_what_entries_are(tmp_path: Path) -> None:
     project = study(tmp_path, field(("day", "night")), rows=2, over="sequence")
-    with pytest.raises(UnsoundRequest, match="no places"), project.session("ward"):
+    with pytest.raises(UnsoundRequest, match="no positions"), project.session("ward"):
         pass
     text = project.file.read_text()
     line = 'over = "sequence"'

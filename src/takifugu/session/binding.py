@@ -1,4 +1,4 @@
-"""What the entries of a prior are: the places of a sequence, or the entities of the table.
+"""What the entries of a prior are: the positions of a sequence, or the entities of the table.
 
 A network over ann and bob says one thing of two people and quite another of the first two rows of
 every person. Numbers of rows do not tell which is meant, so it is said, ``over``, in one place: by
@@ -39,7 +39,7 @@ class Entries:
     """What the entries of one prior are.
 
     Attributes:
-        over: Places of a sequence, or entities.
+        over: Positions of a sequence, or entities.
         positions: For a sequence, the names of the entries in its order; none if they are called
             0, 1, 2, …
     """
@@ -120,7 +120,7 @@ def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: st
         raise UnsoundRequest(
             f"{name} is a {prior.kind} over {_listed(names_of(prior) or ())}, and what these are is"
             f' not said; say over = "entities" if each is one `{entity}` with one row, or over ='
-            f' "sequence" if they are the places in the rows of each `{entity}`{where}'
+            f' "sequence" if they are the positions in the rows of each `{entity}`{where}'
         )
     _refuse_records(name, prior, said)
     if said.over == "sequence":
@@ -129,7 +129,7 @@ def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: st
 
 
 def _refuse_part(name: str, part: Any) -> None:
-    """A part is about one entity, so that its entries can only be places of a sequence."""
+    """A part is about one entity, so that its entries can only be positions of a sequence."""
     if isinstance(part, Product):
         raise UnsoundRequest(f"{name} is a product within a product; give each entity one prior")
     if not _is_chain(part) and not isinstance(part, IndependentEntries):
@@ -164,8 +164,8 @@ def _refuse_places(name: str, prior: Any, positions: tuple[Name, ...]) -> None:
         return
     if _typed(_numbers(names)) != _typed(range(len(names))):
         raise UnsoundRequest(
-            f"{name} has the entries {_listed(names)}, which are no places of a sequence: those are"
-            f" called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
+            f"{name} has the entries {_listed(names)}, which are no positions of a sequence: those"
+            f" are called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
             f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]"
         )
 
