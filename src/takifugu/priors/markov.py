@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.provenance import Documented
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
 
@@ -22,7 +22,7 @@ LONGEST = 2**53  # entries of a chain: beyond it float64 skips whole numbers
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovChain(ByContent):
+class MarkovChain(Documented):
     """The adversary knows how one state follows another, and where the chain starts.
 
     Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
@@ -169,7 +169,8 @@ class MarkovChain(ByContent):
         codes = universe.codes
         steps = [self.kernel(t)[codes[:, t], codes[:, t + 1]] for t in range(size - 1)]
         parts = [self.start_law[codes[:, 0]], *steps]
-        return Explicit.multiplied(universe, parts, name=self.kind)
+        made = Explicit.multiplied(universe, parts, name=self.kind)
+        return made.also_fitted_on(*self.fitted_on)
 
     def _at_most(self, length: int | None) -> int:
         size = checked_length(self.length if length is None else length)
@@ -181,8 +182,7 @@ class MarkovChain(ByContent):
             )
         return size
 
-    def to_document(self) -> dict[str, Any]:
-        """The chain as a JSON document, to the last bit."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
@@ -192,7 +192,7 @@ class MarkovChain(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
+    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
         known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
         return cls(
