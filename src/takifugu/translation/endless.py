@@ -180,7 +180,7 @@ class _Chain:
     def of(cls, transition: ArrayLike) -> "_Chain":
         rows = transition_rows(transition)
         law = stationary_law(rows)
-        return cls(rows, backward_rows(rows, law, law)[0])
+        return cls(rows, backward_rows(rows, law)[0])
 
 
 def _both(

@@ -45,7 +45,7 @@ class Couplings:
 
 def off_diagonal(size: int, value: float = 1.0) -> Floats:
     """``value`` between different states, 0 between a state and itself."""
-    return value * (1.0 - np.eye(size))
+    return np.where(np.eye(size) > 0, 0.0, value)  # no product: value may be infinite
 
 
 def closed(cost: Floats) -> Floats:
@@ -99,7 +99,8 @@ def improve(
     order = np.zeros(shape, dtype=np.int16)
     mass, value = np.zeros(shape), np.zeros((n, n))
     turned = np.ascontiguousarray(gain.T)
-    above, below, start = _plain(numerator), _plain(denominator), _plain(guess)
+    above, below = _plain(numerator), _plain(denominator)
+    start = _plain(np.minimum(guess, LARGE))
 
     def work(begin: int, end: int) -> None:
         kernel.improve(
