@@ -51,6 +51,12 @@ def add(
         list[Path] | None,
         typer.Option(help="A prior, as JSON or BIF; repeatable: all of them are kept to."),
     ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="What the entries of a network are: 'entities', with one row each, or 'sequence'."
+        ),
+    ] = None,
     pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
     entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
     uncertainty: Annotated[
@@ -81,6 +87,7 @@ def add(
         declaration,
         about=about,
         priors=prior or (),
+        over=over,
         pairs=secrets.pairs,
         entries=secrets.entries,
         uncertainty=uncertainty,

@@ -1,6 +1,5 @@
 """``takifugu plan``: what a release would be and cost. Nothing is spent."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.session.project_asking import Asked
@@ -201,8 +202,8 @@ def _kept(text: str) -> tuple[str, list[str]]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except InvalidFile:
         return text
 
 

@@ -5,7 +5,7 @@ with open_project("study").session("visits") as session:
     print(session.release(plan))                                   # charged, then drawn
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +20,9 @@ from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, Secrets, read_prior, write_prior
 from takifugu.session import project_writing as write
 from takifugu.session.belief import protected_column, refuse_misfit
+from takifugu.session.binding import Entries
 from takifugu.session.cells import cells_of
+from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.session.project_cells import Pending, pending, places, refuse_same_files
 from takifugu.session.project_fitting import Wish, fitted_prior, policy_of
 from takifugu.session.project_policy import (
@@ -28,12 +30,13 @@ from takifugu.session.project_policy import (
     DatasetPolicy,
     InvalidProject,
     Policy,
+    PriorPolicy,
     Side,
     checked_name,
     read_policy,
     refuse_password,
 )
-from takifugu.session.project_rows import HeldOut, Kept, PolicySession, kept_rows
+from takifugu.session.project_rows import PolicySession, with_policy
 from takifugu.session.project_tables import Progress, pays, project_table, reach, table_path
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
@@ -94,6 +97,17 @@ def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     return source.kind, path, source.table or "", source.url or ""
 
 
+def _entries(prior: PriorPolicy) -> Entries | None:
+    if prior.over is None:
+        return None
+    return Entries(prior.over, prior.positions or ())  # type: ignore[arg-type]
+
+
+def _called(mark: str, among: Mapping[str, Any]) -> str:
+    """A prior by its fingerprint, if there are several."""
+    return "prior" if len(among) == 1 else f"prior {mark[:12]}"
+
+
 @dataclass(frozen=True)
 class Project:
     """A project file and what it says. Nothing is kept open: every call reads what it needs.
@@ -144,25 +158,49 @@ class Project:
 
     def kept(self, name: str) -> Kept:
         """The rows of a dataset that may be released from."""
-        return kept_rows(self.dataset(name), self.declaration(name))
+        policy = self.dataset(name)
+        if not policy.priors:
+            return Kept()
+        rules = rules_of(self.priors(name).values())
+        allowed = self.releases_fitted_rows(name)
+        return kept_rows(rules, self.declaration(name), dataset=name, release=allowed)
+
+    def releases_fitted_rows(self, name: str) -> bool:
+        """Whether the owner lets rows be released that a prior was fitted on."""
+        policy = self.dataset(name)
+        chosen = any(prior.fitted == "all-rows" for prior in policy.priors)
+        return chosen or policy.release_fitted_rows
 
     @contextmanager
     def engine(self, name: str, *, backend: BackendName | None = None) -> Iterator[Engine]:
         """The table of a dataset: only the entities that may be released from."""
         kept = self.kept(name)
         with open_engine(self.declaration(name), backend=backend) as engine:
-            yield engine if kept.entities is None else HeldOut(engine, kept.entities)
+            yield HeldOut.of(engine, kept.entities)
 
     def priors(self, name: str) -> dict[str, Any]:
-        """The priors of a dataset; by their content, so that a file may be moved."""
-        policy = self.dataset(name)
+        """The priors of a dataset; by their content, so that a file may be moved.
+
+        Each knows the rows it was fitted on, by the policy and by itself.
+        """
+        found = self._read(name)
+        return {_called(mark, found): prior for mark, (prior, _) in found.items()}
+
+    def over(self, name: str) -> dict[str, Entries | None]:
+        """What the entries of each prior are, as far as the policy says."""
+        found = self._read(name)
+        return {_called(mark, found): over for mark, (_, over) in found.items()}
+
+    def _read(self, name: str) -> dict[str, tuple[Any, Entries | None]]:
+        """By its fingerprint each prior and what its entries are."""
+        policy, declaration = self.dataset(name), self.declaration(name)
         if not policy.priors:
             raise InvalidProject(
                 f"dataset, {name}, prior",
                 given="is missing",
                 needed="be given: `takifugu prior fit` fits one, or name a file in the project",
             )
-        found: dict[str, Any] = {}
+        found: dict[str, tuple[Any, Entries | None]] = {}
         for prior in policy.priors:
             belief = read_prior(self.folder / prior.file)
             if prior.fingerprint not in (None, belief.fingerprint):
@@ -171,10 +209,16 @@ class Project:
                     given="was changed after it was entered into the project",
                     needed="be as it was; fit it again, or enter it as a prior of your own",
                 )
-            found[belief.fingerprint] = belief
-        if len(found) == 1:
-            return {"prior": next(iter(found.values()))}
-        return {f"prior {mark[:12]}": belief for mark, belief in found.items()}
+            belief, over = with_policy(belief, prior, declaration), _entries(prior)
+            known, before = found.get(belief.fingerprint, (belief, over))
+            if over != before:
+                raise InvalidProject(
+                    f"dataset, {name}, prior",
+                    given="names one prior twice, with another `over` or other `positions`",
+                    needed="name it once, or say the same",
+                )
+            found[belief.fingerprint] = known.also_fitted_on(*belief.fitted_on), over
+        return found
 
     def secrets(self, name: str) -> Secrets:
         """The secrets of a dataset."""
@@ -233,11 +277,17 @@ class Project:
     def refuse_misfit(self, name: str, engine: Engine) -> None:
         """Raise if the priors or the secrets of a dataset do not fit its data."""
         translation = self.translation(name)
-        refuse_misfit(translation, engine, self.about(name))
+        self._refuse_misfit(name, translation, engine, self.about(name))
         for prior in translation.priors.values():
             states = getattr(prior, "states", None)
             if states is not None:
                 translation.secrets.sides(states)
+
+    def _refuse_misfit(
+        self, name: str, translation: Translation, engine: Engine, about: str
+    ) -> None:
+        where = f"; it is a line under [[dataset.{name}.prior]] in {self.file.name}"
+        refuse_misfit(translation, engine, about, self.over(name), where=where)
 
     # --- what is done with them ---
 
@@ -264,18 +314,19 @@ class Project:
         """
         policy = self.dataset(name)
         self.refuse_stranger(name, analyst)
-        translation, kept = self.translation(name), self.kept(name)
+        translation = self.translation(name)
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
             about = protected_column(engine.declaration, policy.about)
             refuse_same_files(self, name, ledger)
-            refuse_misfit(translation, engine, about)  # before a table is made for nothing
+            self._refuse_misfit(name, translation, engine, about)  # before a table is made
             looked_up = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
                 engine,
                 ledger,
                 translation,
-                kept=kept,
                 dataset=name,
+                over=self.over(name),
+                release_fitted_rows=self.releases_fitted_rows(name),
                 about=about,
                 analyst=analyst,
                 table=looked_up,
@@ -290,6 +341,7 @@ class Project:
         *,
         about: str | None = None,
         priors: Sequence[str | Path] = (),
+        over: str | None = None,
         pairs: Sequence[tuple[Side, Side]] | None = None,
         entries: Sequence[Name] | None = None,
         uncertainty: float = 0.0,
@@ -310,6 +362,7 @@ class Project:
                 )
         for prior in priors:
             read_prior(prior)
+        said = {} if over is None else {"over": Entries(over).over}  # type: ignore[arg-type]
         values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
         if pairs is not None:
             values["pairs"] = [[list(left), list(right)] for left, right in pairs]
@@ -320,7 +373,7 @@ class Project:
         if analysts:
             values["analysts"] = list(analysts)
         if priors:
-            values["prior"] = [{"file": self._relative(prior)} for prior in priors]
+            values["prior"] = [{"file": self._relative(prior)} | said for prior in priors]
         write.add_dataset(self.file, name, values)
         return open_project(self.file)
 
