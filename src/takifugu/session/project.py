@@ -16,12 +16,14 @@ from typing import Any
 from takifugu.engines import Declaration, Engine, Fitted, open_engine, read_declaration
 from takifugu.engines.opening import BackendName
 from takifugu.errors import NotALedger
-from takifugu.ledger import Ledger, open_ledger
+from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, Secrets, read_prior, write_prior
 from takifugu.session import project_writing as write
 from takifugu.session.belief import protected_column, refuse_misfit
 from takifugu.session.binding import Entries
+from takifugu.session.cells import cells_of
 from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
+from takifugu.session.project_cells import Pending, pending, places, refuse_same_files
 from takifugu.session.project_fitting import Wish, fitted_prior, policy_of
 from takifugu.session.project_policy import (
     FILE,
@@ -68,6 +70,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
         with write.whole_file(file, what="project", new=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = _first_event(opened)
+                opened.mark()  # makes the key, so that later nothing is made by mere questions
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
     except BaseException:
@@ -314,6 +317,7 @@ class Project:
         translation = self.translation(name)
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
             about = protected_column(engine.declaration, policy.about)
+            refuse_same_files(self, name, ledger)
             self._refuse_misfit(name, translation, engine, about)  # before a table is made
             looked_up = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
@@ -327,6 +331,7 @@ class Project:
                 analyst=analyst,
                 table=looked_up,
                 new_belief=new_belief,
+                home=self.folder,
             )
 
     def add_dataset(
@@ -347,10 +352,9 @@ class Project:
         declared = read_declaration(declaration)
         column = protected_column(declared, about)
         for known in self.policy.datasets:
-            if (_rows_at(self.declaration(known)), self.about(known)) == (
-                _rows_at(declared),
-                column,
-            ):
+            there = (_rows_at(self.declaration(known)), self.about(known))
+            files = places(self.declaration(known), self.about(known))
+            if there == (_rows_at(declared), column) or files & places(declared, column):
                 raise InvalidProject(
                     "dataset",
                     given=f"{known!r} is about the same column of the same rows",
@@ -413,6 +417,28 @@ class Project:
             self.refuse_stranger(name, analyst)
         with self.ledger() as ledger:
             ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
+
+    def pending(self, name: str, *, backend: BackendName | None = None) -> Pending:
+        """How the declaration of a dataset differs from the one that was charged under."""
+        translation = self.translation(name) if self.dataset(name).priors else None
+        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, self.about(name), self.folder)
+            return pending(ledger, name, cells, translation)
+
+    def accept(self, found: Pending, *, unchanged: bool = False) -> Event:
+        """Go on with the present declaration: all earlier releases then count on every row.
+
+        With ``unchanged`` the owner says that it is the one used before. Either is an event of the
+        ledger that names who decided.
+        """
+        with self.ledger() as ledger:
+            return ledger.accept_cells(found.dataset, found.cells, unchanged=unchanged)
+
+    def count_separately(self, name: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        self.dataset(name)
+        with self.ledger() as ledger:
+            return ledger.count_separately(name, other)
 
     def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
         """The Pufferfish ε that the ledger allows now; None if nobody has set one."""

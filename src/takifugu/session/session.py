@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from takifugu.engines import Engine
+from takifugu.engines import Engine, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
+from takifugu.keys import same_key
 from takifugu.ledger import Charge, Ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
@@ -30,6 +32,7 @@ from takifugu.session.belief import (
     secrets_of,
 )
 from takifugu.session.binding import Said, refuse_unmatched
+from takifugu.session.cells import cells_of, declared
 from takifugu.session.checking import charged, same_mechanism, same_question
 from takifugu.session.choosing import Wanted, choose
 from takifugu.session.cost import Cost, Prices, Translates
@@ -43,6 +46,15 @@ from takifugu.translation.table import TranslationTable
 from takifugu.translation.totals import float_down
 from takifugu.translation.translation import Translation
 
+CHANGED = (
+    "the data changed since the last release ({at}). What was released then stays spent, and a"
+    " query that was answered then is charged again. If rows were edited in their order or public"
+    " columns, not only added, have the owner count the earlier releases on every row first"
+)
+OTHER_KEY = (
+    "the last release ({at}) was marked with another key than this one, or without one: whether"
+    " the same was answered before on the same data cannot be told, and it is charged again"
+)
 MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while they are read
 
 
@@ -64,6 +76,8 @@ class Session:
         new_belief: Whether the prior or the secrets may differ from those charged under before.
         statement: How the prior came about, for those who read the promise. A fitted prior tells
             by itself.
+        home: What paths of the source count from when the ledger asks whether it is the same one;
+            by default the folder of the ledger, so that both may be moved together.
         over: What the entries of the prior are, ``"sequence"`` or ``"entities"``, or `Entries`; by
             name if there are several priors. Chains and products need none.
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
@@ -81,6 +95,7 @@ class Session:
         table: TranslationTable | None = None,
         new_belief: bool = False,
         statement: str = "",
+        home: Path | None = None,
         over: Said | Mapping[str, Said] = None,
         release_fitted_rows: bool = False,
     ) -> None:
@@ -102,6 +117,9 @@ class Session:
         if not new_belief:
             refuse_change(ledger, dataset, translation)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
+        self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
+        self._read_as = declared(engine.declaration)
+        self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
 
     @property
     def about(self) -> str:
@@ -191,6 +209,9 @@ class Session:
             )
         self._refuse_rows(question)
         self._prices.account()
+        refused = self._ledger.cells_changed(self._dataset, self._cells)
+        if refused is not None:
+            raise refused
         spare = None if delta is None else exactly(delta, "delta")
         if spare is not None:
             self._prices.refuse_delta(spare)
@@ -206,6 +227,8 @@ class Session:
         if epsilon is not None:
             self._prices.certify(loss, epsilon, read_at)
         charge = self._charge(question, chosen.mechanism, loss)
+        self._ledger.check(charge)
+        stored = self._ledger.lookup(charge) is not None
         return Plan(
             question=question,
             mechanism=chosen.mechanism,
@@ -214,7 +237,8 @@ class Session:
             cost=self._prices.of(loss, question.rows, read_at),
             delta=read_at,
             charge=charge,
-            stored=self._ledger.lookup(charge) is not None,
+            stored=stored,
+            notes=() if stored else self._notes(charge),
         )
 
     def _refuse_rows(self, question: Question) -> None:
@@ -231,19 +255,43 @@ class Session:
     def _charge(
         self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
     ) -> Charge:
+        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
         return Charge(
             dataset=self._dataset,
             query=question.body(),
             mechanism=mechanism.describe(),
             loss=loss,
-            data=self._engine.fingerprint().fingerprint,
+            data=data,
             prior=belief_of(self._belief),
             secrets=secrets_of(self._belief),
             translation=self._mark,
+            cells=self._cells,
+            declared=self._read_as,
+            sources=self._marks(data),
             window=question.rows.window,
             groups=question.rows.groups,
             analyst=self._analyst,
         )
+
+    def _marks(self, data: str) -> tuple[str, ...]:
+        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
+        if self._sources[0] != data:
+            marks: tuple[str, ...] = ()
+            if not self._ledger.knows_data(self._dataset, data):
+                found = identities(self._engine, self._about)
+                marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
+            self._sources = (data, marks)
+        return self._sources[1]
+
+    def _notes(self, charge: Charge) -> tuple[str, ...]:
+        """What to know before paying: that the data is not what it was, or that nobody can say."""
+        for event in self._ledger.history(self._dataset, kind="charge", last=1):
+            before, at = str(event.body["data"]), f"{event.at:%Y-%m-%d %H:%M} UTC"
+            if not same_key(before, charge.data):
+                return (OTHER_KEY.format(at=at),)
+            if before != charge.data:
+                return (CHANGED.format(at=at),)
+        return ()
 
     # --- charge, then release ---
 
