@@ -49,7 +49,7 @@ class Books:
                 for analyst in charged(body):
                     account = self.book(body["dataset"], analyst).account
                     account.apply(touch, loss_of(body["loss"]))
-            case "created" | "answer":
+            case "created" | "policy" | "accepted" | "answer":
                 pass
             case kind:
                 raise LedgerDamaged(f"there is no kind of event called {kind!r}")

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import chain, tables, view
+from takifugu.ledger import chain, decisions, tables, view
 from takifugu.ledger.accounts import Touch
 from takifugu.ledger.books import WHOLE, Book, charged
 from takifugu.ledger.chain import Anchor, Event, Head
@@ -80,11 +80,13 @@ class Standing:
 
     Attributes:
         whose: In words.
+        own: Whether it is an analyst's own, not that of the whole dataset.
         overall: The worst total of all its cells.
         touched: The worst total of the cells that the charge would read.
     """
 
     whose: str
+    own: bool
     limit: Limit
     overall: Frontier
     touched: Frontier
@@ -131,6 +133,11 @@ def enter(
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
         raise NoBudget(f"dataset {body['dataset']!r} has no budget; have its owner set one")
+    mine = found.get(body["analyst"] or WHOLE)
+    if body["analyst"] is None or mine is None or mine.epsilon is None:
+        decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
+    terms = decisions.Terms(body["prior"], body["secrets"])
+    decisions.refuse_terms(connection, body["dataset"], terms)
     names = charged({**body, "kind": kind})
     books = [found.get(name) or Book(body["dataset"], name) for name in names]
     touch = whole.shape.touch(body["window"], body["groups"])
@@ -192,5 +199,5 @@ def standings(
         if book.analyst:
             whose = f"analyst {book.analyst!r} on {whose}"
         account = book.account
-        found.append(Standing(whose, limit, account.worst, account.on(touch)))
+        found.append(Standing(whose, bool(book.analyst), limit, account.worst, account.on(touch)))
     return tuple(found)

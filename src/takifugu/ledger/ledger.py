@@ -16,12 +16,13 @@ from typing import Any, Self
 from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
-from takifugu.ledger import answers, chain, reading, replay, tables
+from takifugu.ledger import answers, chain, decisions, reading, replay, tables
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Limits, Receipt, Refusal, Standing, Untranslated, enter
+from takifugu.ledger.deciding import Deciding
 from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
@@ -68,7 +69,7 @@ def open_ledger(
     return Ledger(store, clock, current_actor() if actor is None else actor)
 
 
-class Ledger:
+class Ledger(Deciding):
     """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], actor: str) -> None:
@@ -126,6 +127,8 @@ class Ledger:
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             who = analyst or WHOLE
+            if analyst is not None:
+                decisions.refuse_double(connection, dataset, analyst)
             book = tables.find(connection, dataset, who).get(who)
             if book is None:
                 book = tables.open_book(connection, Book(dataset, who))
@@ -206,9 +209,11 @@ class Ledger:
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same question on the same data, if its asker has paid for it.
 
-        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do.
+        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do,
+        where no analyst has a budget.
         """
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             return answers.find(connection, charge.body()["question"], charge.analyst)
 
     def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
@@ -219,6 +224,7 @@ class Ledger:
         body = charge.body()
         _same(charge, translation)
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             answer = answers.find(connection, body["question"], charge.analyst)
             others = answers.find(connection, body["question"], None)
         if answer is not None or others is None:
@@ -291,9 +297,13 @@ class Ledger:
         analyst: str | None = None,
         window: Window | None = None,
         groups: Groups | None = None,
+        reuse: bool = False,
     ) -> bool:
-        """Whether a charge of ``loss`` on these entries would be accepted now."""
-        seen = self._standings(dataset, analyst, window, groups, translation)
+        """Whether a charge of ``loss`` on these entries would be accepted now.
+
+        With ``reuse``: whether the analyst's own budget admits another's answer at that price.
+        """
+        seen = self._standings(dataset, analyst, window, groups, translation, reuse=reuse)
         return all(standing.admits(loss) for standing in seen)
 
     def _standings(
@@ -303,15 +313,17 @@ class Ledger:
         window: Window | None,
         groups: Groups | None,
         translation: Translation,
+        *,
+        reuse: bool = False,
     ) -> tuple[Standing, ...]:
-        """How the accounts that a charge would go to stand on these entries."""
+        """How the accounts that a charge (or reuse) would go to stand on these entries."""
         while True:
             with self._store.reading() as connection:
                 found = reading.standings(
                     connection, dataset, analyst, window, groups, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
-                return found
+                return tuple(one for one in found if one.own) if reuse else found
             self._translate(translation, found)
 
     def lost(
