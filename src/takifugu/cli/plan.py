@@ -74,12 +74,6 @@ More = Annotated[
 Analyst = Annotated[
     str | None, typer.Option(help="Who asks; their own budget counts beside the whole.")
 ]
-NewBelief = Annotated[
-    bool,
-    typer.Option(
-        "--new-belief", help="Accept that earlier charges were under another prior or secrets."
-    ),
-]
 NoTable = Annotated[
     bool, typer.Option("--no-table", help="Translate each number instead of looking it up.")
 ]
@@ -103,7 +97,6 @@ def run_plan(
     gap: Gap = None,
     option: More = None,
     analyst: Analyst = None,
-    new_belief: NewBelief = False,
     no_table: NoTable = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write the plan to a new .json file, for `release`.")
@@ -126,7 +119,7 @@ def run_plan(
         epsilon=epsilon, delta=delta, within=within, chance=chance, values=values, k=k,
         level=level, grid=grid, gap=gap,
     )  # fmt: skip
-    opening = {"backend": backend, "new_belief": new_belief, "table": not no_table}
+    opening = {"backend": backend, "table": not no_table}
     with nullcontext() if out is None else Target(out, (".json",)) as target:
         plan, document, warning = planned(asked, project, **opening)
         if target is not None:

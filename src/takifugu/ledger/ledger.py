@@ -216,6 +216,11 @@ class Ledger(Deciding):
             decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             return answers.find(connection, charge.body()["question"], charge.analyst)
 
+    def told_others(self, charge: Charge) -> bool:
+        """Whether anybody was told the answer to the same question on the same data."""
+        with self._store.reading() as connection:
+            return answers.find(connection, charge.body()["question"], None) is not None
+
     def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
-from takifugu.ledger import Ledger
+from takifugu.ledger import Terms
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
@@ -138,16 +138,6 @@ def secrets_of(translation: Translation) -> str:
     return fingerprint(translation.secrets)
 
 
-def refuse_change(ledger: Ledger, dataset: str, translation: Translation) -> None:
-    """Raise if the budget of ``dataset`` was last spent under another prior or other secrets.
-
-    The ledger keeps to a budget under the translation it is given. Under two by turns it would
-    keep to neither of two promises for sure.
-    """
-    for event in ledger.history(dataset, kind="charge", last=1):
-        mine = (belief_of(translation), secrets_of(translation))
-        if (event.body["prior"], event.body["secrets"]) != mine:
-            raise UnsoundRequest(
-                f"dataset {dataset!r} was charged under another prior or other secrets; use the"
-                " same ones, or have the owner allow the change (new_belief=True)"
-            )
+def terms_of(translation: Translation) -> Terms:
+    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
+    return Terms(belief_of(translation), secrets_of(translation))

@@ -245,7 +245,6 @@ class Project:
         analyst: str | None = None,
         *,
         backend: BackendName | None = None,
-        new_belief: bool = False,
         table: bool = True,
         progress: Progress | None = None,
     ) -> Iterator[PolicySession]:
@@ -255,7 +254,6 @@ class Project:
             name: The dataset.
             analyst: Who asks; a budget of their own counts beside that of the whole.
             backend: What reads the data; by default what its source needs.
-            new_belief: Whether the policy may have other priors or secrets than were charged under.
             table: Whether to look the translation up in a table, which is made if there is none.
             progress: Is told what is being done.
         """
@@ -275,7 +273,6 @@ class Project:
                 about=about,
                 analyst=analyst,
                 table=looked_up,
-                new_belief=new_belief,
             )
 
     def add_dataset(

@@ -25,9 +25,9 @@ from takifugu.session.asking import Kind, asked_for
 from takifugu.session.belief import (
     belief_of,
     protected_column,
-    refuse_change,
     refuse_misfit,
     secrets_of,
+    terms_of,
 )
 from takifugu.session.checking import charged, same_mechanism, same_question
 from takifugu.session.choosing import Wanted, choose
@@ -35,6 +35,7 @@ from takifugu.session.cost import Cost, Prices, Translates
 from takifugu.session.problems import OverBudget, StalePlan
 from takifugu.session.promise import promise
 from takifugu.session.questions import Question, TransitionsOf
+from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.table import TranslationTable
@@ -48,6 +49,9 @@ class Session:
     Entities count as independent of one another, and each of them as following the prior; but a
     network over entities with one row each is about all of them together. `promise` says which.
 
+    The prior and the secrets are those that the owner accepted, or that the budget was last spent
+    under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
+
     Args:
         engine: The table.
         ledger: The budget.
@@ -56,7 +60,6 @@ class Session:
         about: The protected column that the prior is about, if there are several.
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
-        new_belief: Whether the prior or the secrets may differ from those charged under before.
         statement: How the prior came about, for those who read the promise: `Fitted.statement`.
     """
 
@@ -70,7 +73,6 @@ class Session:
         about: str | None = None,
         analyst: str | None = None,
         table: TranslationTable | None = None,
-        new_belief: bool = False,
         statement: str = "",
     ) -> None:
         if table is not None and table.about != translation.fingerprint:
@@ -78,12 +80,14 @@ class Session:
         self._engine, self._ledger, self._belief = engine, ledger, translation
         self._dataset, self._analyst = dataset, analyst
         self._about = protected_column(engine.declaration, about)
-        self._translation: Translates = translation if table is None else table
+        self._translation: Translates = (
+            translation if table is None else Reaching(translation, table)
+        )
         self._mark = translation.fingerprint if table is None else table.fingerprint
         self._draw = refuse_misfit(translation, engine, self._about)
         self._statement = statement
-        if not new_belief:
-            refuse_change(ledger, dataset, translation)
+        ledger.refuse_terms(dataset, terms_of(translation))
+        ledger.refuse_stranger(dataset, analyst)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
 
     @property
@@ -166,6 +170,8 @@ class Session:
                 "say what may be lost (`epsilon`) or how good the answer must be (`within`, or"
                 " `chance` for a ranking): one of the two"
             )
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         self._prices.account()
         spare = None if delta is None else exactly(delta, "delta")
         if spare is not None:
@@ -182,16 +188,34 @@ class Session:
         if epsilon is not None:
             self._prices.certify(loss, epsilon, read_at)
         charge = self._charge(question, chosen.mechanism, loss)
+        stored, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, read_at, reuse=reuse)
+        instead = None
+        if epsilon is None and not cost.fits and not reuse and cost.most > 0:
+            wanted = Wanted(
+                self._prices.allowed(cost.most, spare), near, None, None, reference, gap
+            )
+            best = choose(question, self._engine, wanted)
+            instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
             question=question,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
-            cost=self._prices.of(loss, question.rows, read_at),
+            cost=cost,
             delta=read_at,
             charge=charge,
-            stored=self._ledger.lookup(charge) is not None,
+            stored=stored,
+            instead=instead,
         )
+
+    def _told(self, charge: Charge) -> tuple[bool, bool]:
+        """Whether the answer is known and free, and whether it is known and costs this analyst."""
+        if self._ledger.lookup(charge) is not None:
+            return True, False
+        known = self._analyst is not None and self._ledger.told_others(charge)
+        costs = self._prices.own() is not None
+        return known and not costs, known and costs
 
     def _charge(
         self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
@@ -213,7 +237,12 @@ class Session:
     # --- charge, then release ---
 
     def release(self, plan: Plan) -> Result:
-        """Pay for a plan, then answer it; for free if the same was answered before."""
+        """Pay for a plan, then answer it; for free if the same was answered before.
+
+        What another analyst was told costs this one's own budget, if they have one.
+        """
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         question = same_question(plan.question, self._engine.declaration, self._about)
         mechanism = same_mechanism(plan.mechanism, question, self._engine)
         loss, charge = charged(mechanism), plan.charge
@@ -224,12 +253,13 @@ class Session:
                 " charged. Plan again"
             )
         charge = replace(made, key=charge.key)  # what is written is what was made here
-        cost = self._prices.of(loss, question.rows, self._read_at(plan))
+        _, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, self._read_at(plan), reuse=reuse)
         sure = replace(plan, question=question, mechanism=mechanism)
         try:
             known = self._known(charge)
             if known is not None:
-                return self._result(sure, cost, known.value["drawn"], known.at, free=True)
+                return self._result(sure, cost, known.value["drawn"], known.at, free=not reuse)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
