@@ -172,6 +172,8 @@ def _print(result: "Result", target: "Target | None") -> None:
         typer.echo(str(result))
     else:
         price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
+        if result.cost.reuse and result.cost.own is not None:
+            price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
         typer.echo(f"{len(result.rows)} rows written to {target.path}; {price}")
-    if not result.free:
+    if not result.free and not result.cost.reuse:
         typer.echo(f"left {result.cost.left:.6g} of {float(result.cost.budget):g}")

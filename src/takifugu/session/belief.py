@@ -16,7 +16,7 @@ from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.universe import Tables
-from takifugu.translation.translation import Translation, person_size
+from takifugu.translation.translation import Translation, entries_of, person_size
 
 Draw = Literal["entity", "table"]  # what one draw from the prior is: an entity's rows, or all rows
 
@@ -42,6 +42,13 @@ def refuse_misfit(translation: Translation, engine: Engine, about: str) -> Draw:
     A chain, or a part of a product, is about one entity. A network whose entities have one row
     each joins entities to one another: then it must know of all rows.
     """
+    several = translation.priors if len(translation.priors) > 1 else {}
+    sizes = {name: entries_of(prior) for name, prior in several.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name} {'no end' if n is None else n}" for name, n in sizes.items())
+        raise UnsoundRequest(
+            f"the priors are about different numbers of entries ({told}); give all the same length"
+        )
     declaration, priors = engine.declaration, list(_priors(translation))
     matters = any(_joins(prior) or person_size(prior) is not None for _, prior in priors)
     longest = engine.lengths().longest if matters else 0  # a pass over all rows: not for nothing
