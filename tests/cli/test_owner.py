@@ -180,7 +180,7 @@ def test_a_terminal_is_asked(study: Path) -> None:
     os.close(terminal)
     os.close(inside)
     assert "spent under the old: " in err and "Accept this for stays?" in err
-    assert (process.returncode, out, len(events(study, "accepted"))) == (2, "", 1)
+    assert (process.returncode, out.strip(), len(events(study, "accepted"))) == (2, "", 1)
 
 
 def test_two_datasets_are_accepted_one_by_one(study: Path, do: Call) -> None:

@@ -166,12 +166,11 @@ class Prices:
         after = before if reuse or not fits else self._ledger.spent_after(*ask, **touched)
         own = None
         if mine is not None:
-            who: dict[str, Any] = {"analyst": mine.analyst}
             own = Own(
                 str(mine.analyst),
                 mine.epsilon or Fraction(0),
-                self._ledger.spent(self._dataset, self._translation, **who),
-                self._ledger.spent_after(*ask, **who, **touched) if fits else None,
+                self._ledger.spent(self._dataset, self._translation, analyst=mine.analyst),
+                self._ledger.spent_after(*ask, analyst=mine.analyst, **touched) if fits else None,
             )
         return Cost(
             currency="epsilon" if pure else "rho",
