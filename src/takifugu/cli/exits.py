@@ -27,7 +27,7 @@ BY_NAME = {
     "DriverMissing": STORAGE,
     "Undelivered": UNDELIVERED,
 }
-EPILOG = "\b\nExit status:\n" + "\n".join(f"  {code:<3}  {told}" for code, told in MEANINGS.items())
+EPILOG = "\b\nExit status:\n" + "\n".join(f"  {code}  {told}" for code, told in MEANINGS.items())
 
 
 def status_of(error: BaseException) -> int:
