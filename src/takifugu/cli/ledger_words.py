@@ -13,7 +13,14 @@ FITTED = {
 
 
 def decision(body: Mapping[str, Any]) -> str | None:
-    """A decision in one clause; None for an event of another kind."""
+    """A decision in one clause; None for an event of another kind, or one that was tampered with."""
+    try:
+        return _decision(body)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _decision(body: Mapping[str, Any]) -> str | None:
     match body["kind"]:
         case "budget":
             told = f"budget of {_whose(body)} set to epsilon = {_short(body['epsilon'])}"

@@ -45,7 +45,7 @@ def refuse_misfit(translation: Translation, engine: Engine, about: str) -> Draw:
     several = translation.priors if len(translation.priors) > 1 else {}
     sizes = {name: entries_of(prior) for name, prior in several.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {'no end' if n is None else n}" for name, n in sizes.items())
+        told = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
         raise UnsoundRequest(
             f"the priors are about different numbers of entries ({told}); give all the same length"
         )

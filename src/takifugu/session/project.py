@@ -434,7 +434,7 @@ class Project:
         """What is spent under the prior and secrets in force, and under those of the policy."""
         translation = self.translation(name)
         terms, rules = terms_of(translation), self.rules(name)
-        with self.ledger(read_only=True) as ledger:
+        with self.ledger() as ledger:
             known = ledger.terms(name)
             old = None
             if known is not None:

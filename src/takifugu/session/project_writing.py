@@ -23,6 +23,7 @@ Check = Callable[[Policy], None]  # raises if a policy is not to be written
 HEAD = """\
 # A takifugu project: what is protected, against whom, and where it is paid for.
 # Edit it as you like; every command reads it anew and refuses what it does not understand.
+# Another prior or other secrets count once `takifugu prior accept NAME` has shown their price.
 # docs/projects.md explains each key. Never write a password here.
 
 [ledger]
