@@ -164,7 +164,7 @@ def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None
     other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
     both = Translation({"one": CHAIN, "other": other})
     with (
-        pytest.raises(UnsoundRequest, match="one 4, other unbounded.*the same length"),
+        pytest.raises(UnsoundRequest, match=r"one 4, other unbounded.*the same length"),
         opened(tmp_path, translation=both),
     ):
         pass

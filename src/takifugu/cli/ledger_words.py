@@ -13,7 +13,7 @@ FITTED = {
 
 
 def decision(body: Mapping[str, Any]) -> str | None:
-    """A decision in one clause; None for an event of another kind, or one that was tampered with."""
+    """A decision in one clause; None for another kind of event, or one that cannot be read."""
     try:
         return _decision(body)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
