@@ -10,7 +10,7 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior
 from takifugu.fingerprint import ByContent
-from takifugu.numeric import Floats, distribution, frozen, gamma
+from takifugu.numeric import LEAST, Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
@@ -144,11 +144,18 @@ class MarkovChain(ByContent):
         return self.stationary_error if isinstance(self.start, str) else 0.0
 
     def marginals(self, length: int | None = None) -> Floats:
-        """``[t, x]``: the law of each of the first ``length`` entries, up to rounding."""
-        law = self.start_law
+        """``[t, x]``: the law of each of the first ``length`` entries, up to rounding.
+
+        It is 0 for what cannot happen, and only there: what is smaller than any float is given as
+        the smallest.
+        """
+        law, able = self.start_law, self.start_law > 0
         laws = [law]
         for time in range(self._at_most(length) - 1):
-            law = law if isinstance(self.start, str) else law @ self.kernel(time)
+            if not isinstance(self.start, str):
+                kernel = self.kernel(time)
+                able = np.logical_or.reduce(able[:, None] & (kernel > 0), axis=0)
+                law = np.where(able, np.maximum(law @ kernel, np.finfo(np.float64).tiny), 0.0)
             laws.append(law)
         return np.stack(laws)
 
@@ -158,8 +165,16 @@ class MarkovChain(ByContent):
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
         law = self.start_law[codes[:, 0]]
+        able = law > 0
         for time in range(size - 1):
-            law = law * self.kernel(time)[codes[:, time], codes[:, time + 1]]
+            step = self.kernel(time)[codes[:, time], codes[:, time + 1]]
+            law, able = law * step, able & (step > 0)
+        if (able & (law < LEAST)).any():
+            raise InvalidPrior(
+                "transition",
+                given=f"makes paths of {size} entries less likely than {LEAST:.3g}",
+                needed="have less extreme probabilities to be written out as a table",
+            )
         return Explicit(universe, law, name=self.kind)
 
     def _at_most(self, length: int | None) -> int:
