@@ -82,7 +82,7 @@ def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
             "gaps": session.proportions(by="zone", window=(3, None), epsilon=1),
         }
     (tmp_path / "other").mkdir()
-    other = {"protected": (WEIGHT,), "translation": PLAIN}
+    other: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN}
     with opened(tmp_path / "other", budget=40, **other) as (session, _, _):
         found["level"] = session.quantile("0.5", by="zone", epsilon=9)
     for name, one in found.items():
