@@ -335,7 +335,7 @@ def test_the_owner_may_release_fitted_rows_and_every_promise_says_so(tmp_path: P
     with pytest.raises(NotAccepted, match="takifugu prior accept stays"), project.session("stays"):
         pass
     assert project.awaits("stays")
-    project.accept("stays", project.change("stays"))
+    project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
         assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
         assert session.kept.warning is not None

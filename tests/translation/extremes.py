@@ -204,7 +204,8 @@ def check_interval(rng: np.random.Generator) -> str:
         return "refused"
     if not promised.value >= leak:
         raise Below(f"interval {low.tolist()} {high.tolist()} ε={epsilon}: a witness leaks {leak}")
-    before = 40 if start == "stationary" else 0  # a window of a chain that has run for long
+    # a window of a chain that has run for longer than the bounds on its law look back
+    before = 60 if start == "stationary" else 0
     matrices = [_member(rng, low, high) for _ in range(before + length - 1)]
     spent = [0.0] * before + [epsilon] * length
     law = row(rng, size).tolist()

@@ -1,6 +1,5 @@
 """``takifugu plan``: what a release would be and cost. Nothing is spent."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.session.project_asking import Asked
@@ -113,8 +114,9 @@ def run_plan(
     marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now;
     own: what it costs an analyst with a budget of their own; reuse: whether that is all it costs,
     because another analyst was told the same), stored (answered before, so free), instead (if the
-    error costs too much: an epsilon that would be accepted, and its error), promise (what is
-    protected and what is not).
+    error costs too much: an epsilon that would be accepted, and its error), cells (the fingerprint
+    of what names a cell), notes (what to know before it is released), promise (what is protected
+    and what is not).
     """
     from takifugu.cli.outputs import Target
 
@@ -211,8 +213,8 @@ def _kept(text: str) -> tuple[str, list[str]]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except InvalidFile:
         return text
 
 

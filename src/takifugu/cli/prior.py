@@ -336,7 +336,7 @@ def accept(
             )
         typer.echo("\n".join(words), err=True)
         typer.confirm(f"Accept this for {name}?", abort=True, err=True)
-    event = study.accept(name, change)
+    event = study.accept_prior(name, change)
     facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
     if as_json:
         print_json(facts)

@@ -17,6 +17,8 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -96,7 +98,8 @@ def run_translate(
             result = _several(found)
         if plot is not None:
             tell("drawing")
-            reports.save(translation_figure(translation, title=prior.stem), plot)
+            figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
+            reports.save(figure, plot)
     if as_json:
         typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
@@ -127,6 +130,9 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         typer.echo(f"takifugu: {message}", err=True)
+    for other in caught:  # anything else is somebody's to see, not ours to keep
+        if not issubclass(other.category, LooserTranslation):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
 
 def _forwards(
@@ -237,9 +243,21 @@ def _numbers(text: str, option: str) -> list[float]:
     return numbers
 
 
+def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
+    """The pairs of DP ε and Pufferfish ε that a result tells; a profile counts by its largest."""
+    dp, loss = result["dp_epsilon"], result["pufferfish_epsilon"]
+    if isinstance(loss, list):
+        return list(zip(dp, loss, strict=True))
+    return [(max(dp) if isinstance(dp, list) else dp, loss)]
+
+
 def _listed(path: Path) -> list[float]:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
+        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption(
+            "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
+        ) from None
     except (OSError, ValueError) as error:
         raise InvalidOption(
             "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import prod
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -62,6 +63,17 @@ class Engine:
     def fingerprint(self) -> DataFingerprint:
         """The identity of the data as it is now, and what that covers."""
         return self._backend.fingerprint()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the rows are in; none for a table of a server."""
+        return self._backend.files
+
+    @property
+    def clock(self) -> str | None:
+        """Whether the order column holds local times or instants; None if it holds numbers."""
+        kind = self._backend.kinds[self._declaration.order.column]
+        return {"time": "local", "zoned": "instants"}.get(kind)
 
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""

@@ -12,6 +12,7 @@ from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen, up
 
 LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
+MOST = 2.0**1000  # a loss beyond this counts as infinite
 
 
 class Splits(Protocol):
@@ -67,8 +68,13 @@ class InfluenceCurve(ByContent):
     splits: Splits | None = field(default=None, metadata={"identity": False})
 
     def __post_init__(self) -> None:
-        exposed = np.array(self.exposed, dtype=np.int64)
-        leak = frozen(self.leak)
+        try:
+            exposed = np.array(self.exposed, dtype=np.int64)
+            leak = frozen(self.leak)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UnsoundRequest(
+                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks"
+            ) from error
         if exposed.ndim != 1 or leak.shape != (len(self.pairs), len(exposed)) or not leak.size:
             raise UnsoundRequest(
                 f"leak has shape {leak.shape}; a curve of {len(self.pairs)} pairs and"
@@ -101,7 +107,9 @@ class InfluenceCurve(ByContent):
             raise UnsoundRequest("epsilon must be 0 or more, and finite")
         total = np.full((*spent.shape, len(self.pairs)), np.inf)
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
-            np.minimum(total, up(b * spent[..., None] + leak), out=total)
+            cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
+            cost = np.where(spent < MOST / b, cost, np.inf)[..., None]
+            np.minimum(total, up(cost + leak), out=total)
         return total
 
     def differential(self, epsilon: ArrayLike) -> Floats:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu.errors import InvalidPrior, Malformed
+from takifugu.errors import InvalidPrior
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, checked_names, written_out
+from takifugu.priors.factors import Factor, checked_names, listed_names, written_out
 from takifugu.priors.universe import Name
 
 
@@ -50,7 +50,7 @@ class BayesianNetwork(ByContent):
 
     def __post_init__(self) -> None:
         entries, states = checked_names(self.entries, self.states)
-        parents = tuple(tuple(given) for given in self.parents)
+        parents = tuple(listed_names(given, "parents") for given in self.parents)
         for what, given in (("parents", parents), ("tables", tuple(self.tables))):
             if len(given) != len(entries):
                 raise InvalidPrior(
@@ -151,12 +151,10 @@ class BayesianNetwork(ByContent):
         """Read what ``to_document`` wrote."""
         try:
             rows = [
-                (row["name"], tuple(row["states"]), tuple(row["parents"]), row["table"])
+                (row["name"], row["states"], row["parents"], row["table"])
                 for row in document["entries"]
             ]
             kind, name = document["kind"], str(document["name"])
-        except Malformed:
-            raise
         except (KeyError, TypeError) as error:
             raise InvalidPrior(
                 "document",
@@ -164,6 +162,6 @@ class BayesianNetwork(ByContent):
                 needed="have kind, name and entries, each with name, states, parents and table",
             ) from error
         if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r}", needed=f"be {cls.kind!r}")
+            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
         entries, states, parents, tables = zip(*rows, strict=True) if rows else ((), (), (), ())
         return cls(entries, states, parents, tables, name)

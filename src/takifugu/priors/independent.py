@@ -10,6 +10,8 @@ from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.universe import Name, Tables
 
+DEEPEST = 16  # products inside one another
+
 
 @dataclass(frozen=True, eq=False)
 class IndependentEntries(ByContent):
@@ -71,6 +73,15 @@ class IndependentEntries(ByContent):
         return cls(document.get("marginals", {}))
 
 
+def too_deep() -> InvalidPrior:
+    """The error of products inside products inside products."""
+    return InvalidPrior(
+        "parts",
+        given=f"nest more than {DEEPEST} products inside one another",
+        needed="be flatter: a product of products is a product of all their parts",
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Product(ByContent):
     """Independent people, each with a prior of their own: a secret of one is told by no other.
@@ -88,12 +99,24 @@ class Product(ByContent):
             raise InvalidPrior(
                 "parts", given="is empty or not a mapping", needed="map names to priors"
             )
+        depth = 1 + max(
+            part.depth if isinstance(part, Product) else 0 for part in self.parts.values()
+        )
+        if depth > DEEPEST:
+            raise too_deep()
+        object.__setattr__(self, "_depth", depth)
         for name, part in self.parts.items():
             if not isinstance(part, ByContent) or not hasattr(part, "to_document"):
                 raise InvalidPrior(
                     "parts", given=f"has no prior for {name!r}", needed="map every name to a prior"
                 )
         object.__setattr__(self, "parts", dict(self.parts))
+
+    @property
+    def depth(self) -> int:
+        """How many products lie inside one another, this one included."""
+        depth: int = self.__dict__["_depth"]
+        return depth
 
     def to_document(self) -> dict[str, Any]:
         """The prior as a JSON document."""

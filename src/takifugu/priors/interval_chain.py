@@ -130,7 +130,7 @@ class IntervalMarkovChain(ByContent):
 def _bounds(values: ArrayLike, field: str) -> Floats:
     try:
         array = frozen(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPrior(
             field, given="is not an array of numbers", needed="be a square matrix of numbers"
         ) from error

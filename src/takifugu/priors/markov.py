@@ -10,12 +10,15 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior
 from takifugu.fingerprint import ByContent
-from takifugu.numeric import LEAST, Floats, distribution, frozen, gamma
+from takifugu.numeric import Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
 
 Start = Floats | Literal["stationary"]
+
+
+LONGEST = 2**53  # entries of a chain: beyond it float64 skips whole numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +167,9 @@ class MarkovChain(ByContent):
         size = self._at_most(length)
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
-        law = self.start_law[codes[:, 0]]
-        able = law > 0
-        for time in range(size - 1):
-            step = self.kernel(time)[codes[:, time], codes[:, time + 1]]
-            law, able = law * step, able & (step > 0)
-        if (able & (law < LEAST)).any():
-            raise InvalidPrior(
-                "transition",
-                given=f"makes paths of {size} entries less likely than {LEAST:.3g}",
-                needed="have less extreme probabilities to be written out as a table",
-            )
-        return Explicit(universe, law, name=self.kind)
+        steps = [self.kernel(t)[codes[:, t], codes[:, t + 1]] for t in range(size - 1)]
+        parts = [self.start_law[codes[:, 0]], *steps]
+        return Explicit.multiplied(universe, parts, name=self.kind)
 
     def _at_most(self, length: int | None) -> int:
         size = checked_length(self.length if length is None else length)
@@ -233,6 +227,10 @@ def checked_length(length: object) -> int | None:
         raise InvalidPrior(
             "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
         )
+    if length > LONGEST:
+        raise InvalidPrior(
+            "length", given="is beyond 2^53", needed="be smaller, or null for no end"
+        )
     return int(length)
 
 
@@ -241,7 +239,7 @@ def known_keys(
 ) -> None:
     """Refuse a document of another kind, with a key missing, or with one nobody knows."""
     if document.get("kind") != kind:
-        raise InvalidPrior("kind", given=f"is {document.get('kind')!r}", needed=f"be {kind!r}")
+        raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
     known = ("kind", *needed, *optional)
     for key in document:
         if key not in known:

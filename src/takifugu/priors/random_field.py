@@ -11,8 +11,22 @@ from takifugu.errors import InvalidPrior
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, checked_names, checked_weights, written_out
+from takifugu.priors.factors import (
+    Factor,
+    checked_names,
+    checked_weights,
+    listed_names,
+    written_out,
+)
 from takifugu.priors.universe import Name
+
+
+def _ends(edge: object) -> tuple[Name, Name]:
+    """The two entries that an edge joins."""
+    ends = listed_names(edge, "edges")
+    if len(ends) != 2:
+        raise InvalidPrior("edges", given=f"join {len(ends)} entries", needed="join two each")
+    return ends[0], ends[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +67,7 @@ class MarkovRandomField(ByContent):
     def __post_init__(self) -> None:
         entries, states = checked_names(self.entries, self.states)
         number = {entry: i for i, entry in enumerate(entries)}
-        edges = tuple((edge[0], edge[1]) for edge in map(tuple, self.edges))
+        edges = tuple(_ends(edge) for edge in self.edges)
         if len(self.unary) != len(entries) or len(self.weights) != len(edges):
             raise InvalidPrior(
                 "unary",
@@ -158,16 +172,16 @@ class MarkovRandomField(ByContent):
             nodes: Sequence[Mapping[str, Any]] = document["entries"]
             joints: Sequence[Mapping[str, Any]] = document["edges"]
             entries = tuple(node["name"] for node in nodes)
-            states = tuple(tuple(node["states"]) for node in nodes)
+            states = tuple(node["states"] for node in nodes)
             unary = tuple(node["weights"] for node in nodes)
-            edges = tuple((joint["between"][0], joint["between"][1]) for joint in joints)
+            edges = tuple(joint["between"] for joint in joints)
             weights = tuple(joint["weights"] for joint in joints)
-        except (KeyError, TypeError, IndexError) as error:
+        except (KeyError, TypeError) as error:
             raise InvalidPrior(
                 "document",
                 given="does not describe a Markov random field",
                 needed="have kind, name, entries (name, states, weights), edges (between, weights)",
             ) from error
         if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r}", needed=f"be {cls.kind!r}")
+            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
         return cls(entries, states, unary, edges, weights, name)

@@ -20,6 +20,8 @@ from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, Secrets, read_prior, write_prior
 from takifugu.session import project_writing as write
 from takifugu.session.belief import protected_column, refuse_misfit, terms_of
+from takifugu.session.cells import cells_of
+from takifugu.session.project_cells import Pending, pending, places, refuse_same_files
 from takifugu.session.project_fitting import Wish, fitted_prior, policy_of
 from takifugu.session.project_policy import (
     FILE,
@@ -74,6 +76,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
         with write.whole_file(file, what="project", new=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = _first_event(opened)
+                opened.mark()  # makes the key, so that later nothing is made by mere questions
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
     except BaseException:
@@ -278,6 +281,7 @@ class Project:
             refuse_rules(ledger, name, self.rules(name))
             keep_terms(self.folder, translation)
             about = protected_column(engine.declaration, policy.about)
+            refuse_same_files(self, name, ledger)
             refuse_misfit(translation, engine, about)  # before a table is made for nothing
             looked_up = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
@@ -289,6 +293,7 @@ class Project:
                 about=about,
                 analyst=analyst,
                 table=looked_up,
+                home=self.folder,
             )
 
     def add_dataset(
@@ -326,10 +331,9 @@ class Project:
         declared = read_declaration(declaration)
         column = protected_column(declared, about)
         for known in self.policy.datasets:
-            if (_rows_at(self.declaration(known)), self.about(known)) == (
-                _rows_at(declared),
-                column,
-            ):
+            there = (_rows_at(self.declaration(known)), self.about(known))
+            files = places(self.declaration(known), self.about(known))
+            if there == (_rows_at(declared), column) or files & places(declared, column):
                 raise InvalidProject(
                     "dataset",
                     given=f"{known!r} is about the same column of the same rows",
@@ -458,7 +462,7 @@ class Project:
             other = ledger.terms(name) not in (None, terms)
             return other or changed_rules(ledger, name, self.rules(name))
 
-    def accept(self, name: str, change: Change) -> Event:
+    def accept_prior(self, name: str, change: Change) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""
         translation = self.translation(name)
         if (terms_of(translation), self.rules(name)) != (change.terms, change.rules):
@@ -497,6 +501,28 @@ class Project:
             self.refuse_stranger(name, analyst)
         with self.ledger() as ledger:
             ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
+
+    def pending(self, name: str, *, backend: BackendName | None = None) -> Pending:
+        """How the declaration of a dataset differs from the one that was charged under."""
+        translation = self.translation(name) if self.dataset(name).priors else None
+        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, self.about(name), self.folder)
+            return pending(ledger, name, cells, translation)
+
+    def accept(self, found: Pending, *, unchanged: bool = False) -> Event:
+        """Go on with the present declaration: all earlier releases then count on every row.
+
+        With ``unchanged`` the owner says that it is the one used before. Either is an event of the
+        ledger that names who decided.
+        """
+        with self.ledger() as ledger:
+            return ledger.accept_cells(found.dataset, found.cells, unchanged=unchanged)
+
+    def count_separately(self, name: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        self.dataset(name)
+        with self.ledger() as ledger:
+            return ledger.count_separately(name, other)
 
     def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
         """The Pufferfish ε that the ledger allows now; None if nobody has set one."""

@@ -7,7 +7,6 @@ format.
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
+from takifugu.strict import parse_toml
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -122,9 +122,9 @@ def read_text(path: Path) -> str:
 def parse_policy(text: str) -> Policy:
     """The policy that ``text`` holds, in TOML."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidProject("file", given=f"is not TOML: {error}", needed="be TOML") from None
+        document = parse_toml(text)
+    except InvalidFile as error:
+        raise InvalidProject("file", given=error.given, needed=error.needed) from None
     top = _Section(document, "", ("ledger", "dataset"))
     ledger = top.section("ledger", ("place", "id"))
     place = ledger.text("place")

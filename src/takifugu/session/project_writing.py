@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
@@ -17,6 +16,7 @@ from typing import Any
 
 from takifugu.errors import InvalidFile
 from takifugu.session.project_policy import InvalidProject, Policy, parse_policy, read_text
+from takifugu.strict import parse_toml
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -94,7 +94,7 @@ def add_dataset(
 ) -> None:
     """Add the section of a dataset, and one for each prior, unless ``check`` objects."""
     text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     document.setdefault("dataset", {})[name] = dict(deepcopy(values))
     plain = {key: value for key, value in values.items() if key != "prior"}
     added = [_section(f"[dataset.{name}]", plain)]
@@ -112,7 +112,7 @@ def add_prior(
 ) -> None:
     """Add a prior to a dataset, in place of the ones that are there if ``replace``."""
     before = text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     dataset = document["dataset"][name]
     dataset["prior"] = [*([] if replace else dataset.get("prior", [])), dict(prior)]
     if replace:
@@ -125,8 +125,8 @@ def _write(
     path: Path, before: str, text: str, document: Mapping[str, Any], check: Check | None
 ) -> None:
     try:
-        right = tomllib.loads(text) == document
-    except tomllib.TOMLDecodeError:
+        right = parse_toml(text) == document
+    except InvalidFile:
         right = False
     if not right:
         raise InvalidProject(

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from takifugu.engines import Engine
+from takifugu.engines import Engine, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
+from takifugu.keys import same_key
 from takifugu.ledger import Charge, Ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
@@ -29,6 +31,7 @@ from takifugu.session.belief import (
     secrets_of,
     terms_of,
 )
+from takifugu.session.cells import cells_of, declared
 from takifugu.session.checking import charged, same_mechanism, same_question
 from takifugu.session.choosing import Wanted, choose
 from takifugu.session.cost import Cost, Prices, Translates
@@ -41,6 +44,16 @@ from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.totals import float_down
 from takifugu.translation.translation import Translation
+
+CHANGED = (
+    "the data changed since the last release ({at}). What was released then stays spent, and a"
+    " query that was answered then is charged again. If rows were edited in their order or public"
+    " columns, not only added, have the owner count the earlier releases on every row first"
+)
+OTHER_KEY = (
+    "the last release ({at}) was marked with another key than this one, or without one: whether"
+    " the same was answered before on the same data cannot be told, and it is charged again"
+)
 
 
 class Session:
@@ -61,6 +74,8 @@ class Session:
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
         statement: How the prior came about, for those who read the promise: `Fitted.statement`.
+        home: What paths of the source count from when the ledger asks whether it is the same one;
+            by default the folder of the ledger, so that both may be moved together.
     """
 
     def __init__(
@@ -74,6 +89,7 @@ class Session:
         analyst: str | None = None,
         table: TranslationTable | None = None,
         statement: str = "",
+        home: Path | None = None,
     ) -> None:
         if table is not None and table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
@@ -89,6 +105,9 @@ class Session:
         ledger.refuse_terms(dataset, terms_of(translation))
         ledger.refuse_stranger(dataset, analyst)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
+        self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
+        self._read_as = declared(engine.declaration)
+        self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
 
     @property
     def about(self) -> str:
@@ -173,6 +192,9 @@ class Session:
         self._ledger.refuse_stranger(self._dataset, self._analyst)
         self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         self._prices.account()
+        refused = self._ledger.cells_changed(self._dataset, self._cells)
+        if refused is not None:
+            raise refused
         spare = None if delta is None else exactly(delta, "delta")
         if spare is not None:
             self._prices.refuse_delta(spare)
@@ -188,6 +210,7 @@ class Session:
         if epsilon is not None:
             self._prices.certify(loss, epsilon, read_at)
         charge = self._charge(question, chosen.mechanism, loss)
+        self._ledger.check(charge)
         stored, reuse = self._told(charge)
         cost = self._prices.of(loss, question.rows, read_at, reuse=reuse)
         instead = None
@@ -207,6 +230,7 @@ class Session:
             charge=charge,
             stored=stored,
             instead=instead,
+            notes=() if stored else self._notes(charge),
         )
 
     def _told(self, charge: Charge) -> tuple[bool, bool]:
@@ -220,19 +244,43 @@ class Session:
     def _charge(
         self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
     ) -> Charge:
+        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
         return Charge(
             dataset=self._dataset,
             query=question.body(),
             mechanism=mechanism.describe(),
             loss=loss,
-            data=self._engine.fingerprint().fingerprint,
+            data=data,
             prior=belief_of(self._belief),
             secrets=secrets_of(self._belief),
             translation=self._mark,
+            cells=self._cells,
+            declared=self._read_as,
+            sources=self._marks(data),
             window=question.rows.window,
             groups=question.rows.groups,
             analyst=self._analyst,
         )
+
+    def _marks(self, data: str) -> tuple[str, ...]:
+        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
+        if self._sources[0] != data:
+            marks: tuple[str, ...] = ()
+            if not self._ledger.knows_data(self._dataset, data):
+                found = identities(self._engine, self._about)
+                marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
+            self._sources = (data, marks)
+        return self._sources[1]
+
+    def _notes(self, charge: Charge) -> tuple[str, ...]:
+        """What to know before paying: that the data is not what it was, or that nobody can say."""
+        for event in self._ledger.history(self._dataset, kind="charge", last=1):
+            before, at = str(event.body["data"]), f"{event.at:%Y-%m-%d %H:%M} UTC"
+            if not same_key(before, charge.data):
+                return (OTHER_KEY.format(at=at),)
+            if before != charge.data:
+                return (CHANGED.format(at=at),)
+        return ()
 
     # --- charge, then release ---
 

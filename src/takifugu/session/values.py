@@ -32,11 +32,12 @@ class Plan:
         reason: Why this mechanism.
         cost: What it costs now.
         delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
-        charge: What will be written in the ledger first. It holds the fingerprint of the data,
-            which is the owner's, and so is not printed.
+        charge: What will be written in the ledger first. It holds the mark of the data, which is
+            the owner's, and so is not printed.
         stored: Whether the answer is known already, and so free.
         instead: If the error that was wanted costs too much: an ``epsilon`` that would be accepted
             and the ``error`` that is predicted for it.
+        notes: What to know before it is released: that the data changed, for one.
     """
 
     question: Question
@@ -48,9 +49,10 @@ class Plan:
     charge: Charge = field(repr=False)
     stored: bool
     instead: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON. The fingerprint of the data is the owner's and left out."""
+        """Ready to be written as JSON. The mark of the data is the owner's and left out."""
         return {
             "dataset": self.charge.dataset,
             **_asked(self.charge),
@@ -60,6 +62,8 @@ class Plan:
             "cost": self.cost.describe(),
             "stored": self.stored,
             "instead": None if self.instead is None else dict(self.instead),
+            "cells": self.charge.cells.fingerprint,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -75,7 +79,8 @@ class Plan:
             )
         else:
             price = f"{cost.words}: too much{_accepted(cost, self.instead)}"
-        return f"{self.question.kind} of {self.question.column}\ncosts {price}\n{self.reason}"
+        told = [f"{self.question.kind} of {self.question.column}", f"costs {price}", self.reason]
+        return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)
