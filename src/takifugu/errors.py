@@ -12,6 +12,8 @@
   x BudgetExceeded        the ledger refuses; nothing was released
   * LedgerError           the ledger gave no receipt, so nothing may be released
     x NoBudget            nobody has set a budget for this dataset
+    x UnknownAnalyst      analysts have budgets here, and the query names none of them
+    x NotAccepted         the prior or the secrets are not those that the owner accepted
     x NotALedger          the file or database holds something else
     x NewerLedger         a later version of takifugu wrote it
     x LedgerUnavailable   it cannot be reached, or others hold it locked
@@ -106,6 +108,14 @@ class LedgerError(TakifuguError):
 
 class NoBudget(LedgerError):
     """A charge on a dataset for which no budget was ever set."""
+
+
+class UnknownAnalyst(LedgerError):
+    """A query by nobody, or by somebody without a budget, where analysts have budgets."""
+
+
+class NotAccepted(LedgerError):
+    """A query under another prior or other secrets than those in force; the owner decides."""
 
 
 class NotALedger(LedgerError):

@@ -78,6 +78,7 @@ JSON = [
     "dataset show stays --json",
     "dataset check stays --json",
     "prior show stays --json",
+    "prior accept stays --json",
     "prior new 0.9,0.1;0.2,0.8 --states home,ward --length 4 -o a.json --json",
     "prior smooth a.json -o b.json --json",
     "prior fit stays.csv --state state --entity person -o c.json --json",

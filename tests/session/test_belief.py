@@ -154,16 +154,26 @@ def test_the_promise_names_secrets_uncertainty_and_several_priors(tmp_path: Path
     some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
     with opened(tmp_path, translation=some) as (session, _, _):
         assert "Secret are only the entries 0 and the questions ward against home" in said(session)
-    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES, length=4)
     unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
     with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
-        assert "one (a Markov chain of 4 entries) and other (a Markov chain without end)" in said(
+        assert "one (a Markov chain of 4 entries) and other (a Markov chain of 4 entries)" in said(
             session
         )
         assert "off by up to 0.2" in said(session) and "draw from one of them" in said(session)
     people = Translation(Product({"Ann": CHAIN, "Bea": CHAIN}))
     with opened(tmp_path, translation=people, budget=20) as (session, _, _):
         assert "2 independent people, each with a Markov chain of 4 entries" in said(session)
+
+
+def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None:
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    both = Translation({"one": CHAIN, "other": other})
+    with (
+        pytest.raises(UnsoundRequest, match=r"one 4, other unbounded.*the same length"),
+        opened(tmp_path, translation=both),
+    ):
+        pass
 
 
 def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:

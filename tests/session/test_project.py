@@ -18,7 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
-from takifugu.errors import InvalidFile, Malformed, NotALedger, TakifuguError, UnsoundRequest
+from takifugu.errors import (
+    InvalidFile,
+    Malformed,
+    NotAccepted,
+    NotALedger,
+    TakifuguError,
+    UnsoundRequest,
+)
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session import project_writing as write
@@ -110,7 +117,7 @@ declaration = "a.toml"
         (GOOD + "analysts = [3]\n", "`dataset, a, analysts` hold a number"),
         (GOOD + "release_fitted_rows = 'yes'\n", "be true or false"),
         (GOOD + "table = 1\n", "be true or false"),
-        (GOOD + "prior = 'a.json'\n", "[[dataset, a.prior]]"),
+        (GOOD + "prior = 'a.json'\n", "the line [[dataset.a.prior]], and below it the line file"),
         (GOOD + "[[dataset.a.prior]]\n", "`dataset, a, prior, file` is missing"),
         (GOOD + "[[dataset.a.prior]]\nfile = 'p'\nfitted = 'half'\n", "be one of first-days"),
         (
@@ -327,6 +334,10 @@ def test_the_owner_may_release_fitted_rows_and_every_promise_says_so(tmp_path: P
     project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
     project.set_budget("stays", "5")
     project = add_line(project, "release_fitted_rows = true")
+    with pytest.raises(NotAccepted, match="takifugu prior accept stays"), project.session("stays"):
+        pass
+    assert project.awaits("stays")
+    project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
         assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
         assert session.kept.warning is not None
@@ -604,3 +615,18 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str, says: str)
     path.write_text(text)
     with pytest.raises(Malformed, match=says):
         read_plan(path)
+
+
+@pytest.mark.parametrize(
+    "given", ["'b.json'", "{ file = 'b.json' }", "3", "'it\\'s \\\\ \"b\".json'"]
+)
+def test_the_advice_for_a_prior_works_when_pasted(given: str) -> None:
+    given = given.replace("\\'", "") if given.startswith("'it") else given
+    with pytest.raises(InvalidProject) as refused:
+        parse_policy(GOOD + f"prior = {given}\nabout = 'x'\n")
+    words = str(refused.value)
+    header = words[words.index("[[") : words.index("]]") + 2]
+    line = words[words.index("file = ") :].removesuffix(" in a project file")
+    policy = parse_policy(GOOD + f"about = 'x'\n{header}\n{line}\n").datasets["a"]
+    assert len(policy.priors) == 1 and policy.about == "x"
+    assert given != "'b.json'" or policy.priors[0].file == "b.json"

@@ -20,13 +20,14 @@ from takifugu.cli.options import (
     read_secrets,
     the_project,
 )
+from takifugu.cli.strict import Strict
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
     from takifugu.session.project import Project
     from takifugu.session.project_cells import Pending
 
-app = typer.Typer(
+app = Strict(
     no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."
 )
 
@@ -71,8 +72,8 @@ def add(
 ) -> None:
     """Check a declaration against its data and enter it into the project under NAME.
 
-    Nothing is entered if something does not fit. Keys of the JSON object: dataset, project, and
-    those of `dataset check`.
+    Nothing is entered if something does not fit: the data, the priors or the secrets. Keys of the
+    JSON object: dataset, project, and those of `dataset check`.
     """
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
@@ -82,17 +83,18 @@ def add(
     study.refuse_known(name)
     with Working(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts = _facts(check_engine(engine))
-    study.add_dataset(
-        name,
-        declaration,
-        about=about,
-        priors=prior or (),
-        over=over,
-        pairs=secrets.pairs,
-        entries=secrets.entries,
-        uncertainty=uncertainty,
-        analysts=analyst or (),
-    )
+        study.add_dataset(
+            name,
+            declaration,
+            about=about,
+            priors=prior or (),
+            over=over,
+            pairs=secrets.pairs,
+            entries=secrets.entries,
+            uncertainty=uncertainty,
+            analysts=analyst or (),
+            engine=engine,
+        )
     if as_json:
         print_json({"dataset": name, "project": str(study.file)} | facts)
         return

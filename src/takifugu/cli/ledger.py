@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.ledger_words import decision
 from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.strict import Strict
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from takifugu.ledger import Anchor, Event, Ledger, Position
 
-app = typer.Typer(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
+app = Strict(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
 
 WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
 Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
@@ -183,12 +185,13 @@ def _line(position: "Position") -> str:
 
 def _told(body: Any) -> str:
     """One event in one line."""
+    words = decision(body)
+    if words is not None:
+        return "  ".join([str(body["seq"]), body["at"], words])
     loss = body.get("loss", {})
     parts = [str(body["seq"]), body["at"], body["kind"], body.get("dataset"), body.get("analyst")]
     parts += [f"{name}={value}" for name, value in loss.items() if name != "currency"]
     parts += [str(body[name]) for name in ("how", "other") if name in body]
-    if body["kind"] == "budget":
-        parts.append(f"epsilon={body['epsilon']}")
     return "  ".join(part for part in parts if part)
 
 

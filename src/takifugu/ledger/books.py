@@ -59,7 +59,7 @@ class Books:
                     for (dataset, _), book in self.books.items():
                         if dataset == body["dataset"]:
                             book.everywhere()
-            case "created" | "answer" | "source" | "separate":
+            case "created" | "policy" | "accepted" | "answer" | "source" | "separate":
                 pass
             case kind:
                 raise LedgerDamaged(f"there is no kind of event called {kind!r}")

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import cells, chain, sources, tables, view
+from takifugu.ledger import cells, chain, decisions, sources, tables, view
 from takifugu.ledger.accounts import Touch
 from takifugu.ledger.books import WHOLE, Book, charged
 from takifugu.ledger.chain import Anchor, Event, Head
@@ -80,11 +80,13 @@ class Standing:
 
     Attributes:
         whose: In words.
+        own: Whether it is an analyst's own, not that of the whole dataset.
         overall: The worst total of all its cells.
         touched: The worst total of the cells that the charge would read.
     """
 
     whose: str
+    own: bool
     limit: Limit
     overall: Frontier
     touched: Frontier
@@ -132,6 +134,11 @@ def enter(
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
         raise NoBudget(f"dataset {body['dataset']!r} has no budget; have its owner set one")
+    mine = found.get(body["analyst"] or WHOLE)
+    if body["analyst"] is None or mine is None or mine.epsilon is None:
+        decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
+    terms = decisions.Terms(body["prior"], body["secrets"])
+    decisions.refuse_terms(connection, body["dataset"], terms)
     first = cells.refuse_other(connection, body["dataset"], charge.cells)
     marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})
@@ -207,5 +214,5 @@ def standings(
         if book.analyst:
             whose = f"analyst {book.analyst!r} on {whose}"
         account = book.account
-        found.append(Standing(whose, limit, account.worst, account.on(touch)))
+        found.append(Standing(whose, bool(book.analyst), limit, account.worst, account.on(touch)))
     return tuple(found)

@@ -26,7 +26,7 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.keys import Key, beside, key_at, state_folder
-from takifugu.ledger import answers, cells, chain, reading, replay, sources, tables
+from takifugu.ledger import answers, cells, chain, decisions, reading, replay, sources, tables
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
@@ -40,6 +40,7 @@ from takifugu.ledger.charging import (
     enter,
     unknown_marks,
 )
+from takifugu.ledger.deciding import Deciding
 from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
@@ -90,7 +91,7 @@ def open_ledger(
     return Ledger(store, clock, current_actor() if actor is None else actor, place)
 
 
-class Ledger:
+class Ledger(Deciding):
     """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
 
     def __init__(
@@ -157,6 +158,8 @@ class Ledger:
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             who = analyst or WHOLE
+            if analyst is not None:
+                decisions.refuse_double(connection, dataset, analyst)
             book = tables.find(connection, dataset, who).get(who)
             if book is None:
                 book = tables.open_book(connection, Book(dataset, who))
@@ -322,10 +325,17 @@ class Ledger:
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same question on the same data, if its asker has paid for it.
 
-        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do.
+        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do,
+        where no analyst has a budget.
         """
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             return answers.find(connection, charge.body()["question"], charge.analyst)
+
+    def told_others(self, charge: Charge) -> bool:
+        """Whether anybody was told the answer to the same question on the same data."""
+        with self._store.reading() as connection:
+            return answers.find(connection, charge.body()["question"], None) is not None
 
     def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
@@ -335,6 +345,7 @@ class Ledger:
         body = charge.body()
         _same(charge, translation)
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             answer = answers.find(connection, body["question"], charge.analyst)
             others = answers.find(connection, body["question"], None)
         if answer is not None or others is None:
@@ -407,9 +418,13 @@ class Ledger:
         analyst: str | None = None,
         window: Window | None = None,
         groups: Groups | None = None,
+        reuse: bool = False,
     ) -> bool:
-        """Whether a charge of ``loss`` on these entries would be accepted now."""
-        seen = self._standings(dataset, analyst, window, groups, translation)
+        """Whether a charge of ``loss`` on these entries would be accepted now.
+
+        With ``reuse``: whether the analyst's own budget admits another's answer at that price.
+        """
+        seen = self._standings(dataset, analyst, window, groups, translation, reuse=reuse)
         return all(standing.admits(loss) for standing in seen)
 
     def _standings(
@@ -419,15 +434,17 @@ class Ledger:
         window: Window | None,
         groups: Groups | None,
         translation: Translation,
+        *,
+        reuse: bool = False,
     ) -> tuple[Standing, ...]:
-        """How the accounts that a charge would go to stand on these entries."""
+        """How the accounts that a charge (or reuse) would go to stand on these entries."""
         while True:
             with self._store.reading() as connection:
                 found = reading.standings(
                     connection, dataset, analyst, window, groups, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
-                return found
+                return tuple(one for one in found if one.own) if reuse else found
             self._translate(translation, found)
 
     def lost(

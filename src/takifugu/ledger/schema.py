@@ -43,6 +43,7 @@ EVENTS = Table(
     Column("question", String(64)),
     Column("charge", BigInteger),  # of an answer or a reuse: the event that was paid for
 )
+BY_DATASET = Index("takifugu_events_of", EVENTS.c.dataset, EVENTS.c.kind, EVENTS.c.seq)
 _named_key, _is_question = EVENTS.c.key.is_not(None), EVENTS.c.question.is_not(None)
 _is_answer = EVENTS.c.kind == "answer"
 Index(

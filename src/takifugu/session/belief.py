@@ -11,13 +11,13 @@ from typing import Any
 from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
-from takifugu.ledger import Ledger
+from takifugu.ledger import Terms
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.universe import Tables
 from takifugu.session.binding import Entries, Said, readings, refuse_unmatched
-from takifugu.translation.translation import Translation
+from takifugu.translation.translation import Translation, entries_of
 
 
 def protected_column(declaration: Declaration, about: str | None) -> str:
@@ -44,6 +44,13 @@ def refuse_misfit(
     where: str = "",
 ) -> dict[str, Entries]:
     """What the entries of every prior are; an error if the data has others, or other values."""
+    several = translation.priors if len(translation.priors) > 1 else {}
+    sizes = {name: entries_of(prior) for name, prior in several.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
+        raise UnsoundRequest(
+            f"the priors are about different numbers of entries ({told}); give all the same length"
+        )
     read = readings(translation, over, entity=engine.declaration.entity, where=where)
     refuse_unmatched(translation.priors, read, engine)
     for name, prior in _priors(translation):
@@ -115,16 +122,6 @@ def secrets_of(translation: Translation) -> str:
     return fingerprint(translation.secrets)
 
 
-def refuse_change(ledger: Ledger, dataset: str, translation: Translation) -> None:
-    """Raise if the budget of ``dataset`` was last spent under another prior or other secrets.
-
-    The ledger keeps to a budget under the translation it is given. Under two by turns it would
-    keep to neither of two promises for sure.
-    """
-    for event in ledger.history(dataset, kind="charge", last=1):
-        mine = (belief_of(translation), secrets_of(translation))
-        if (event.body["prior"], event.body["secrets"]) != mine:
-            raise UnsoundRequest(
-                f"dataset {dataset!r} was charged under another prior or other secrets; use the"
-                " same ones, or have the owner allow the change (new_belief=True)"
-            )
+def terms_of(translation: Translation) -> Terms:
+    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
+    return Terms(belief_of(translation), secrets_of(translation))

@@ -6,20 +6,20 @@ with open_project("study").session("visits") as session:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines import Declaration, Engine, Fitted, open_engine, read_declaration
+from takifugu.engines import Declaration, Engine, Fitted, check, open_engine, read_declaration
 from takifugu.engines.opening import BackendName
-from takifugu.errors import NotALedger
+from takifugu.errors import Malformed, NotALedger, UnsoundRequest
 from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, Secrets, read_prior, write_prior
 from takifugu.session import project_writing as write
-from takifugu.session.belief import protected_column, refuse_misfit
+from takifugu.session.belief import protected_column, refuse_misfit, terms_of
 from takifugu.session.binding import Entries
 from takifugu.session.cells import cells_of
 from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
@@ -38,6 +38,15 @@ from takifugu.session.project_policy import (
 )
 from takifugu.session.project_rows import PolicySession, with_policy
 from takifugu.session.project_tables import Progress, pays, project_table, reach, table_path
+from takifugu.session.project_terms import (
+    Change,
+    changed_rules,
+    keep_terms,
+    kept_terms,
+    refuse_rules,
+    refuse_sizes,
+    released_rules,
+)
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
 
@@ -227,8 +236,11 @@ class Project:
 
     def translation(self, name: str) -> Translation:
         """From per-entry DP losses to Pufferfish losses, by the present policy."""
-        policy = self.dataset(name)
-        return Translation(self.priors(name), self.secrets(name), uncertainty=policy.uncertainty)
+        policy, priors = self.dataset(name), self.priors(name)
+        if len(priors) > 1:
+            files = {prior.file: read_prior(self.folder / prior.file) for prior in policy.priors}
+            refuse_sizes(name, files)
+        return Translation(priors, self.secrets(name), uncertainty=policy.uncertainty)
 
     def table(
         self,
@@ -298,7 +310,6 @@ class Project:
         analyst: str | None = None,
         *,
         backend: BackendName | None = None,
-        new_belief: bool = False,
         table: bool = True,
         progress: Progress | None = None,
     ) -> Iterator[PolicySession]:
@@ -308,7 +319,6 @@ class Project:
             name: The dataset.
             analyst: Who asks; a budget of their own counts beside that of the whole.
             backend: What reads the data; by default what its source needs.
-            new_belief: Whether the policy may have other priors or secrets than were charged under.
             table: Whether to look the translation up in a table, which is made if there is none.
             progress: Is told what is being done.
         """
@@ -316,6 +326,10 @@ class Project:
         self.refuse_stranger(name, analyst)
         translation = self.translation(name)
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            ledger.refuse_stranger(name, analyst)
+            ledger.refuse_terms(name, terms_of(translation))
+            refuse_rules(ledger, name, self.rules(name))
+            keep_terms(self.folder, translation)
             about = protected_column(engine.declaration, policy.about)
             refuse_same_files(self, name, ledger)
             self._refuse_misfit(name, translation, engine, about)  # before a table is made
@@ -330,7 +344,6 @@ class Project:
                 about=about,
                 analyst=analyst,
                 table=looked_up,
-                new_belief=new_belief,
                 home=self.folder,
             )
 
@@ -346,8 +359,27 @@ class Project:
         entries: Sequence[Name] | None = None,
         uncertainty: float = 0.0,
         analysts: Sequence[str] = (),
+        engine: Engine | None = None,
+        backend: BackendName | None = None,
     ) -> "Project":
-        """Enter a dataset into the project file, without reading its data; the project then."""
+        """Enter a dataset into the project file, once it is seen to fit; the project then.
+
+        Its data must be as declared, and its priors and secrets must fit the data: what `dataset
+        check` refuses is not entered.
+
+        Args:
+            name: What to call it.
+            declaration: The declaration of its table.
+            about: The protected column that the priors are about, if there are several.
+            priors: Files of priors; all of them are kept to.
+            over: What the entries of the priors are; None where only one reading is possible.
+            pairs: The secret pairs; None for all.
+            entries: The entries that have secrets; None for all.
+            uncertainty: How far every joint probability may be off.
+            analysts: Who may ask; none for anybody.
+            engine: The table, if it is open and was checked; opened and checked here if not.
+            backend: What reads the data then.
+        """
         self.refuse_known(name)
         declared = read_declaration(declaration)
         column = protected_column(declared, about)
@@ -374,8 +406,25 @@ class Project:
             values["analysts"] = list(analysts)
         if priors:
             values["prior"] = [{"file": self._relative(prior)} | said for prior in priors]
-        write.add_dataset(self.file, name, values)
-        return open_project(self.file)
+        with ExitStack() as stack:
+            if engine is None:
+                engine = stack.enter_context(open_engine(declared, backend=backend))
+                check(engine)
+            ledger = stack.enter_context(self.ledger()) if priors else None
+
+            def fits(policy: Policy) -> None:
+                entered = Project(self.file, policy)
+                if priors:
+                    entered.kept(name)
+                    entered.refuse_misfit(name, engine)
+
+            write.add_dataset(self.file, name, values, check=fits)
+            made = open_project(self.file)
+            if ledger is not None:
+                made.entered(
+                    ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
+                )
+        return made
 
     def fit(
         self,
@@ -400,13 +449,102 @@ class Project:
             )
         declaration = self.declaration(name)
         column = protected_column(declaration, policy.about)
-        with open_engine(declaration, backend=backend) as engine:
+        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
             prior, found = fitted_prior(engine, column, wish)
-        file = f"{name}.{prior.fingerprint[:12]}.prior.json"
-        write_prior(prior, self.folder / file)
-        section = policy_of(file, prior, found, declaration)
-        write.add_prior(self.file, name, section, replace=replace)
-        return open_project(self.file), self.folder / file, prior, found
+            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+            section = policy_of(file, prior, found, declaration)
+            path = self.folder / file
+            new = not path.exists()
+            write_prior(prior, path)
+
+            def fits(policy: Policy) -> None:
+                Project(self.file, policy).translation(name)
+
+            try:
+                write.add_prior(self.file, name, section, replace=replace, check=fits)
+            except BaseException:
+                if new:
+                    path.unlink(missing_ok=True)
+                raise
+            made = open_project(self.file)
+            how = "all-rows" if found.split is None else section["fitted"]
+            replaced = replace and bool(policy.priors)
+            made.entered(ledger, name, how="fitted", files=[file], rows=how, replaced=replaced)
+        return made, path, prior, found
+
+    # --- what the owner accepts ---
+
+    def rules(self, name: str) -> dict[str, Any]:
+        """The column and the rows that are released from, by the policy, as JSON."""
+        return released_rules(self.dataset(name), self.about(name))
+
+    def entered(self, ledger: Ledger, name: str, **details: Any) -> None:
+        """Write in the ledger what a command entered into the policy of a dataset."""
+        translation = self.translation(name)
+        keep_terms(self.folder, translation)
+        ledger.enter_policy(name, terms_of(translation), self._details(name) | details)
+
+    def _details(self, name: str) -> dict[str, Any]:
+        policy = self.dataset(name)
+        return {"uncertainty": str(policy.uncertainty), "rules": self.rules(name)}
+
+    def change(self, name: str) -> Change:
+        """What is spent under the prior and secrets in force, and under those of the policy."""
+        translation = self.translation(name)
+        terms, rules = terms_of(translation), self.rules(name)
+        with self.ledger() as ledger:
+            known = ledger.terms(name)
+            old = None
+            if known is not None:
+                old = kept_terms(self.folder, name, known, translation)
+            seen = ledger.review(name, translation, old)
+            analysts = {
+                position.analyst: (
+                    position.epsilon,
+                    ledger.spent(name, translation, analyst=position.analyst),
+                )
+                for position in ledger.positions()
+                if position.dataset == name and position.analyst and position.epsilon is not None
+            }
+            needed = known != terms or changed_rules(ledger, name, rules)
+        return Change(terms, rules, seen, analysts, needed)
+
+    def awaits(self, name: str) -> bool:
+        """Whether nothing is released before the owner accepts the policy as it is."""
+        terms = terms_of(self.translation(name))
+        with self.ledger(read_only=True) as ledger:
+            other = ledger.terms(name) not in (None, terms)
+            return other or changed_rules(ledger, name, self.rules(name))
+
+    def accept_prior(self, name: str, change: Change) -> Event:
+        """Put the prior and the secrets of the policy in force, as they were shown."""
+        translation = self.translation(name)
+        if (terms_of(translation), self.rules(name)) != (change.terms, change.rules):
+            raise InvalidProject(
+                str(self.file), given="was changed just now", needed="be left alone; look again"
+            )
+        with self.ledger() as ledger:
+            keep_terms(self.folder, translation)
+            return ledger.accept(change.terms, change.seen, **self._details(name))
+
+    @contextmanager
+    def noting(self, file: Path) -> Iterator[None]:
+        """Note in the ledger which datasets have ``file``, which is written inside, as a prior."""
+        wanted = file.resolve()
+        names = [
+            name
+            for name, policy in self.policy.datasets.items()
+            if any((self.folder / prior.file).resolve() == wanted for prior in policy.priors)
+        ]
+        if not names:
+            yield
+            return
+        with self.ledger() as ledger:
+            yield
+            for name in names:
+                with suppress(Malformed, UnsoundRequest):  # then nothing is released under it
+                    self.translation(name)
+                    self.entered(ledger, name, how="written", files=[self._relative(file)])
 
     def set_budget(
         self, name: str, epsilon: str, *, analyst: str | None = None, delta: str = "0"

@@ -5,6 +5,7 @@ unknown key is refused: a policy that is half understood is no policy. docs/proj
 format.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -328,8 +329,13 @@ class _Section:
     def sections(self, key: str, known: Sequence[str]) -> list["_Section"]:
         listed = self.content.get(key, [])
         if not isinstance(listed, list):
+            header = ".".join((*self.place.split(", "), key))
+            file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
             raise InvalidProject(
-                self.at(key), given="is no list", needed=f"be written as [[{self.place}.{key}]]"
+                self.at(key),
+                given="is no list",
+                needed=f"be a section at the end of the file: the line [[{header}]], and below it"
+                f" the line file = {file}",
             )
         return [_Section(part, self.at(key), known) for part in listed]
 

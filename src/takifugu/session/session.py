@@ -27,9 +27,9 @@ from takifugu.session.asking import Kind, asked_for
 from takifugu.session.belief import (
     belief_of,
     protected_column,
-    refuse_change,
     refuse_misfit,
     secrets_of,
+    terms_of,
 )
 from takifugu.session.binding import Said, refuse_unmatched
 from takifugu.session.cells import cells_of, declared
@@ -40,6 +40,7 @@ from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.session.problems import OverBudget, StalePlan
 from takifugu.session.promise import promise
 from takifugu.session.questions import Question, TransitionsOf
+from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.table import TranslationTable
@@ -65,6 +66,9 @@ class Session:
     `takifugu.session.binding`. Rows that a prior was fitted on are not released from: see
     `takifugu.session.held_out`. `promise` tells both.
 
+    The prior and the secrets are those that the owner accepted, or that the budget was last spent
+    under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
+
     Args:
         engine: The table.
         ledger: The budget.
@@ -73,7 +77,6 @@ class Session:
         about: The protected column that the prior is about, if there are several.
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
-        new_belief: Whether the prior or the secrets may differ from those charged under before.
         statement: How the prior came about, for those who read the promise. A fitted prior tells
             by itself.
         home: What paths of the source count from when the ledger asks whether it is the same one;
@@ -93,7 +96,6 @@ class Session:
         about: str | None = None,
         analyst: str | None = None,
         table: TranslationTable | None = None,
-        new_belief: bool = False,
         statement: str = "",
         home: Path | None = None,
         over: Said | Mapping[str, Said] = None,
@@ -109,13 +111,15 @@ class Session:
         self._ledger, self._belief = ledger, translation
         self._dataset, self._analyst = dataset, analyst
         self._about = protected_column(engine.declaration, about)
-        self._translation: Translates = translation if table is None else table
+        self._translation: Translates = (
+            translation if table is None else Reaching(translation, table)
+        )
         self._mark = translation.fingerprint if table is None else table.fingerprint
         self._read = refuse_misfit(translation, self._engine, self._about, over)
         told = self._kept.told
         self._statement = told if statement in told else f"{told} {statement}".strip()
-        if not new_belief:
-            refuse_change(ledger, dataset, translation)
+        ledger.refuse_terms(dataset, terms_of(translation))
+        ledger.refuse_stranger(dataset, analyst)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
         self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
         self._read_as = declared(engine.declaration)
@@ -207,6 +211,8 @@ class Session:
                 "say what may be lost (`epsilon`) or how good the answer must be (`within`, or"
                 " `chance` for a ranking): one of the two"
             )
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         self._refuse_rows(question)
         self._prices.account()
         refused = self._ledger.cells_changed(self._dataset, self._cells)
@@ -228,18 +234,35 @@ class Session:
             self._prices.certify(loss, epsilon, read_at)
         charge = self._charge(question, chosen.mechanism, loss)
         self._ledger.check(charge)
-        stored = self._ledger.lookup(charge) is not None
+        stored, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, read_at, reuse=reuse)
+        instead = None
+        if epsilon is None and not cost.fits and not reuse and cost.most > 0:
+            wanted = Wanted(
+                self._prices.allowed(cost.most, spare), near, None, None, reference, gap
+            )
+            best = choose(question, self._engine, wanted)
+            instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
             question=question,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
-            cost=self._prices.of(loss, question.rows, read_at),
+            cost=cost,
             delta=read_at,
             charge=charge,
             stored=stored,
+            instead=instead,
             notes=() if stored else self._notes(charge),
         )
+
+    def _told(self, charge: Charge) -> tuple[bool, bool]:
+        """Whether the answer is known and free, and whether it is known and costs this analyst."""
+        if self._ledger.lookup(charge) is not None:
+            return True, False
+        known = self._analyst is not None and self._ledger.told_others(charge)
+        costs = self._prices.own() is not None
+        return known and not costs, known and costs
 
     def _refuse_rows(self, question: Question) -> None:
         """Raise if rows that are asked for were fitted on, or are not what the priors are about.
@@ -296,7 +319,12 @@ class Session:
     # --- charge, then release ---
 
     def release(self, plan: Plan) -> Result:
-        """Pay for a plan, then answer it; for free if the same was answered before."""
+        """Pay for a plan, then answer it; for free if the same was answered before.
+
+        What another analyst was told costs this one's own budget, if they have one.
+        """
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         question = same_question(plan.question, self._engine.declaration, self._about)
         mechanism = same_mechanism(plan.mechanism, question, self._engine)
         self._refuse_rows(question)
@@ -308,12 +336,13 @@ class Session:
                 " charged. Plan again"
             )
         charge = replace(made, key=charge.key)  # what is written is what was made here
-        cost = self._prices.of(loss, question.rows, self._read_at(plan))
+        _, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, self._read_at(plan), reuse=reuse)
         sure = replace(plan, question=question, mechanism=mechanism)
         try:
             known = self._known(charge)
             if known is not None:
-                return self._result(sure, cost, known.value["drawn"], known.at, free=True)
+                return self._result(sure, cost, known.value["drawn"], known.at, free=not reuse)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
