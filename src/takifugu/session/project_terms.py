@@ -46,7 +46,7 @@ def released_rules(policy: DatasetPolicy, about: str) -> dict[str, Any]:
     """The column and the rows that are released from, as JSON: what fitted priors leave."""
     fits = [_fit(prior) for prior in policy.priors if prior.fitted is not None]
     said = [
-        [prior.file, prior.over, *map(str, prior.positions)]
+        [prior.file, prior.over, *map(str, prior.positions or ())]
         for prior in policy.priors
         if prior.over is not None
     ]
