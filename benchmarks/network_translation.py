@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks._data import WARD
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
@@ -17,7 +18,6 @@ from takifugu.translation.junction import network_losses
 from takifugu.translation.witness import product_witness
 
 SAMPLE = 400  # transport problems given to the general solver
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our answer
 
 
@@ -86,6 +86,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
     def record(
         starts: Integers,
         states: Integers,
+        most: Floats,
         chances: Floats,
         index: Integers,
         flat: Floats,
@@ -95,7 +96,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
         rights: Integers,
         values: Floats,
     ) -> None:
-        solve(starts, states, chances, index, flat, offset, width, lefts, rights, values)
+        solve(starts, states, most, chances, index, flat, offset, width, lefts, rights, values)
         for x, y, value in zip(lefts, rights, values, strict=True):
             a, b = slice(starts[x], starts[x + 1]), slice(starts[y], starts[y + 1])
             i, j = index[:, states[a], None], index[:, None, states[b]]

@@ -118,7 +118,8 @@ def run_plan(
     Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
     cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
     marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now),
-    stored (answered before, so free), promise (what is protected and what is not).
+    stored (answered before, so free), cells (the fingerprint of what names a cell), notes (what to
+    know before it is released), promise (what is protected and what is not).
     """
     from takifugu.cli.outputs import Target
 

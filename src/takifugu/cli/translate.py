@@ -60,10 +60,10 @@ def run_translate(
 
     Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists where several were asked
     for; a profile is always a list), lower_bound (some mechanism with this DP ε leaks as much),
-    method, by_method (what each method says of the number asked for; null where it does not
-    apply), binding (the secret that leaks most); with --delta also pufferfish_delta, with
-    --profile also by_entry, with --table only the two ε, method and table. An infinite number is
-    the string "infinity".
+    exact (whether the two agree to a share of 1e-6), method, by_method (what each method says of
+    the number asked for; null where it does not apply), binding (the secret that leaks most); with
+    --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
+    and table. An infinite number is the string "infinity".
     """
     from takifugu import reports
     from takifugu.priors import read_prior
@@ -145,7 +145,7 @@ def _forwards(
 
         loss = approximate(translation, epsilon, delta, method=method)
         result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
-        result["method"] = loss.method
+        result["method"], result["exact"] = loss.method, False
     return result
 
 
@@ -166,6 +166,7 @@ def _profile(
 
 
 def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+    from takifugu.translation.bounds import EXACT
     from takifugu.translation.translation import METHODS
 
     by_method: dict[str, float | None] = {"transport": None}
@@ -177,6 +178,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     answer = translation.explain(allowed, method)
     result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
+    result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
     return result
 
 
@@ -186,6 +188,7 @@ def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
         "pufferfish_epsilon": answer.pufferfish,
         "dp_epsilon": dp,
         "lower_bound": answer.lower,
+        "exact": answer.exact,
         "method": answer.method,
         "by_method": by_method,
         "binding": {} if answer.binding is None else answer.binding.document(),
@@ -300,4 +303,5 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         typer.echo(f"  most about {b['left']} / {b['right']}{where}")
-    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}")
+    sure = ", so this is exact" if one["exact"] else ""
+    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}{sure}")

@@ -11,6 +11,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen, up
 
+LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
 MOST = 2.0**1000  # a loss beyond this counts as infinite
 
 
@@ -23,7 +24,10 @@ class Splits(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``."""
+    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``.
+
+    ``exact`` says that ``a`` is the least possible to a share of 1e-6.
+    """
 
     b: int
     a: float
@@ -132,6 +136,7 @@ class InfluenceCurve(ByContent):
         for k, b in enumerate(self.exposed):
             pair = int(np.argmax(self.leak[:, k]))
             split = {} if self.splits is None else self.splits.describe(pair, k)
-            exact = bool(self.exact[pair, k])
-            found.append(Point(int(b), float(self.leak[pair, k]), exact, self.pairs[pair], split))
+            leak = float(self.leak[pair, k])
+            exact = bool(self.exact[pair, k]) and (leak == 0 or leak >= LEAST_EXACT)
+            found.append(Point(int(b), leak, exact, self.pairs[pair], split))
         return tuple(found)

@@ -9,6 +9,7 @@ from typing import Any
 
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.independent import DEEPEST, Product, too_deep
+from takifugu.priors.provenance import KEY, fitted_rules
 from takifugu.strict import parse_json
 from takifugu.whole import write_whole
 
@@ -45,12 +46,13 @@ def from_document(document: Any) -> Any:
 
 def _product(document: Mapping[str, Any]) -> Product:
     for key in document:
-        if key not in ("kind", "parts"):
+        if key not in ("kind", "parts", KEY):
             raise InvalidPrior(key, given="is not a key of a product", needed="be kind or parts")
     parts = document.get("parts")
     if not isinstance(parts, Mapping):
         raise InvalidPrior("parts", given="is missing", needed="map names to priors")
-    return Product({str(name): from_document(part) for name, part in parts.items()})
+    made = Product({str(name): from_document(part) for name, part in parts.items()})
+    return made.also_fitted_on(*fitted_rules(document))
 
 
 def _depth(document: Any) -> int:

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
+from takifugu.priors.provenance import Documented
 from takifugu.priors.secrets import Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
 
 @dataclass(frozen=True, eq=False)
-class Explicit(ByContent):
+class Explicit(Documented):
     """A table: one probability for every dataset of a universe.
 
     >>> Explicit(Universe(("rain", "shine")), [0.25, 0.75]).probability[1]
@@ -81,7 +82,7 @@ class Explicit(ByContent):
         refuse_vanishing(law, possible, name)
         return cls(universe, law, name)
 
-    def to_document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """The prior as a JSON document; for tables whose names and values JSON can hold."""
         if not isinstance(self.universe, Tables):
             raise InvalidPrior(
@@ -96,7 +97,7 @@ class Explicit(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Explicit":
+    def _of_document(cls, document: Mapping[str, Any]) -> "Explicit":
         """Read ``entries`` as [name, values] pairs and ``probability``, last entry fastest."""
         for key in document:
             if key not in ("kind", "entries", "probability", "name"):

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, frozen
+from takifugu.priors.provenance import Documented
 
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
 Kernel = Literal["squared-exponential", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(ByContent):
+class Gaussian(Documented):
     r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
 
     The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
@@ -105,8 +105,7 @@ class Gaussian(ByContent):
         """How many coordinates there are."""
         return len(self.covariance)
 
-    def to_document(self) -> dict[str, Any]:
-        """The prior as a JSON document."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "covariance": self.covariance.tolist(),
@@ -115,7 +114,7 @@ class Gaussian(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Gaussian":
+    def _of_document(cls, document: Mapping[str, Any]) -> "Gaussian":
         """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
         known = ("kind", "covariance", "bound", "width", "entries", "length", "kernel")
         for key in document:

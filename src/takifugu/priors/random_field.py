@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import (
@@ -18,6 +17,7 @@ from takifugu.priors.factors import (
     listed_names,
     written_out,
 )
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
@@ -30,7 +30,7 @@ def _ends(edge: object) -> tuple[Name, Name]:
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovRandomField(ByContent):
+class MarkovRandomField(Documented):
     """The adversary knows which entries touch, and how much each pair of values is favoured.
 
     The law is proportional to the product of ``unary[i][x_i]`` over the entries and of
@@ -147,9 +147,9 @@ class MarkovRandomField(ByContent):
 
     def explicit(self) -> Explicit:
         """The same law with one probability for every dataset; for small fields only."""
-        return written_out(self)
+        return written_out(self).also_fitted_on(*self.fitted_on)
 
-    def to_document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """As JSON: ``kind``, ``name``, ``entries`` (name, states, weights) and ``edges``."""
         return {
             "kind": self.kind,
@@ -165,7 +165,7 @@ class MarkovRandomField(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "MarkovRandomField":
+    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovRandomField":
         """Read what ``to_document`` wrote."""
         try:
             kind, name = document["kind"], str(document["name"])

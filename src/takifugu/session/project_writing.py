@@ -41,6 +41,7 @@ id = {id}  # its first event: no other ledger will do
 #
 # [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
 # file = "visits.prior.json"
+# over = "entities"                    # of a network: "entities", one row each, or "sequence"
 """
 
 

@@ -1,4 +1,4 @@
-r"""The exact translation for Bayesian networks and random fields of small treewidth.
+r"""The tight translation for Bayesian networks and random fields of small treewidth.
 
 Let S separate the junction tree in two. For states σ, σ′ of S the *message* to S bounds
 :math:`\log E[h|σ]/E[h|σ']` over all admissible h of the entries on one side. One step couples
