@@ -96,8 +96,8 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
                 session.plan("histogram", epsilon=1, window=window)
         assert "fitted on the first 4 days" in said(session)
         if way == "as it is":
-            for window in (None, (None, 5), (4, 5)):
-                plan = session.plan("histogram", epsilon=SURE, window=window)
+            for kept in (None, (None, 5), (4, 5)):
+                plan = session.plan("histogram", epsilon=SURE, window=kept)
                 assert plan.question.rows.scope.start == 4
             found = session.histogram(epsilon=SURE).column("estimate")
             late = [row[3] for row in ROWS if row[1] >= 4]

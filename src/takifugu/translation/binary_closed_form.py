@@ -139,10 +139,8 @@ def binary_losses(
     possible = np.ones(size, dtype=np.bool_)
     with localcontext(_digits()):
         gains: dict[float, Decimal] = {}
-        known: dict[int, tuple[bool, Decimal, Decimal, Decimal]] = {}
-        for step in listed:
-            if id(step) not in known:
-                known[id(step)] = step.decimals()
+        different = dict(zip(map(id, listed), listed, strict=True))
+        known = {name: step.decimals() for name, step in different.items()}
 
         def runs(reverse: bool) -> Iterator[Run]:
             order = slice(None, None, -1) if reverse else slice(None)
@@ -182,7 +180,7 @@ def _both_sides(total: Floats) -> tuple[Floats, Floats]:
 def _stretches(steps: Sequence[Step], spent: Floats) -> Iterator[tuple[Step, float, int]]:
     """Runs of the same step and the same ε."""
     changed = spent[1:] != spent[:-1]
-    if any(one is not steps[0] for one in steps):
+    if len(set(map(id, steps))) > 1:
         changed |= np.array([a is not b for a, b in pairwise(steps)], dtype=np.bool_)
     for begin, end in pairwise([0, *(np.flatnonzero(changed) + 1).tolist(), len(spent)]):
         if end > begin:

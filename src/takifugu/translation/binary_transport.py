@@ -219,13 +219,12 @@ class BinaryTransport:
         else:
             middle = (length or 1) // 2
             places = [k for k in (middle - 1, middle, middle + 1) if 0 <= k < (length or 1)]
-        best: tuple[Floats, Floats, int | None] | None = None
+        best: tuple[Floats, Floats, int | None] = np.zeros(2), np.zeros(2), None
         for entry in map(int, places):
             after = None if length is None else length - 1 - entry
             upper, lower = stationary_losses(self._step, epsilon, entry, after)
-            if best is None or upper.max() > best[0].max():
+            if best[2] is None or upper.max() > best[0].max():
                 best = upper, lower, entry
-        assert best is not None  # noqa: S101 - secrets name an entry at least
         return best
 
     def _binding(self, pair: int, entry: int | None) -> Binding:
