@@ -155,12 +155,12 @@ EXTREMES: dict[str, Any] = {
     "weights": MarkovRandomField(
         ("a", "b", "c", "d"),
         ((0, 1),) * 4,
-        ([1, 1],) * 4,
+        (np.ones(2),) * 4,
         (("a", "b"), ("a", "c"), ("a", "d")),
-        ([[1e150, 1e-150], [1e-150, 1e150]],) * 3,
+        (np.array([[1e150, 1e-150], [1e-150, 1e150]]),) * 3,
     ),
     "couplings": MarkovRandomField.ising(
-        dict.fromkeys("abcd", -300.0), dict.fromkeys([tuple("ab"), tuple("bc"), tuple("ac")], 300.0)
+        dict.fromkeys("abcd", -300.0), dict.fromkeys([("a", "b"), ("b", "c"), ("a", "c")], 300.0)
     ),
     "gaussian": Gaussian.process(3, length=1e-310, bound=5, width=1e-12),
     "wide": Gaussian(np.eye(2) * 1e-280, 1e150, 1e-150),

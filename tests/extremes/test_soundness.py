@@ -116,7 +116,7 @@ def short_chains(rng: np.random.Generator) -> bool:
     """Groups of values too, in chains of up to five entries."""
     size, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))
     chain = MarkovChain(instances.matrix(size, rng), start=instances.row(size, rng), length=length)
-    sides = [((x,), (y,)) for x, y in permutations(range(size), 2)]
+    sides: list[Any] = [((x,), (y,)) for x, y in permutations(range(size), 2)]
     if size == 3:
         sides += [((0, 1), (2,)), ((2,), (0, 1))]
     return check_chain(chain, range(length), sides, most=length)

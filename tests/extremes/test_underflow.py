@@ -28,7 +28,7 @@ from takifugu.translation.translation import Translation
 from tests.extremes import test_soundness as checks
 from tests.oracles import extremes as oracle
 
-RARE = [1 - 1e-100, 1e-100]
+RARE = np.array([1 - 1e-100, 1e-100])
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_what_once_broke_holds(check: Any, seed: int) -> None:
 
 def test_a_rare_separator_still_tells() -> None:
     """C happens with A and B together only, 1e-200 of all cases; D is a noisy copy of C."""
-    copy = [[0.9, 0.1], [0.1, 0.9]]
+    copy = np.array([[0.9, 0.1], [0.1, 0.9]])
     model = BayesianNetwork(
         ("a", "b", "c", "d"),
         ((0, 1),) * 4,
         ((), (), ("a", "b"), ("c",)),
-        (RARE, RARE, [[[1, 0], [1, 0]], [[1, 0], [0, 1]]], copy),
+        (RARE, RARE, np.array([[[1.0, 0.0], [1, 0]], [[1, 0], [0, 1]]]), copy),
     )
     checks.check_losses(model, network_losses(model, 0.5), 0.5)
 
@@ -73,7 +73,7 @@ def test_a_law_that_cannot_be_written_out_is_refused_not_rounded_to_0() -> None:
         with pytest.raises(TooLarge, match="nothing was rounded to 0"):
             prior.explicit()
     with pytest.raises(TooLarge, match="nothing was rounded to 0"):
-        MarkovChain([RARE, RARE], start=RARE).explicit(4)
+        MarkovChain(np.array([RARE, RARE]), start=RARE).explicit(4)
 
 
 def test_weights_beyond_all_floats_cancel() -> None:
@@ -82,9 +82,9 @@ def test_weights_beyond_all_floats_cancel() -> None:
     field = MarkovRandomField(
         ("a", "b", "c"),
         ((0, 1),) * 3,
-        ([1, 1],) * 3,
+        (np.ones(2),) * 3,
         (("a", "b"), ("b", "c"), ("c", "a")),
-        ([[big, 0], [0, big]],) * 3,
+        (np.array([[big, 0], [0, big]]),) * 3,
     )
     assert field.explicit().probability[[0, 7]] == pytest.approx([0.5, 0.5])
     curve = network_curve(field, largest=1)
@@ -191,7 +191,7 @@ def test_knowledge_with_numbers_of_any_size_is_not_tightened(size: float, bound:
     most = min(
         Fraction(bound) / Fraction(size), Fraction(1)
     )  # P(a | ab), the largest that is allowed
-    found = leakage(world, Mechanism(universe, [[1, 0], [0.25, 0.75], [0.5, 0.5]]))
+    found = leakage(world, Mechanism(universe, np.array([[1, 0], [0.25, 0.75], [0.5, 0.5]])))
     truth = (most + (1 - most) / 4) / Fraction(1, 2)
     top, base = (oracle.mp.mpf(part) for part in (truth.numerator, truth.denominator))
     checks.at_least(found.epsilon, oracle.mp.log(top / base))
@@ -200,7 +200,7 @@ def test_knowledge_with_numbers_of_any_size_is_not_tightened(size: float, bound:
 def test_a_number_that_is_not_0_does_not_read_0() -> None:
     tiny = Fraction(1, 10**400)
     with pytest.raises(Malformed, match="not 0 but too small"):
-        distribution([1 - tiny, tiny], "p", InvalidPrior)  # type: ignore[list-item]
+        distribution([1 - tiny, tiny], "p", InvalidPrior)  # type: ignore[arg-type]
     with pytest.raises(Malformed, match="not 0 but too small"):
         MarkovRandomField(("a",), ((0, 1),), ([1, tiny],), (), ())  # type: ignore[arg-type]
 
@@ -221,10 +221,10 @@ def nested() -> Any:
     [
         huge,
         nested,
-        lambda: InfluenceCurve(["a"], [[1.0]], None),  # type: ignore[arg-type, list-item]
-        lambda: InfluenceCurve([1], [["x"]], None),  # type: ignore[arg-type, list-item]
+        lambda: InfluenceCurve(["a"], [[1.0]], None),  # type: ignore[arg-type]
+        lambda: InfluenceCurve([1], [["x"]], None),  # type: ignore[arg-type]
         lambda: InfluenceCurve([1, 2], [[1.0], [1.0, 2.0]], None),  # type: ignore[arg-type]
-        lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], length=10**30),
+        lambda: MarkovChain(np.full((2, 2), 0.5), length=10**30),
         lambda: Gaussian([[1, 0], [0]], 1, 1),  # type: ignore[arg-type]
         lambda: Gaussian(np.eye(2), 10**400, 1),
         lambda: Gaussian.from_document({"bound": 10**400, "width": 1, "covariance": [[1]]}),

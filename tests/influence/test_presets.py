@@ -59,8 +59,8 @@ def test_a_union_promises_the_worse_of_both(
 
 def test_the_paper_s_bound_on_a_wrong_curve_is_what_it_prints() -> None:
     """ε + a₂(b*) − a₁(b*), with b* = 3 the point that calibrates: (2 − .5)/3 is the largest."""
-    assumed = InfluenceCurve([1, 3, 9], [[1.6, 0.5, 0.0]], 9)
-    actual = InfluenceCurve([1, 3, 9], [[3.0, 1.25, 0.0]], 9)
+    assumed = InfluenceCurve(np.array([1, 3, 9]), np.array([[1.6, 0.5, 0.0]]), 9)
+    actual = InfluenceCurve(np.array([1, 3, 9]), np.array([[3.0, 1.25, 0.0]]), 9)
     result = misspecified(assumed, actual, 2.0)
     assert result.dp == pytest.approx(0.5)
     assert result.bound == pytest.approx(2.0 + 1.25 - 0.5)

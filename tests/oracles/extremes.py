@@ -184,23 +184,19 @@ def chain_leak(
 
 
 def mixture_loss(
-    prior: Sequence[float],
-    chances: Any,
-    counts: Sequence[int],
-    left: Sequence[int],
-    right: Sequence[int],
+    prior: Any, chances: Any, counts: Any, left: Iterable[Any], right: Iterable[Any]
 ) -> Any:
     """The log of P(outputs | left) / P(outputs | right) when output w is seen counts[w] times."""
     sums = []
     for side in (left, right):
-        total = sum((mp.mpf(prior[d]) for d in side), mp.mpf(0))
+        total = sum((mp.mpf(float(prior[d])) for d in side), mp.mpf(0))
         if total == 0:
             return None
         seen = mp.mpf(0)
         for d in side:
-            weight = mp.mpf(prior[d])
+            weight = mp.mpf(float(prior[d]))
             for w, count in enumerate(counts):
-                weight *= mp.mpf(float(chances[d][w])) ** count
+                weight *= mp.mpf(float(chances[d][w])) ** int(count)
             seen += weight
         sums.append(seen / total)
     if sums[0] == 0:
