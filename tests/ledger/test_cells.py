@@ -184,11 +184,13 @@ def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
     with open_ledger(old) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.8125
         with pytest.raises(CellsChanged, match="--unchanged"):
-            ledger.charge(charge("0.1"), DOUBLING)
+            ledger.charge(charge("0.1", analyst="ana"), DOUBLING)
         ledger.charge(charge("0.1", dataset="quiet"), DOUBLING)  # nothing was charged to it
-        assert ledger.lookup(charge("1/4", (0, 10), ["fr"])) is None  # charged again, not guessed
+        assert (
+            ledger.lookup(charge("1/4", (0, 10), ["fr"], analyst="ana")) is None
+        )  # charged again, not guessed
         assert ledger.accept_cells("ward", CELLS, unchanged=True).body["before"] is None
-        ledger.charge(charge("0.25", (30, 40), ["it"]), DOUBLING)
+        ledger.charge(charge("0.25", (30, 40), ["it"], analyst="ana"), DOUBLING)
         assert ledger.spent("ward", DOUBLING) == 0.8125  # other cells than the worst so far
         assert ledger.verify().sound
 
@@ -196,7 +198,7 @@ def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
 def test_the_owner_of_an_old_ledger_may_count_everything_everywhere(old: Path) -> None:
     with open_ledger(old) as ledger:
         ledger.accept_cells("ward", CELLS)
-        ledger.charge(charge("0.25", (30, 40), ["it"]), DOUBLING)
+        ledger.charge(charge("0.25", (30, 40), ["it"], analyst="ana"), DOUBLING)
         assert ledger.spent("ward", DOUBLING) == 0.8125 + 0.5
         assert ledger.verify().sound
         ledger.rebuild()
