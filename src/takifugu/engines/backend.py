@@ -6,7 +6,6 @@ would load pandas, and it breaks where a driver is newer than Ibis knows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from takifugu.engines.declaration import Declaration
@@ -60,23 +59,6 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of the database."""
-
-
-def source_files(declaration: Declaration) -> tuple[Path, ...]:
-    """The files of the source, in order of their names; at least one."""
-    pattern = Path(str(declaration.source.path))
-    whole = declaration.folder / pattern
-    if any(letter in str(pattern) for letter in "*?["):
-        root = Path(whole.anchor)
-        found = sorted(root.glob(str(whole.absolute().relative_to(root.absolute()))))
-        files = tuple(path for path in found if path.is_file())
-    else:
-        files = (whole,) if whole.is_file() else ()
-    if not files:
-        raise InvalidDeclaration(
-            "source, path", given=f"{pattern} is no file", needed="name files that exist"
-        )
-    return files
 
 
 def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:

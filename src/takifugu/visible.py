@@ -1,0 +1,54 @@
+r"""Text from files and tables, made fit to be looked at.
+
+A label may hold anything: an escape sequence that rewrites a terminal, a mark that turns the order
+of letters around, half a character. What people read shows such marks instead of obeying them.
+"""
+
+import re
+import unicodedata
+from typing import Any
+
+# Control (C0, C1, DEL), format (bidi, zero width), surrogate, unassigned; line, paragraph separator
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""``text`` with every mark that does not show written out as ``\u202e``, but for ``keep``.
+
+    The escapes are those of JSON, so that a JSON document stays the same document. A backslash
+    stays as it is: this is for people, not for reading back.
+
+    >>> visible("a\x1b[2Jb\u202ec")
+    'a\\u001b[2Jb\\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter in keep or unicodedata.category(letter) not in HIDDEN else _escape(letter)
+        for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    point = ord(letter)
+    if point < 0x10000:
+        return f"\\u{point:04x}"
+    high, low = divmod(point - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell of a CSV file: a number as it is, a text that no spreadsheet takes for a formula.
+
+    Text that begins with ``= + - @``, their wide forms, a tab or a line break gets a ``'`` in
+    front, and so does text that would then look the same: taking one ``'`` off such a cell gives
+    the text back. Half a character, which UTF-8 has no bytes for, is written out.
+
+    >>> [csv_cell(value) for value in ("=1+1", "'=1+1", "'s-Hertogenbosch", -3, None)]
+    ["'=1+1", "''=1+1", "'s-Hertogenbosch", -3, None]
+    """
+    if not isinstance(value, str):
+        return value
+    whole = re.sub("[\ud800-\udfff]", lambda found: _escape(found.group()), value)
+    return f"'{whole}" if FORMULA.match(whole) else whole
