@@ -156,7 +156,8 @@ class Category:
             raise InvalidDeclaration(
                 f"{self.column}, labels", given="name a raw value twice", needed="name it once"
             )
-        unknown = sum(label not in self.keys for _, label in self.labels)
+        known = frozenset(self.keys)
+        unknown = sum(label not in known for _, label in self.labels)
         if unknown:
             raise InvalidDeclaration(
                 f"{self.column}, labels",
