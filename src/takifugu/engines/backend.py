@@ -57,6 +57,10 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def interrupt(self) -> None:
+        """Give up what is being asked now, in whichever thread; for those that can."""
+        return
+
     def close(self) -> None:
         """Let go of the database."""
 

@@ -57,6 +57,7 @@ class DuckBackend(Backend):
     ) -> None:
         with driver("duckdb", purpose=f"a {declaration.source.kind} source"):
             import duckdb  # noqa: F401 - found missing here, and said so
+        self._running = set[Any]()
         self._place = visible(declaration.source.place)
         paths = source_files(declaration)
         logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
@@ -153,7 +154,11 @@ class DuckBackend(Backend):
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
-            return cursor.execute(sql).fetchall()
+            self._running.add(cursor)
+            try:
+                return cursor.execute(sql).fetchall()
+            finally:
+                self._running.discard(cursor)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""
@@ -168,6 +173,11 @@ class DuckBackend(Backend):
     def note(self, *what: str | None) -> Note | None:
         """Kept for large files."""
         return self._files.note(*what)
+
+    def interrupt(self) -> None:
+        """Give up what is being asked now."""
+        for cursor in tuple(self._running):
+            cursor.interrupt()
 
     def close(self) -> None:
         """Close the database and remove what it may have spilled."""

@@ -55,6 +55,10 @@ class Engine:
         """Let go of the database."""
         self._backend.close()
 
+    def interrupt(self) -> None:
+        """Have the database give up what it is doing, if it can; that question then fails."""
+        self._backend.interrupt()
+
     @property
     def declaration(self) -> Declaration:
         """What the table was declared to be."""
