@@ -19,6 +19,7 @@ from takifugu.cli.init import run_init
 from takifugu.cli.plan import run_plan
 from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
+from takifugu.cli.telling import echo
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
@@ -36,7 +37,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from takifugu import __version__
 
-        typer.echo(f"takifugu {__version__}")
+        echo(f"takifugu {__version__}")
         raise typer.Exit
 
 
@@ -90,10 +91,10 @@ def main() -> None:
             raise
         message = error.format_message().rstrip(".")
         if "\n" in message:  # a command without arguments answers with its help
-            typer.echo(message, err=True)
+            echo(message, err=True)
             raise SystemExit(MISTAKE) from None
         message += "; --help shows what there is"
     else:
         raise SystemExit(status or 0)
-    typer.echo(f"takifugu: {message}", err=True)
+    echo(f"takifugu: {message}", err=True)
     raise SystemExit(code)

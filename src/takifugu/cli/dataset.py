@@ -17,6 +17,7 @@ from takifugu.cli.options import (
     read_secrets,
     the_project,
 )
+from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
@@ -86,9 +87,9 @@ def add(
         print_json({"dataset": name, "project": str(study.file)} | facts)
         return
     _print_facts(facts)
-    typer.echo(f"{name} was entered into {study.file}")
+    echo(f"{name} was entered into {study.file}")
     if not prior:
-        typer.echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
+        echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
 
 
 @app.command()
@@ -109,7 +110,7 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
         print_json(_declared(found) | policy)
         return
     if found.title:
-        typer.echo(f"{found.title}\n")
+        echo(f"{found.title}\n")
     for column in (*found.protected, *found.public):
         part = "protected" if column in found.protected else "public"
         if isinstance(column, Amount):
@@ -118,19 +119,19 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
             told = "keys from the data"
         else:
             told = f"{len(column.keys)} keys"
-        typer.echo(f"{part:<9}  {column.column}  {told}")
+        echo(f"{part:<9}  {column.column}  {told}")
     if policy:
-        typer.echo("")
+        echo("")
         for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
             if policy[name]:
-                typer.echo(f"{name:<11}  {policy[name]}")
+                echo(f"{name:<11}  {policy[name]}")
         if policy["released_from"] is not None:
-            typer.echo(f"released     from {policy['released_from']} on")
+            echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
-            typer.echo(f"released     from {policy['released_share']} of the entities")
-    typer.echo(f"\n{found.promise()}", nl=False)
+            echo(f"released     from {policy['released_share']} of the entities")
+    echo(f"\n{found.promise()}", nl=False)
     for statement in policy.get("fitted", ()):
-        typer.echo(f"\n{statement}")
+        echo(f"\n{statement}")
 
 
 @app.command()
@@ -160,7 +161,7 @@ def check(
         print_json(facts)
         return
     _print_facts(facts)
-    typer.echo("The data fits its declaration.")
+    echo("The data fits its declaration.")
 
 
 def _is_file(dataset: str) -> bool:
@@ -221,7 +222,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "covers": facts["covers"],
     }
     for name, value in shown.items():
-        typer.echo(f"{name:<8}  {value}")
+        echo(f"{name:<8}  {value}")
 
 
 def _place(place: object) -> str | None:

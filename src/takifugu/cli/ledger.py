@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.telling import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ def run_show(
         facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
         print_json(facts)
         return
-    typer.echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
+    echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
     for position in positions:
-        typer.echo(_line(position))
+        echo(_line(position))
     for event in events:
-        typer.echo(_told(event["body"]))
+        echo(_told(event["body"]))
 
 
 @app.command("verify")
@@ -85,10 +86,10 @@ def run_verify(
         print_json(facts)
     else:
         word = "sound" if report.sound else "NOT sound"
-        typer.echo(f"ledger {name}: {report.events} events, {word}")
-        typer.echo(f"head {report.head.seq}:{report.head.hash}")
+        echo(f"ledger {name}: {report.events} events, {word}")
+        echo(f"head {report.head.seq}:{report.head.hash}")
         for problem in report.problems:
-            typer.echo(f"- {problem}")
+            echo(f"- {problem}")
     if not report.sound:
         raise typer.Exit(1)
 
@@ -116,7 +117,7 @@ def run_export(
     if as_json:
         print_json({"ledger": name, "events": count, "out": str(path)})
     else:
-        typer.echo(f"{count} events written to {path}", err=True)
+        echo(f"{count} events written to {path}", err=True)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 
 app = typer.Typer(no_args_is_help=True, help="Make, fit, smooth and look at priors.")
@@ -69,14 +70,14 @@ def _show_dataset(name: str, project: Path | None, as_json: bool) -> None:
         return
     for place, facts in enumerate(found):
         if place:
-            typer.echo("")
+            echo("")
         _print({key: value for key, value in facts.items() if value is not None})
 
 
 def _print(facts: dict[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+        echo(f"{name.replace('_', ' '):<{width}}  {value}")
 
 
 @app.command()
@@ -223,9 +224,9 @@ def fit(
         facts["statement"] = found.statement
         print_json({"out": str(file)} | _facts(belief) | facts)
         return
-    typer.echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
-    typer.echo(f"entered into {study.file}")
-    typer.echo(found.statement)
+    echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
+    echo(f"entered into {study.file}")
+    echo(found.statement)
 
 
 def _none_of(options: dict[str, Any], whom: str) -> None:
@@ -286,7 +287,7 @@ def _wrote(belief: Any, out: Path, as_json: bool, told: str = "") -> None:
     if as_json:
         print_json({"out": str(out)} | _facts(belief))
     else:
-        typer.echo(f"wrote {out}{told}", err=True)
+        echo(f"wrote {out}{told}", err=True)
 
 
 def _facts(prior: Any) -> dict[str, Any]:

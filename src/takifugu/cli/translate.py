@@ -17,6 +17,7 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -98,7 +99,7 @@ def run_translate(
             tell("drawing")
             reports.save(translation_figure(translation, title=prior.stem), plot)
     if as_json:
-        typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
         _print(result)
 
@@ -126,7 +127,7 @@ def warned() -> Iterator[None]:
     for message in dict.fromkeys(
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
-        typer.echo(f"takifugu: {message}", err=True)
+        echo(f"takifugu: {message}", err=True)
 
 
 def _forwards(
@@ -269,17 +270,17 @@ def _print_one(one: dict[str, Any]) -> None:
     dp = one["dp_epsilon"]
     words = f"a profile of {len(dp)} ε up to {max(dp):.6g}" if isinstance(dp, list) else f"{dp:.6g}"
     spare = f", δ = {one['pufferfish_delta']:.3g}" if "pufferfish_delta" in one else ""
-    typer.echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
+    echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
     if "table" in one:
-        typer.echo(f"  from the table {one['table']}")
+        echo(f"  from the table {one['table']}")
         return
     says = ", ".join(
         f"{name} {'-' if value is None else format(value, '.6g')}"
         for name, value in one["by_method"].items()
     )
-    typer.echo(f"  by {one['method']} ({says})")
+    echo(f"  by {one['method']} ({says})")
     if one["binding"]:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
-        typer.echo(f"  most about {b['left']} / {b['right']}{where}")
-    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}")
+        echo(f"  most about {b['left']} / {b['right']}{where}")
+    echo(f"  some mechanism leaks {one['lower_bound']:.6g}")

@@ -34,7 +34,8 @@ def apart(
     thread = Thread(target=_do, args=(work, failed, done, errors), daemon=True)
     try:
         thread.start()
-        thread.join()  # an interrupt is raised here
+        while thread.is_alive():
+            thread.join(1.0)  # an interrupt is raised here, or a second later
     except RuntimeError:  # no thread could be started
         errors.append(failed("RuntimeError"))
     except BaseException:
