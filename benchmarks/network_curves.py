@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._data import WARD
 from takifugu.influence import InfluenceCurve
 from takifugu.influence.attractive import attractive_curve
 from takifugu.influence.search import network_curve
@@ -25,7 +26,6 @@ IN_FULL = 4  # sets of up to so many entries are all given to the reference
 SAMPLED = 60  # larger sets, of each size, that the reference evaluates
 MOST = 2**27  # cells of one of its tables; a larger set is counted as not done
 MINUTE = 60.0
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 
 
 def run() -> None:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks._data import WARD
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
@@ -17,7 +18,6 @@ from takifugu.translation.junction import network_losses
 from takifugu.translation.witness import product_witness
 
 SAMPLE = 400  # transport problems given to the general solver
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our answer
 
 
