@@ -64,10 +64,17 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
     asks, engine = session
     queries, draws = list[int](), list[int]()
     rows, release = engine._backend.rows, backend.release
-    monkeypatch.setattr(engine._backend, "rows", lambda sql: queries.append(len(sql)) or rows(sql))
-    monkeypatch.setattr(
-        backend, "release", lambda how, values: draws.append(len(values)) or release(how, values)
-    )
+
+    def watched_rows(sql: str) -> Any:
+        queries.append(len(sql))
+        return rows(sql)
+
+    def watched_release(measurement: Any, values: Any) -> Any:
+        draws.append(len(values))
+        return release(measurement, values)
+
+    monkeypatch.setattr(engine._backend, "rows", watched_rows)
+    monkeypatch.setattr(backend, "release", watched_release)
     monkeypatch.setattr(choosing, "MOST_SELECTIONS", GROUPS - 1)
     Watched.walks = 0
     counted = asks.count(["ward"], by="block", epsilon=CLEAR)

@@ -91,7 +91,7 @@ class DuckBackend(Backend):
         names = self._names() if by_path else []
         if not by_path:
             (path,) = self._files.paths
-            self._run(f"ATTACH {_text(str(path))} AS source (READ_ONLY)")
+            self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
         self._shut(names)
         source = self._source(declaration, ", ".join(map(_text, names)))
         found = {
