@@ -8,8 +8,16 @@ import re
 import unicodedata
 from typing import Any
 
-# Control (C0, C1, DEL), format (bidi, zero width), surrogate, unassigned; line, paragraph separator
-HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+# Control (C0, C1, DEL), format (bidi, zero width), surrogate; line and paragraph separator
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# No characters, or none yet but never to show (Unicode's Default_Ignorable_Code_Point). What else
+# has no meaning yet may be a letter in a later Unicode.
+EMPTY = (
+    range(0x2065, 0x2066),
+    range(0xFDD0, 0xFDF0),
+    range(0xFFF0, 0xFFF9),
+    range(0xE0000, 0xE1000),
+)
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -25,9 +33,15 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        letter if letter in keep or unicodedata.category(letter) not in HIDDEN else _escape(letter)
-        for letter in text
+        letter if letter in keep or not _hidden(letter) else _escape(letter) for letter in text
     )
+
+
+def _hidden(letter: str) -> bool:
+    kind, point = unicodedata.category(letter), ord(letter)
+    if kind != "Cn":
+        return kind in HIDDEN
+    return point & 0xFFFE == 0xFFFE or any(point in empty for empty in EMPTY)
 
 
 def _escape(letter: str) -> str:
