@@ -122,7 +122,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     ),
     "groups": lambda: answer_figure(
         (LABELS[0], "state", "estimate", "low", "high"),
-        [(label, *row) for label in LABELS for row in NUMBERS[:2]],
+        [(label, *row) for label in LABELS[:3] for row in NUMBERS[:2]],
         by=(LABELS[0],),
         title="t",
     ),
