@@ -35,7 +35,7 @@ def networks() -> None:
         return
     folder = Path(spec.submodule_search_locations[0]) / "utils" / "example_models"
     for name in ("asia", "alarm", "child", "win95pts"):
-        network = read_bif(folder / f"{name}.bif.gz", renormalise=True)
+        network = read_bif(folder / f"{name}.bif.gz")
         network_losses(network, 0.2)  # compile
         start = perf_counter()
         losses = network_losses(network, 0.1)

@@ -62,6 +62,7 @@ class DuckBackend(Backend):
         paths = source_files(declaration)
         logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
         self._files = Files.of(paths, absent=logs)
+        self.files = self._files.paths
         spill = Spill()
         self._forget = weakref.finalize(self, spill.remove)
         own = {"secret_directory", "extension_directory", "home_directory"}  # not the user's

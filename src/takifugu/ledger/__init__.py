@@ -16,12 +16,13 @@ from takifugu.ledger.charging import Receipt
 from takifugu.ledger.ledger import Ledger, open_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
-from takifugu.ledger.values import Charge, Groups, Window
+from takifugu.ledger.values import Cells, Charge, Groups, Window
 from takifugu.ledger.view import TotalTranslation, Translation
 
 __all__ = [
     "Anchor",
     "Answer",
+    "Cells",
     "Charge",
     "Event",
     "Groups",
