@@ -31,11 +31,17 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
+from takifugu.visible import visible
+
 MICRO = 10**6
 
 
 class TakifuguError(Exception):
     """Base of every deliberate error; anything else that escapes is a bug."""
+
+    def __str__(self) -> str:
+        """The message; marks of a name in it that do not show are written out."""
+        return visible(super().__str__(), keep="\n")
 
 
 class Malformed(TakifuguError, ValueError):

@@ -22,6 +22,7 @@ from takifugu.cli.plan import run_plan
 from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
@@ -41,7 +42,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from takifugu import __version__
 
-        typer.echo(f"takifugu {__version__}")
+        echo(f"takifugu {__version__}")
         raise typer.Exit
 
 
@@ -119,12 +120,12 @@ def main() -> None:
             raise
         message = error.format_message().rstrip(".")
         if "\n" in message:  # a command without arguments answers with its help
-            typer.echo(message, err=True)
+            echo(message, err=True)
             raise SystemExit(MISTAKE) from None
         message += "; --help shows what there is"
     except OSError as error:  # what a path leads to: too long, a folder, not ours, not there
         message = _of_a_path(error)
     else:
         raise SystemExit(status or 0)
-    typer.echo(f"takifugu: {message}", err=True)
+    echo(f"takifugu: {message}", err=True)
     raise SystemExit(code)

@@ -13,6 +13,7 @@ import typer
 from takifugu.cli.ledger_words import decision
 from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def run_show(
         facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
         print_json(facts)
         return
-    typer.echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
+    echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
     for position in positions:
-        typer.echo(_line(position))
+        echo(_line(position))
     for event in events:
-        typer.echo(_told(event["body"]))
+        echo(_told(event["body"]))
 
 
 @app.command("verify")
@@ -87,10 +88,10 @@ def run_verify(
         print_json(facts)
     else:
         word = "sound" if report.sound else "NOT sound"
-        typer.echo(f"ledger {name}: {report.events} events, {word}")
-        typer.echo(f"head {report.head.seq}:{report.head.hash}")
+        echo(f"ledger {name}: {report.events} events, {word}")
+        echo(f"head {report.head.seq}:{report.head.hash}")
         for problem in report.problems:
-            typer.echo(f"- {problem}")
+            echo(f"- {problem}")
     if not report.sound:
         raise typer.Exit(1)
 
@@ -118,7 +119,7 @@ def run_export(
     if as_json:
         print_json({"ledger": name, "events": count, "out": str(path)})
     else:
-        typer.echo(f"{count} events written to {path}", err=True)
+        echo(f"{count} events written to {path}", err=True)
 
 
 @contextmanager
