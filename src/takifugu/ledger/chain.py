@@ -1,8 +1,9 @@
 """The chain of events: each carries the SHA-256 of its own text and of all that came before.
 
-An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Whoever
-can write the storage can also put back an old copy, or write a new chain: only a head noted down
-elsewhere (an `Anchor`; every receipt is one) shows that.
+An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Each event
+also carries the digest of the totals that it leaves behind (`takifugu.ledger.digests`). Whoever can
+write the storage can also put back an old copy, or write a new chain: only a head noted down
+elsewhere shows that (the witness of `takifugu.ledger.witness`; an `Anchor`; every receipt is one).
 """
 
 import json
@@ -14,13 +15,15 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 
 from takifugu.errors import LedgerDamaged
+from takifugu.ledger.digests import EMPTY, Tree, edited
 from takifugu.ledger.schema import EVENTS, HEAD
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import digest, written
+from takifugu.ledger.work import work_of
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
-KINDS = ("created", "budget", "partition", "charge", "reuse", "answer")
+KINDS = ("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss")
 COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body
 
 
@@ -66,10 +69,31 @@ _BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("wanted")))
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    row = (_LOCKED if lock else _LAST).one(connection, {})
-    if row is None:
-        raise LedgerDamaged("the ledger has lost its head; restore a copy")
-    return Head(row.seq, row.hash, row.at)
+    work = work_of(connection)
+    if work.head is None or (lock and not work.locked):
+        row = (_LOCKED if lock else _LAST).one(connection, {})
+        if row is None:
+            raise LedgerDamaged("the ledger has lost its head; restore a copy")
+        work.head, work.locked = Head(row.seq, row.hash, row.at), lock
+    found: Head = work.head
+    return found
+
+
+def totals(connection: Connection) -> Tree:
+    """The digests of all totals, held against the last event."""
+    work = work_of(connection)
+    if work.tree is None:
+        last = head(connection)
+        root = EMPTY
+        if last.seq:
+            event = one(connection, last.seq)
+            if event.hash != last.hash:
+                raise LedgerDamaged(f"event {last.seq} is not the head; restore a copy")
+            root = event.body.get("totals")
+            if not isinstance(root, str) or len(root) != len(EMPTY):
+                raise edited()
+        work.tree = Tree(root=root)
+    return work.tree
 
 
 def append(
@@ -77,19 +101,22 @@ def append(
 ) -> Event:
     """Write one event after ``last`` and move the head. The caller holds the lock.
 
-    ``content`` is known to be JSON.
+    ``content`` is known to be JSON. Totals that the event changes are changed before.
 
     Events are in the order of the chain, whatever the clock says. Where it went backwards the
     event says by how much.
     """
-    seq = last.seq + 1
+    seq, work = last.seq + 1, work_of(connection)
     body: dict[str, Any] = {
         "v": VERSION,
         "seq": seq,
         "kind": kind,
         "at": now.isoformat(),
         **content,
+        "totals": totals(connection).save(connection),
     }
+    if work.unwitnessed:
+        body["witness"] = "off"
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now:
         body["clock_behind"] = str(latest - now)
@@ -101,6 +128,7 @@ def append(
     _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
     _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
+    work.head, work.appended = Head(seq, hash_, at), True
     return Event(seq, kind, now, hash_, body)
 
 

@@ -132,7 +132,7 @@ def enter(
     if whole is None or whole.epsilon is None:
         raise NoBudget(f"dataset {body['dataset']!r} has no budget; have its owner set one")
     names = charged({**body, "kind": kind})
-    books = [found.get(name) or Book(body["dataset"], name) for name in names]
+    books = [found.get(name) or whole.of(name) for name in names]
     touch = whole.shape.touch(body["window"], body["groups"])
     cold = untranslated(books, translation, limits)
     if cold is not None:
@@ -149,14 +149,13 @@ def enter(
             return Refusal(
                 standings(connection, body["dataset"], names, touch, translation, limits)
             )
-    event = chain.append(connection, last, kind, body, now)
     for book, changed, known in entries:
         if not book.id:
             tables.open_book(connection, book)
         elif changed:
             tables.save_segments(connection, book, changed, touch, known)
     tables.save(connection, books)
-    return event
+    return chain.append(connection, last, kind, body, now)
 
 
 def untranslated(

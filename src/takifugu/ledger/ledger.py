@@ -126,9 +126,11 @@ class Ledger:
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             who = analyst or WHOLE
-            book = tables.find(connection, dataset, who).get(who)
+            found = tables.find(connection, dataset, who)
+            book = found.get(who)
             if book is None:
-                book = tables.open_book(connection, Book(dataset, who))
+                whole = found.get(WHOLE) or Book(dataset, WHOLE)
+                book = tables.open_book(connection, whole.of(who))
             book.epsilon, book.delta = most, chance
             tables.save(connection, [book])
             return chain.append(connection, last, "budget", content, self._time())
@@ -401,10 +403,9 @@ class Ledger:
             return replay.verify(connection, anchor, sqlite=self._store.sqlite)
 
     def rebuild(self) -> None:
-        """Compute every total anew from the events."""
+        """Compute every total anew from the events: they must be what the last event says."""
         with self._store.writing() as connection:
-            chain.head(connection, lock=True)
-            tables.rebuild(connection, replay.replayed(connection))
+            replay.rebuild(connection)
 
     def export(self, path: str | Path) -> int:
         """Write every event as a line of JSON, hash first; how many there are."""
@@ -427,4 +428,4 @@ def _same(charge: Charge, translation: Translation) -> None:
 def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
     if WHOLE not in found and (analyst or WHOLE) not in found:
         raise NoBudget(f"the ledger knows no dataset {dataset!r}; have its owner set a budget")
-    return found.get(analyst or WHOLE) or Book(dataset, analyst or WHOLE)
+    return found.get(analyst or WHOLE) or found[WHOLE].of(analyst or WHOLE)

@@ -5,22 +5,24 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, inspect, select, text
 
-from takifugu.errors import LedgerUnwritable, NewerLedger, NotALedger
+from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger import chain, tables
 from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import MIGRATIONS, TOTALS, TRUTH, Migration
+from takifugu.ledger.schema import MIGRATIONS, TOTALS, TRUTH, Migration, recreate
 from takifugu.ledger.store import Store
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 
 
-def _totals(connection: Connection) -> None:
-    """Totals beside the events, filled from them."""
-    TOTALS(connection)
+def _digests(connection: Connection) -> None:
+    """Totals and their digests, filled from the events."""
+    recreate(connection)
     tables.rebuild(connection, replayed(connection))
+    chain.totals(connection).save(connection)
 
 
-KNOWN = (TRUTH, Migration("0002 totals by cell", _totals))
+DIGESTED = Migration("0003 digests of totals", _digests)
+KNOWN = (TRUTH, Migration("0002 totals by cell", TOTALS), DIGESTED)
 
 
 def prepare(store: Store, now: datetime, *, create: bool) -> None:
@@ -53,6 +55,13 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
         if migration is TRUTH:
             last = chain.start(connection)
             chain.append(connection, last, "created", {"ledger": uuid.uuid4().hex}, now)
+        if migration is DIGESTED:
+            last = chain.head(connection, lock=True)
+            known = chain.one(connection, last.seq).body.get("totals")
+            if known is None:  # written before there were any
+                chain.append(connection, last, "totals", {"migration": migration.name}, now)
+            elif known != chain.totals(connection).root:
+                raise LedgerDamaged(f"the events of {store.name!r} do not add up; restore a copy")
 
 
 def _applied(connection: Connection, store: Store) -> int:

@@ -52,6 +52,18 @@ def replayed(connection: Connection) -> Books:
     return books
 
 
+def rebuild(connection: Connection) -> None:
+    """Compute every total anew from the events, and hold them against the last of these."""
+    last = chain.head(connection, lock=True)
+    root = chain.one(connection, last.seq).body.get("totals")
+    tables.rebuild(connection, replayed(connection))
+    if chain.totals(connection).save(connection) != root:
+        raise LedgerDamaged(
+            "the events do not add up to the totals that the last of them says they leave; restore"
+            " a copy"
+        )
+
+
 def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Report:
     """Check storage, chain, columns, head, totals and, if given, the ``anchor``."""
     problems: list[str] = []
@@ -81,6 +93,7 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
     if not anchored and anchor is not None:
         problems.append(f"event {anchor.seq} is not the one noted: this is an old or another chain")
     problems += _total_problems(connection, books)
+    problems += _digest_problems(connection, books)
     return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
 
 
@@ -122,6 +135,17 @@ def _total_problems(connection: Connection, books: Books) -> Iterator[str]:
         wrong = [part for part in kept if kept[part] != true[part]]
         if wrong:
             yield f"the {' and '.join(wrong)} kept for {whose} are not what its events add up to"
+
+
+def _digest_problems(connection: Connection, books: Books) -> Iterator[str]:
+    """What events say of the totals they leave, and the stored digests, against the replay."""
+    try:
+        tree = chain.totals(connection)
+        if tree.root != tables.root_of(books.books.values()):
+            yield "the last event does not name the totals that the events add up to"
+        tables.compare_all(connection)
+    except LedgerDamaged as error:
+        yield str(error)
 
 
 def events(connection: Connection) -> Iterator[Event]:
