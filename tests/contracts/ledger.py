@@ -23,6 +23,7 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerDamaged,
     LedgerError,
+    LedgerSetBack,
     LedgerUnavailable,
     LedgerUnwritable,
     NewerLedger,
@@ -435,7 +436,9 @@ def test_verify_finds_a_change_of_order(ledger: Ledger, url: str) -> None:
     assert any("event 3 was changed" in problem for problem in ledger.verify().problems)
 
 
-def test_a_clean_rollback_is_seen_only_against_an_anchor(ledger: Ledger, url: str) -> None:
+def test_a_clean_rollback_is_seen_by_the_witness_and_against_an_anchor(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
     before = ledger.head()
     noted = ledger.charge(charge("0.25"), DOUBLING).anchor
     tamper(
@@ -443,11 +446,18 @@ def test_a_clean_rollback_is_seen_only_against_an_anchor(ledger: Ledger, url: st
         f"DELETE FROM takifugu_events WHERE seq = {noted.seq}",  # noqa: S608
         f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'",  # noqa: S608
     )
-    ledger.rebuild()
-    assert ledger.verify().sound and ledger.verify(before).sound
-    report = ledger.verify(noted)
+    with pytest.raises(LedgerSetBack, match="older copy"):
+        ledger.rebuild()
+    unseen = opened(url, witness=False)
+    unseen.rebuild()
+    assert unseen.verify().sound and unseen.verify(before).sound
+    report = unseen.verify(noted)
     assert not report.sound and "old or another chain" in report.problems[0]
-    assert not ledger.verify(Anchor(1, "0" * 64)).sound
+    assert not unseen.verify(Anchor(1, "0" * 64)).sound
+    report = ledger.verify()
+    assert report.witness == noted and "older copy" in report.problems[0]
+    with pytest.raises(LedgerSetBack, match="older copy"):
+        opened(url)
 
 
 def test_totals_are_rebuilt_from_the_events(ledger: Ledger, url: str) -> None:
@@ -594,12 +604,16 @@ def test_an_edited_answer_is_not_given_out(ledger: Ledger, url: str) -> None:
         ledger.lookup(charge("0.25"))
 
 
-def test_a_head_that_was_set_back_cannot_be_written_over(ledger: Ledger, url: str) -> None:
+def test_a_head_that_was_set_back_cannot_be_written_over(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
     before = ledger.head()
     ledger.charge(charge("0.25"), DOUBLING)
     tamper(url, f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'")  # noqa: S608
-    with pytest.raises(LedgerDamaged):
+    with pytest.raises(LedgerSetBack):
         ledger.charge(charge("0.25"), DOUBLING)
+    with pytest.raises(LedgerDamaged):
+        opened(url, witness=False).charge(charge("0.25"), DOUBLING)
 
 
 def test_an_export_holds_the_chain(ledger: Ledger, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ BY_NAME = {
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,
+    "LedgerSetBack": STORAGE,
     "DatabaseFailed": STORAGE,
     "DriverMissing": STORAGE,
     "Undelivered": UNDELIVERED,

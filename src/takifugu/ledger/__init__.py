@@ -13,11 +13,12 @@ them, translated once.
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Receipt
-from takifugu.ledger.ledger import Ledger, open_ledger
+from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.values import Charge, Groups, Window
 from takifugu.ledger.view import TotalTranslation, Translation
+from takifugu.ledger.witness import LostWitness
 
 __all__ = [
     "Anchor",
@@ -26,6 +27,7 @@ __all__ = [
     "Event",
     "Groups",
     "Ledger",
+    "LostWitness",
     "Position",
     "Reading",
     "Receipt",
@@ -34,5 +36,6 @@ __all__ = [
     "TotalTranslation",
     "Translation",
     "Window",
+    "accept_loss",
     "open_ledger",
 ]

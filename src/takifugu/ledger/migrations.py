@@ -3,15 +3,16 @@
 import uuid
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select
 
 from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger import chain, tables
+from takifugu.ledger.chain import Anchor
 from takifugu.ledger.replay import replayed
 from takifugu.ledger.schema import MIGRATIONS, TOTALS, TRUTH, Migration, recreate
 from takifugu.ledger.store import Store
-
-ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
+from takifugu.ledger.witness import Guard, identity
+from takifugu.ledger.work import work_of
 
 
 def _digests(connection: Connection) -> None:
@@ -25,8 +26,36 @@ DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (TRUTH, Migration("0002 totals by cell", TOTALS), DIGESTED)
 
 
-def prepare(store: Store, now: datetime, *, create: bool) -> None:
-    """Create the ledger if there is none and ``create`` allows it, or bring it up to date."""
+def prepare(
+    store: Store, now: datetime, *, create: bool, guard: Guard, follow: bool = True
+) -> None:
+    """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
+
+    One that is there is held against its witness before anything is written. Then the witness is
+    brought forward, unless it is not to ``follow``.
+    """
+    _prepare(store, now, create=create, guard=guard)
+    _arrive(store, guard)
+    if follow and not store.read_only and guard.witness is not None:
+        seen = guard.noted()
+        with store.unguarded() as connection:
+            guard.compare(connection, seen)
+            last = chain.head(connection)
+        if seen is None or seen.seq < last.seq or not guard.lenient:
+            guard.advance(Anchor(last.seq, last.hash), seen, store.unguarded)
+    store.guard = guard
+
+
+def _arrive(store: Store, guard: Guard) -> None:
+    """Learn which ledger it is, and compare."""
+    with store.unguarded() as connection:
+        guard.ledger = identity(connection)
+    noted = guard.noted()
+    with store.unguarded() as connection:
+        guard.compare(connection, noted)
+
+
+def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None:
     if store.is_new and not create:
         raise NotALedger(f"there is no ledger at {store.name!r}; name an existing one")
     if not (store.is_new and not store.read_only):
@@ -38,9 +67,11 @@ def prepare(store: Store, now: datetime, *, create: bool) -> None:
             raise NotALedger(f"{store.name!r} holds no ledger; name an existing one")
         if store.read_only:
             raise LedgerUnwritable(f"ledger {store.name!r} must be migrated; open it to write once")
+        if done:
+            _arrive(store, guard)
     with store.writing() as connection:
-        if not store.sqlite:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
+        store.only_one(connection)
+        work_of(connection).unwitnessed = guard.witness is None
         migrate(connection, store, now)
 
 

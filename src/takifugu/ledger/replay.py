@@ -21,18 +21,20 @@ class Report:
 
     An untouched chain proves that no event was edited, deleted, inserted or moved since the next
     one was written, and that none was cut off at the end unless the head was rewritten as well. It
-    cannot prove that the whole ledger is not an old copy, or rewritten: hold it against an
-    `Anchor` noted elsewhere for that.
+    cannot prove that the whole ledger is not an old copy, or rewritten: the witness of the head
+    shows that, or an `Anchor` noted elsewhere.
 
     Attributes:
         events: How many there are.
         head: The last of them, to be noted down.
         problems: What is wrong, in words; empty if nothing is.
+        witness: The event that the witness has seen last; None if there is no note.
     """
 
     events: int
     head: Anchor
     problems: tuple[str, ...]
+    witness: Anchor | None = None
 
     @property
     def sound(self) -> bool:

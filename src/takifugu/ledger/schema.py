@@ -125,6 +125,14 @@ DIGESTS = Table(
     sqlite_with_rowid=False,
 )
 
+WITNESSES = Table(  # in another database than the ledger's
+    "takifugu_witnesses",
+    MetaData(),
+    Column("ledger", String(32), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
 
 @dataclass(frozen=True)
 class Migration:

@@ -23,7 +23,12 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
+from takifugu.ledger import chain
+from takifugu.ledger.chain import Anchor
+from takifugu.ledger.witness import Guard
+from takifugu.ledger.work import work_of
 
+ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 WAIT = 10.0  # seconds that a locked ledger is waited for
 
 
@@ -41,6 +46,7 @@ class Store:
         else:
             self._engine = self._open_postgresql(wait)
         self._reader = self._engine.execution_options(reading=True)
+        self.guard: Guard | None = None  # none while a ledger is made, or looked at from outside
 
     @property
     def is_new(self) -> bool:
@@ -56,15 +62,38 @@ class Store:
             raise LedgerUnwritable(
                 f"ledger {self.name!r} was opened read-only; nothing was written"
             )
+        guard = self.guard
         with self._named(), self._engine.begin() as connection:
+            if guard is not None:
+                guard.begin(connection)
             yield connection
+            work = work_of(connection)
+            if work.tree is not None and work.tree.unsaved:
+                raise LedgerDamaged("totals were changed without an event; nothing was written")
+        if guard is not None and work.appended:
+            event = Anchor(work.head.seq, work.head.hash)
+            guard.advance(event, work.seen, self.unguarded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger and blocks nobody."""
+        noted = None if self.guard is None else self.guard.noted()  # before the moment that is seen
+        with self.unguarded() as connection:
+            if self.guard is not None:
+                self.guard.compare(connection, noted)
+            yield connection
+
+    @contextlib.contextmanager
+    def unguarded(self) -> Iterator[Connection]:
+        """The same, whatever the witness says."""
         self._check_process()
         with self._named(), self._reader.begin() as connection:
             yield connection
+
+    def only_one(self, connection: Connection) -> None:
+        """Keep others from making or migrating tables until the transaction ends."""
+        if not self.sqlite:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
@@ -75,6 +104,8 @@ class Store:
     def close(self) -> None:
         """Let go of every connection."""
         self._engine.dispose()
+        if self.guard is not None and self.guard.witness is not None:
+            self.guard.witness.close()
 
     def _open_sqlite(self, wait: float) -> Engine:
         path = Path(self._url.database or "")

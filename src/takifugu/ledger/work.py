@@ -19,6 +19,7 @@ class Work:
         locked: Whether nobody else can add to it.
         tree: The digests of accounts and segments, once they were held against the last event.
         appended: Whether an event was written.
+        seen: What the witness had noted when the transaction began.
         unwitnessed: Whether no second place is told: events then say so.
     """
 
@@ -26,6 +27,7 @@ class Work:
     locked: bool = False
     tree: Tree | None = None
     appended: bool = False
+    seen: Any = None
     unwitnessed: bool = False
 
 
