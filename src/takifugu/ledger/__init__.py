@@ -13,7 +13,7 @@ them, translated once.
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Receipt
-from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger
+from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.values import Charge, Groups, Window
@@ -38,4 +38,5 @@ __all__ = [
     "Window",
     "accept_loss",
     "open_ledger",
+    "restore_ledger",
 ]

@@ -20,6 +20,7 @@ from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBud
 from takifugu.ledger import answers, chain, loss, reading, replay, tables
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
+from takifugu.ledger.backup import back_up, put_back
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Limits, Receipt, Refusal, Standing, Untranslated, enter
@@ -132,6 +133,27 @@ def accept_loss(
             return chain.append(connection, last, "loss", {**content, "actor": who}, now)
     finally:
         store.close()
+
+
+def restore_ledger(
+    backup: str | Path,
+    where: str | Path,
+    *,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    lossy: bool = False,
+) -> Report:
+    """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
+
+    A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
+    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`.
+    """
+    noting = open_witness(witness, wait)
+    try:
+        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy)
+    finally:
+        if noting is not None:
+            noting.close()
 
 
 def open_witness(where: str | Path | bool, wait: float = WAIT) -> Witness | None:
@@ -495,6 +517,10 @@ class Ledger:
         """Compute every total anew from the events: they must be what the last event says."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
+
+    def backup(self, path: str | Path) -> Report:
+        """Write a complete, checked copy to a new file; of a ledger in a file."""
+        return back_up(self._store, Path(path))
 
     def export(self, path: str | Path) -> int:
         """Write every event as a line of JSON, hash first; how many there are."""

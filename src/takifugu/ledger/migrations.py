@@ -35,13 +35,14 @@ def prepare(
     brought forward, unless it is not to ``follow``.
     """
     _prepare(store, now, create=create, guard=guard)
+    store.empty_log()
     _arrive(store, guard)
     if follow and not store.read_only and guard.witness is not None:
         seen = guard.noted()
         with store.unguarded() as connection:
             guard.compare(connection, seen)
             last = chain.head(connection)
-        if seen is None or seen.seq < last.seq or not guard.lenient:
+        if seen != Anchor(last.seq, last.hash):
             guard.advance(Anchor(last.seq, last.hash), seen, store.unguarded)
     store.guard = guard
 
@@ -69,6 +70,8 @@ def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None
             raise LedgerUnwritable(f"ledger {store.name!r} must be migrated; open it to write once")
         if done:
             _arrive(store, guard)
+    if store.is_new:
+        store.make_file()
     with store.writing() as connection:
         store.only_one(connection)
         work_of(connection).unwitnessed = guard.witness is None

@@ -23,7 +23,6 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger import chain
 from takifugu.ledger.chain import Anchor
 from takifugu.ledger.witness import Guard
 from takifugu.ledger.work import work_of
@@ -70,9 +69,10 @@ class Store:
             work = work_of(connection)
             if work.tree is not None and work.tree.unsaved:
                 raise LedgerDamaged("totals were changed without an event; nothing was written")
-        if guard is not None and work.appended:
+        if guard is not None and work.head is not None:  # also of an event that was there before
             event = Anchor(work.head.seq, work.head.hash)
-            guard.advance(event, work.seen, self.unguarded)
+            if event != work.seen:
+                guard.advance(event, work.seen, self.unguarded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -102,10 +102,39 @@ class Store:
             )
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Let go of every connection, and leave nothing in the log beside the file."""
         self._engine.dispose()
+        if os.getpid() == self._process:
+            self.empty_log()
         if self.guard is not None and self.guard.witness is not None:
             self.guard.witness.close()
+
+    def make_file(self) -> None:
+        """Make the file of a new ledger: for its owner's eyes only, whatever the umask."""
+        if not self.sqlite:
+            return
+        try:
+            path = Path(self.name)
+            handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(handle).st_size == 0:
+                    os.fchmod(handle, 0o600)  # SQLite gives its log the same mode
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise LedgerUnwritable(
+                f"ledger {self.name!r} cannot be made ({(error.strerror or 'failed').lower()}); give"
+                " this user the right"
+            ) from error
+
+    def empty_log(self) -> None:
+        """Move what a killed process left in the write-ahead log into the file, if nobody waits."""
+        log = Path(f"{self.name}-wal")
+        with contextlib.suppress(sqlite3.Error, OSError):
+            if self.sqlite and not self.read_only and log.stat().st_size:
+                address = f"{Path(self.name).absolute().as_uri()}?mode=rw"
+                with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as raw:
+                    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open_sqlite(self, wait: float) -> Engine:
         path = Path(self._url.database or "")
