@@ -14,7 +14,6 @@ settings.register_profile("deep", max_examples=3000, deadline=None)
 settings.load_profile("deep" if os.environ.get("DEEP") else "quick")
 
 
-
 @pytest.fixture(autouse=True, scope="session")
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Witnesses of ledgers are kept in a folder of the tests, also by commands that they run."""

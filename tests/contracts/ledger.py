@@ -511,7 +511,7 @@ def edits() -> list[str]:
         'UPDATE takifugu_segments SET "end" = "end" + 1 WHERE start = 0',
         "DELETE FROM takifugu_segments WHERE start = 2",
         "UPDATE takifugu_segments SET cells = '' WHERE start = 2",
-        "INSERT INTO takifugu_segments SELECT account, 1, \"end\", base, peak, cells"
+        'INSERT INTO takifugu_segments SELECT account, 1, "end", base, peak, cells'
         " FROM takifugu_segments WHERE start = 0",
         "UPDATE takifugu_cells SET own = '0 0 0'",
         "UPDATE takifugu_cells SET own = '1/8 0 0' WHERE start = 2",
@@ -570,7 +570,7 @@ def test_a_row_that_was_added_releases_nothing(ledger: Ledger, url: str, added: 
 def test_totals_that_were_right_once_release_nothing_later(ledger: Ledger, url: str) -> None:
     ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
     names = ("accounts", "segments", "cells", "digests")
-    tamper(url, *(f"CREATE TABLE kept_{n} AS SELECT * FROM takifugu_{n}" for n in names))
+    tamper(url, *(f"CREATE TABLE kept_{n} AS SELECT * FROM takifugu_{n}" for n in names))  # noqa: S608
     ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
     for put_back in (names[:3], names[3:]):  # without its digests, then with them
         tamper(

@@ -145,7 +145,7 @@ def test_a_backup_that_is_older_is_put_back_only_with_a_loss(
     if gone:
         path.unlink()
     before = names(folder)
-    with pytest.raises(LedgerSetBack, match="older than the ledger.*--accept-loss"):
+    with pytest.raises(LedgerSetBack, match=r"older than the ledger.*--accept-loss"):
         restore_ledger(folder / "backup", path)
     if not gone:  # without the witness the ledger in its place tells
         with pytest.raises(LedgerSetBack, match="ends at event 4"):
@@ -181,7 +181,6 @@ def test_what_is_not_a_sound_backup_of_this_ledger_is_not_put_back(
     with open_ledger(folder / "other.ledger") as other:
         other.backup(folder / "other")
     (folder / "text").write_text("not a database at all, but long enough" * 40)
-    before = path.read_bytes()
     refused: list[tuple[str, type[LedgerError | InvalidFile]]] = [
         ("edited", LedgerDamaged),
         ("other", LedgerConflict),
@@ -192,8 +191,9 @@ def test_what_is_not_a_sound_backup_of_this_ledger_is_not_put_back(
     for name, kind in refused:
         with pytest.raises(kind):
             restore_ledger(folder / name, path)
-    assert path.read_bytes() == before
     assert not [name for name in names(folder) if name.startswith(".")]
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound and ledger.head().seq == 3
 
 
 def test_a_ledger_on_a_server_says_what_to_use_instead(
@@ -215,7 +215,9 @@ def test_a_ledger_from_before_the_digests_is_migrated(folder: Path) -> None:
     raw.close()
     with pytest.raises(LedgerError, match="must be migrated"):
         open_ledger(path, read_only=True)
-    with pytest.warns(UserWarning, match="no witness"), open_ledger(path) as ledger:
+    with pytest.warns(UserWarning, match="no witness"):
+        open_ledger(path).close()
+    with open_ledger(path) as ledger:
         events = list(ledger.history())
         assert [e.seq for e in events] == list(range(1, 11)) and events[-1].kind == "totals"
         assert events[8].hash.startswith("6ace4439cd4efb14")  # what was written is as it was
@@ -238,6 +240,8 @@ def test_an_old_ledger_whose_totals_were_edited_is_migrated_to_what_its_events_s
         raw.executescript(old)
         raw.execute("UPDATE takifugu_accounts SET epsilon = '1000', worst = '0 0 0'")
     raw.close()
-    with pytest.warns(UserWarning, match="no witness"), open_ledger(path) as ledger:
+    with pytest.warns(UserWarning, match="no witness"):
+        open_ledger(path).close()
+    with open_ledger(path) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
         assert ledger.positions()[0].epsilon == 2

@@ -132,6 +132,25 @@ def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
         assert ledger.charge(charge("0.25"), DOUBLING).may_release
 
 
+@pytest.mark.parametrize("frozen", ["while open", "before it is opened"])
+def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -> None:
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as server:
+        address = server.address()
+        with open_ledger(address, wait=0.5) as ledger:
+            ledger.set_budget("ward", 2)
+            asked = charge("0.25")
+            with server.frozen():
+                with pytest.raises(LedgerUnavailable, match="nothing was released"):
+                    if frozen == "while open":
+                        ledger.charge(asked, DOUBLING)
+                    else:
+                        open_ledger(address, wait=0.5)
+            assert ledger.charge(asked, DOUBLING).may_release
+            assert paid(ledger) == {asked.key} and ledger.verify().sound
+
+
 def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:
     full = worker("full", str(path), "1/100000", "400000")
     *keys, error = full.communicate()[0].splitlines()

@@ -177,9 +177,11 @@ def test_a_lost_witness_is_made_anew_with_a_warning(path: Path) -> None:
     shutil.rmtree(state_folder())
     with pytest.warns(LostWitness, match="will be made anew"), open_ledger(path, read_only=True):
         assert not state_folder().exists()
-    with pytest.warns(LostWitness, match="3 events but no witness") as seen:
-        with open_ledger(path) as ledger:
-            ledger.charge(charge("0.25"), DOUBLING)
+    with (
+        pytest.warns(LostWitness, match="3 events but no witness") as seen,
+        open_ledger(path) as ledger,
+    ):
+        ledger.charge(charge("0.25"), DOUBLING)
     assert len(seen) == 1
     shutil.copy(path.with_name("copy"), path)
     with pytest.raises(LedgerSetBack):
@@ -411,9 +413,10 @@ def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
     def dies(*_: object) -> None:
         raise LedgerUnavailable("killed")
 
-    with monkeypatch.context() as patch, pytest.raises(LedgerUnavailable):
+    with monkeypatch.context() as patch:
         patch.setattr(FileWitness, "note", dies)
-        accept_loss(path)
+        with pytest.raises(LedgerUnavailable):
+            accept_loss(path)
     ledger = opened(path)
     assert ledger.verify().sound and ledger.verify().witness == ledger.head()
     assert len(paid(ledger)) == 1

@@ -4,7 +4,8 @@ Each command is a module of its own that imports what it needs when it is called
 ``takifugu --help`` answers at once.
 """
 
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -77,9 +78,21 @@ app.command("demo")(run_demo)
 app.command("reproduce")(run_reproduce)
 
 
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning of takifugu's own is one line on stderr; others look as Python writes them."""
+    if category.__module__.startswith("takifugu."):
+        typer.echo(f"takifugu: {message}", err=True)
+    else:
+        _show_as_python(message, category, *where, **more)
+
+
+_show_as_python = warnings.showwarning
+
+
 def main() -> None:
     """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
     code = MISTAKE
+    warnings.showwarning = _warn
     try:
         completion.prepare()
         status = app(prog_name="takifugu", standalone_mode=False)

@@ -127,6 +127,9 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         typer.echo(f"takifugu: {message}", err=True)
+    for other in caught:
+        if not issubclass(other.category, LooserTranslation):
+            warnings.warn_explicit(other.message, None, other.filename, other.lineno)
 
 
 def _forwards(

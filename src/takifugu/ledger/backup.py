@@ -118,7 +118,9 @@ def _failed(error: sqlite3.Error, path: Path) -> Exception:
     )
 
 
-def _connected(path: Path, mode: str, wait: float = 0.0) -> "contextlib.closing[sqlite3.Connection]":
+def _connected(
+    path: Path, mode: str, wait: float = 0.0
+) -> "contextlib.closing[sqlite3.Connection]":
     address = f"{path.absolute().as_uri()}?mode={mode}"
     return contextlib.closing(
         sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)

@@ -99,7 +99,9 @@ class Tree:
         if rows:
             if len(rows) > MANY:
                 self._read_all(connection)
-            self.root = self._put(connection, "", bytes.fromhex(self.root), list(rows.items())).hex()
+            self.root = self._put(
+                connection, "", bytes.fromhex(self.root), list(rows.items())
+            ).hex()
         return self.root
 
     def save(self, connection: Connection) -> str:

@@ -77,7 +77,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger and blocks nobody."""
-        noted = None if self.guard is None else self.guard.noted()  # before the moment that is seen
+        noted = None if self.guard is None else self.guard.noted()  # before what is seen
         with self.unguarded() as connection:
             if self.guard is not None:
                 self.guard.compare(connection, noted)
@@ -181,16 +181,39 @@ class Store:
         return engine
 
     def _open_postgresql(self, wait: float) -> Engine:
-        settings = f"-c synchronous_commit=on -c lock_timeout={max(1, round(wait * 1000))}"
+        try:
+            from takifugu.ledger.patience import impatient, silence
+        except ModuleNotFoundError:  # said, with what to do, by SQLAlchemy's own import of it
+            return create_engine(self._url)
+        most = silence(wait)
+        limits = {"lock_timeout": wait, "statement_timeout": most}
+        settings = "-c synchronous_commit=on" + "".join(
+            f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
+        )
         if self.read_only:
             settings += " -c default_transaction_read_only=on"
         given = self._url.query.get("options", "")
         options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
+        network = {  # what a network swallows is noticed by the kernel; see `patience` for the rest
+            "connect_timeout": max(2, round(wait)),
+            "tcp_user_timeout": round(most * 1000),
+            "keepalives": 1,
+            "keepalives_idle": max(1, round(most / 2)),
+            "keepalives_interval": max(1, round(most / 6)),
+            "keepalives_count": 3,
+        }
+        network = {name: value for name, value in network.items() if name not in self._url.query}
         engine = create_engine(
             self._url,
             isolation_level="READ COMMITTED",
-            connect_args={"options": options, "connect_timeout": max(2, round(wait))},
+            pool_timeout=most,
+            connect_args={"options": options, **network},
         )
+        kind = impatient(most)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+            return kind.connect(*arguments, **parameters)
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
@@ -245,6 +268,7 @@ _SQLITE = {
 _POSTGRESQL = {
     "53": _FULL,
     "55P03": _BUSY,
+    "57014": (LedgerUnavailable, "It took too long; see to the server, then try again."),
     "40": _BUSY,
     "25006": _READ_ONLY,
     "42501": _READ_ONLY,

@@ -169,7 +169,9 @@ def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = Tr
             raise ValueError("a gap in time")
         if compare:
             marks = {
-                place_of(_segment_name(book, r.start)): _segment_mark(r.end, r.base, r.peak, r.cells)
+                place_of(_segment_name(book, r.start)): _segment_mark(
+                    r.end, r.base, r.peak, r.cells
+                )
                 for r in rows
             }
             if chain.totals(connection).differing(connection, marks):

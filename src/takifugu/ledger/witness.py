@@ -103,8 +103,7 @@ class FileWitness:
         """Note ``event`` unless others have noted something since."""
         path = self.path(ledger)
         try:
-            if not path.parent.is_dir():
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(path.parent)
             with self._opened(ledger, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as handle:
                 slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
                 now = slots[-1].event if slots else None
@@ -163,6 +162,13 @@ class FileWitness:
             " nothing was released. Make it writable, set XDG_STATE_HOME to a folder that is, or"
             " name another witness"
         )
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone."""
+    if not folder.is_dir():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _check(text: str) -> str:
