@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -141,12 +142,12 @@ def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -
         with open_ledger(address, wait=0.5) as ledger:
             ledger.set_budget("ward", 2)
             asked = charge("0.25")
-            with server.frozen():
-                with pytest.raises(LedgerUnavailable, match="nothing was released"):
-                    if frozen == "while open":
-                        ledger.charge(asked, DOUBLING)
-                    else:
-                        open_ledger(address, wait=0.5)
+            if frozen == "while open":
+                attempt: Callable[[], object] = partial(ledger.charge, asked, DOUBLING)
+            else:
+                attempt = partial(open_ledger, address, wait=0.5)
+            with server.frozen(), pytest.raises(LedgerUnavailable, match="nothing was released"):
+                attempt()
             assert ledger.charge(asked, DOUBLING).may_release
             assert paid(ledger) == {asked.key} and ledger.verify().sound
 

@@ -129,7 +129,8 @@ def warned() -> Iterator[None]:
         typer.echo(f"takifugu: {message}", err=True)
     for other in caught:
         if not issubclass(other.category, LooserTranslation):
-            warnings.warn_explicit(other.message, None, other.filename, other.lineno)
+            where = (other.filename, other.lineno)
+            warnings.warn_explicit(str(other.message), other.category, *where)
 
 
 def _forwards(

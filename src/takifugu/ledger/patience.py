@@ -60,7 +60,7 @@ def _ready(handle: int, wanted: Any, deadline: float) -> Any:
         found = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
         if found:
             said = found[0][1]
-            ready = waiting.READY_NONE
+            ready: int = waiting.READY_NONE
             if said & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
                 ready |= waiting.READY_R
             if said & (select.POLLOUT | select.POLLHUP | select.POLLERR) and writes:

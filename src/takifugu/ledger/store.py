@@ -123,8 +123,8 @@ class Store:
                 os.close(handle)
         except OSError as error:
             raise LedgerUnwritable(
-                f"ledger {self.name!r} cannot be made ({(error.strerror or 'failed').lower()}); give"
-                " this user the right"
+                f"ledger {self.name!r} cannot be made ({(error.strerror or 'failed').lower()});"
+                " give this user the right"
             ) from error
 
     def empty_log(self) -> None:
