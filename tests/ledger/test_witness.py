@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -171,6 +172,56 @@ def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
                 ledger.charge(asked, DOUBLING)
     assert ledger.charge(asked, DOUBLING).may_release
     assert ledger.verify().witness == ledger.head()
+
+
+@pytest.mark.parametrize("moment", ["before", "half", "written", "noted"])
+def test_kill_minus_9_around_the_note_costs_budget_and_refuses_nothing(
+    path: Path, moment: str
+) -> None:
+    """Two kills at every step: the event is in the ledger, and the ledger is opened as before."""
+    for times in (1, 2):
+        child = os.fork()
+        if child == 0:
+            try:
+                charge_and_die(path, moment)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        with open_ledger(path, read_only=True) as reader:
+            noted = reader.verify().witness
+            assert noted is not None and noted.seq >= reader.head().seq - (moment != "noted")
+        with open_ledger(path) as ledger:
+            report = ledger.verify()
+            assert report.sound and report.witness == ledger.head() and report.events == 3 + times
+            assert ledger.spent("ward", DOUBLING) == 0.5 + 0.25 * times
+
+
+def charge_and_die(path: Path, moment: str) -> None:
+    pwrite, sync, note = os.pwrite, os.fdatasync, FileWitness.note
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def half(handle: int, line: bytes, place: int) -> None:
+        pwrite(handle, line[:40] + bytes(len(line) - 40), place)
+        die()
+
+    def noted(*arguments: object) -> None:
+        note(*arguments)  # type: ignore[arg-type]
+        die()
+
+    with open_ledger(path) as ledger:
+        match moment:
+            case "before":
+                os.pwrite = die  # type: ignore[assignment]
+            case "half":
+                os.pwrite = half  # type: ignore[assignment]
+            case "written":
+                os.fdatasync = die
+            case "noted":
+                FileWitness.note = noted  # type: ignore[method-assign, assignment]
+        ledger.charge(charge("0.125"), DOUBLING)
+    os.fdatasync = sync
 
 
 def test_a_lost_witness_is_made_anew_with_a_warning(path: Path) -> None:

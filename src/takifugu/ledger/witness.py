@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,68 +82,76 @@ class FileWitness:
     """A file with two notes, written in turn: a crash can spoil the older one at most."""
 
     def __init__(self, place: Path, *, folder: bool) -> None:
-        self._place, self._folder, self.name = place, folder, str(place)
+        self._folder, self.name = folder, str(place)
 
-    def path(self, ledger: str) -> Path:
+    def path(self, ledger: str) -> str:
         """The file of one ledger."""
-        return self._place / ledger if self._folder else self._place
+        return os.path.join(self.name, ledger) if self._folder else self.name
 
     def read(self, ledger: str) -> Anchor | None:
         """The event that was noted last."""
         try:
-            with self._opened(ledger, os.O_RDONLY, 0) as handle:
-                slots = self._slots(handle, ledger)
+            handle = os.open(self.path(ledger), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._failed(error, "read") from error
+        try:
+            slots = self._slots(handle, ledger)
+        except OSError as error:
+            raise self._failed(error, "read") from error
+        finally:
+            os.close(handle)
         return max(slots, key=lambda slot: slot.turn).event if slots else None
 
     def note(self, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
         """Note ``event`` unless others have noted something since."""
-        path = self.path(ledger)
         try:
-            _make_private(path.parent)
-            with self._opened(ledger, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as handle:
-                slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
-                now = slots[-1].event if slots else None
-                if now == event or now != seen:
-                    return now
-                turn = slots[-1].turn + 1 if slots else 0
-                text = f"{turn} {ledger} {event.seq} {event.hash}"
-                line = f"{text} {_check(text)}\n".encode("ascii")
-                new = os.fstat(handle).st_size < 2 * SLOT
-                if new:
-                    os.fchmod(handle, 0o600)
-                    os.ftruncate(handle, 2 * SLOT)
-                os.pwrite(handle, line.ljust(SLOT, b"\0"), SLOT * (turn % 2))
-                if new:
-                    os.fsync(handle)
-                    sync_folder(path.parent)
-                else:
-                    os.fdatasync(handle)
+            handle = self._open(ledger)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)  # of this opening alone: threads wait for it too
+                return self._note(handle, ledger, event, seen)
+            finally:
+                os.close(handle)
         except OSError as error:
             raise self._failed(error, "written") from error
+
+    def _open(self, ledger: str) -> int:
+        path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            _make_private(Path(path).parent)
+            return os.open(path, flags | os.O_CREAT, 0o600)
+
+    def _note(self, handle: int, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
+        slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
+        now = slots[-1].event if slots else None
+        if now == event or now != seen:
+            return now
+        turn = slots[-1].turn + 1 if slots else 0
+        text = f"{turn} {ledger} {event.seq} {event.hash}"
+        line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT, b"\0")
+        if slots and os.fstat(handle).st_size == 2 * SLOT:
+            os.pwrite(handle, line, SLOT * (turn % 2))
+            os.fdatasync(handle)
+            return event
+        os.fchmod(handle, 0o600)
+        os.ftruncate(handle, 2 * SLOT)
+        os.pwrite(handle, line, SLOT * (turn % 2))
+        os.fsync(handle)
+        sync_folder(Path(self.path(ledger)).parent)
         return event
 
     def close(self) -> None:
         """Nothing is kept open."""
 
-    @contextlib.contextmanager
-    def _opened(self, ledger: str, flags: int, lock: int) -> Iterator[int]:
-        handle = os.open(self.path(ledger), flags | os.O_CLOEXEC, 0o600)
-        try:
-            if lock:
-                fcntl.flock(handle, lock)  # of this opening alone: threads wait for it too
-            yield handle
-        finally:
-            os.close(handle)
-
     def _slots(self, handle: int, ledger: str) -> list[_Slot]:
         """The notes that were written in full. One that is of another ledger is an error."""
         found = []
+        content = os.pread(handle, 2 * SLOT, 0)
         for place in (0, SLOT):
-            line = os.pread(handle, SLOT, place).partition(b"\n")[0]
+            line = content[place : place + SLOT].partition(b"\n")[0]
             text, _, check = line.decode("ascii", "replace").rpartition(" ")
             if not text or check != _check(text):
                 continue
