@@ -4,12 +4,15 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
-# The tests also read Result tables, and run Spark where there is Java: `make test SPARK=` does not.
-SPARK ?= $(if $(shell command -v java 2>/dev/null),yes)
+# The tests also read Result tables; those of Spark skip unless there is Java and `make test SPARK=yes`.
+SPARK ?=
 EXTRAS := tables$(if $(SPARK),$(shell echo ,)spark)
 TESTABLE := .venv/.testable-$(EXTRAS)
 
-DATA ?= ../shared/data
+# A folder of real data for `make reproduction DATA=folder`; without one, simulated worlds only.
+DATA ?=
+# Every command is a process of its own: compiled modules are kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check format lint types imports bench reproduction clean
 .DEFAULT_GOAL := demo
@@ -41,8 +44,10 @@ bench: $(READY)
 
 reproduction: $(READY)
 	$(BIN)/takifugu reproduce all --out out/simulated
-	$(BIN)/takifugu reproduce all --data $(DATA) --out out/real
+ifneq ($(DATA),)
+	$(BIN)/takifugu reproduce all --data "$(DATA)" --out out/real
 	$(BIN)/python -m papers.composition.document out/real/results.json out/simulated/results.json
+endif
 
 clean:
 	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

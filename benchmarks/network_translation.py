@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks._data import WARD
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
@@ -17,7 +18,6 @@ from takifugu.translation.junction import network_losses
 from takifugu.translation.witness import product_witness
 
 SAMPLE = 400  # transport problems given to the general solver
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our answer
 
 
@@ -35,7 +35,7 @@ def networks() -> None:
         return
     folder = Path(spec.submodule_search_locations[0]) / "utils" / "example_models"
     for name in ("asia", "alarm", "child", "win95pts"):
-        network = read_bif(folder / f"{name}.bif.gz", renormalise=True)
+        network = read_bif(folder / f"{name}.bif.gz")
         network_losses(network, 0.2)  # compile
         start = perf_counter()
         losses = network_losses(network, 0.1)

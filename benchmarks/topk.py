@@ -1,22 +1,21 @@
 """Top 3 of 78 kinds of places in New York: our plan beside the paper's own mechanism.
 
-Needs the check-ins, in the folder `shared` beside the repository or where ``TAKIFUGU_SHARED`` says;
-without them it says so and does nothing. The chain is fitted to all check-ins with the paper's
-labels and smoothing; states that nothing followed lead anywhere alike. How right a ranking is, and
-what ties mean, is as in the reproduction: `papers.composition.metrics`.
+Needs the check-ins, in the folder that ``TAKIFUGU_DATA`` names or in `../shared/data`; without them
+it says so and does nothing. The chain is fitted to all check-ins with the paper's labels and
+smoothing; states that nothing followed lead anywhere alike. How right a ranking is, and what ties
+mean, is as in the reproduction: `papers.composition.metrics`.
 """
 
 import csv
 import gzip
-import os
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from benchmarks._data import CHECKINS
 from papers.composition.metrics import LESS_IS_BETTER, K, scores
 from takifugu.mechanisms import plan_top_k
 from takifugu.mechanisms.baselines import BASELINES, Ranking
@@ -27,8 +26,6 @@ from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
 from takifugu.translation import LossTable, differential
 
-SHARED = Path(os.environ.get("TAKIFUGU_SHARED", Path(__file__).resolve().parents[2] / "shared"))
-CHECKINS = SHARED / "data" / "checkins_nyc.csv.gz"
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
 LEAST = {0.5: 8.0, 1.0: 8.0, 5.0: 5.0}  # how many times less noise is wanted, at least
@@ -48,7 +45,7 @@ class City:
 def run() -> None:
     """Print the noise of every contender, then how much of the ranking ours gets more right."""
     if not CHECKINS.exists():
-        print(f"skipped: {CHECKINS.name} is not in ../shared")
+        print(f"skipped: {CHECKINS.name} is not in {CHECKINS.parent}")
         return
     city = _city()
     rows = city.chain.length or 0

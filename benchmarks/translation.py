@@ -8,19 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._data import CHECKINS
 from takifugu.priors import MarkovChain, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.translation.table import tabulate
 from takifugu.translation.translation import Translation
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "checkins_nyc.csv.gz"
 TAU = 1e-5
 
 
 def run() -> None:
     """Print DP ε at equal Pufferfish ε by both methods, then a table's time per question."""
-    if DATA.exists():
-        chain = fitted(DATA)
+    if CHECKINS.exists():
+        chain = fitted(CHECKINS)
         translation = Translation(chain)
         print(f"New York check-ins, {len(chain.states)} states, no end")
         for target in (0.5, 1.0, 2.0):

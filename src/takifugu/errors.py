@@ -19,6 +19,8 @@
     x LedgerDamaged       what is stored contradicts itself
     x LedgerSetBack       it is an older copy, or another history, than its witness has seen
     x LedgerConflict      a key or a receipt was used for two different things
+    x CellsChanged        the declaration is another than the one that was charged under
+    x SameRows            another dataset of the ledger has the same rows, and its own budget
 
 Messages say what was given, what is needed and what to do next. They may name parameters,
 columns and budgets. They never contain a value read from a protected table.
@@ -129,6 +131,50 @@ class LedgerDamaged(LedgerError):
 
 class LedgerSetBack(LedgerError):
     """The ledger lacks an event that its witness has seen: an older copy was put back."""
+
+
+class CellsChanged(LedgerError):
+    """A dataset's cells are named by another declaration than before; its owner has to decide.
+
+    Attributes:
+        dataset: Which dataset.
+        changes: What differs, part by part, in words; empty if it is not known what was before.
+    """
+
+    def __init__(self, dataset: str, changes: tuple[str, ...]) -> None:
+        self.dataset, self.changes = dataset, changes
+        if changes:
+            more = f"; and {len(changes) - 3} parts more" if len(changes) > 3 else ""
+            super().__init__(
+                f"dataset {dataset!r} was released from under another declaration:"
+                f" {'; '.join(changes[:3])}{more}. Nothing was released. Put the declaration back;"
+                " or have the owner count all earlier releases on every row: `takifugu dataset"
+                f" accept {dataset}`"
+            )
+            return
+        super().__init__(
+            f"the earlier charges of dataset {dataset!r} do not say what names their cells; nothing"
+            " was released. Have the owner say that the declaration is the one used before"
+            f" (`takifugu dataset accept {dataset} --unchanged`), or count all earlier releases on"
+            f" every row (`takifugu dataset accept {dataset}`)"
+        )
+
+
+class SameRows(LedgerError):
+    """Two datasets of one ledger have the same rows; two budgets for them would add up.
+
+    Attributes:
+        dataset: The one that was to be charged.
+        other: The one that was charged before.
+    """
+
+    def __init__(self, dataset: str, other: str, same: str) -> None:
+        self.dataset, self.other = dataset, other
+        super().__init__(
+            f"dataset {dataset!r} and dataset {other!r} have {same}: two budgets for the same rows"
+            f" would add up; nothing was released. Use {other!r}; or have the owner count them"
+            f" separately: `takifugu dataset accept {dataset} --separate-from {other}`"
+        )
 
 
 class LedgerConflict(LedgerError):

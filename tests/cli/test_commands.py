@@ -74,6 +74,7 @@ JSON = [
     "budget show stays --json",
     "plan stays histogram --epsilon 1 --json",
     "release stays histogram --epsilon 1 --json",
+    "dataset accept stays --yes --json",
     "dataset show stays --json",
     "dataset check stays --json",
     "prior show stays --json",

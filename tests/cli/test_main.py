@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.cli.running import call
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,3 +41,17 @@ def test_the_version_is_printed() -> None:
     from takifugu import __version__
 
     assert run("--version").stdout == f"takifugu {__version__}\n"
+
+
+def test_a_path_that_cannot_be_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for wrong in ("x" * 300, "/".join(["y" * 200] * 30), "file/below", "\udced\udca0\udc80" * 90):
+        ran = call(tmp_path, monkeypatch, "init", wrong)
+        assert ran.status == 2 and ran.out == "", wrong
+        line = ran.err.encode(errors="backslashreplace").decode()
+        assert line.startswith("takifugu: ") and line.count("\n") == 1 and len(line) < 1500
+
+
+def test_a_name_that_is_no_text_is_escaped_where_it_is_printed(tmp_path: Path) -> None:
+    ran = run("curve", str(tmp_path / "a\udced"))
+    assert ran.returncode == 2 and r"a\udced" in ran.stderr and ran.stderr.count("\n") == 1

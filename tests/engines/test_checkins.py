@@ -3,7 +3,6 @@
 import csv
 import gzip
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -18,18 +17,19 @@ from takifugu.engines import (
     fit,
     open_engine,
 )
+from tests.real_data import real
 
-CHECKINS = Path("../shared/data/checkins_nyc.csv.gz")
 ZONE = "America/New_York"
 
 
-@pytest.mark.skipif(not CHECKINS.exists(), reason="needs the New York check-ins beside the project")
+@pytest.mark.real_data
 def test_transitions_of_real_checkins_are_those_of_the_file() -> None:
-    with gzip.open(CHECKINS, "rt", encoding="utf-8") as lines:
+    checkins = real("checkins_nyc.csv.gz")
+    with gzip.open(checkins, "rt", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     kept = tuple(sorted({row["cat"] for row in rows})[:100])
     label = Category("cat", kept, "other")
-    source = Source("csv", path=str(CHECKINS))
+    source = Source("csv", path=str(checkins))
     tied = Declaration(source, "user_idx", Order("unix_s", "unix", ZONE), (label,))
     with open_engine(tied) as engine, pytest.raises(InvalidDeclaration, match="order, ties"):
         check(engine)

@@ -1,7 +1,5 @@
 """Attractive fields: two states of the boundary against all of them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +13,7 @@ from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
 from tests.influence.strategies import attractive, network
 from tests.oracles import networks as oracle
-
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
+from tests.real_data import real
 
 
 @settings(max_examples=30)
@@ -86,9 +83,11 @@ def test_a_chain_with_p_plus_q_at_least_one_is_attractive() -> None:
     assert attractive_curve(chain, largest=1).pooled()[0] == pytest.approx(2 * np.log(9))
 
 
-@pytest.mark.skipif(not WARD.exists(), reason="the ward's contact list is not beside the project")
+@pytest.mark.real_data
 def test_the_ward_has_a_curve() -> None:
-    model = contagion(read_contacts(WARD), background=0.05, odds_per_hour=1.5)
+    model = contagion(
+        read_contacts(real("hospital_contacts.csv.gz")), background=0.05, odds_per_hour=1.5
+    )
     curve = attractive_curve(model, Secrets(entries=model.entries[:3]), largest=5)
     assert curve.entries == 75 and curve.leak.shape == (6, 6)
     assert np.all(np.diff(curve.leak, axis=1) <= 0) and np.all(curve.leak[:, 0] > 0)

@@ -21,7 +21,7 @@ from takifugu.errors import (
 from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
-from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.charges import CELLS, DOUBLING, charge
 
 Opener = Callable[..., Ledger]
 
@@ -223,7 +223,9 @@ def test_a_ledger_from_before_the_digests_is_migrated(folder: Path) -> None:
         assert events[8].hash.startswith("6ace4439cd4efb14")  # what was written is as it was
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
         assert ledger.spent("ward", DOUBLING, analyst="ana") == 0.5
+        ledger.accept_cells("ward", CELLS, unchanged=True)
         ledger.charge(charge("0.125", (3, 4), ["fr"], analyst="ana"), DOUBLING)
+        assert ledger.verify().sound
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE takifugu_accounts SET epsilon = '1000'")
     raw.close()

@@ -23,7 +23,7 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, LostWitness, Window, accept_loss, open_ledger
-from takifugu.ledger.witness import SLOT, FileWitness, state_folder
+from takifugu.ledger.witness import SLOT, FileWitness, heads_folder
 from takifugu.losses import Concentrated, Total
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
@@ -225,9 +225,9 @@ def charge_and_die(path: Path, moment: str) -> None:
 
 
 def test_a_lost_witness_is_made_anew_with_a_warning(path: Path) -> None:
-    shutil.rmtree(state_folder())
+    shutil.rmtree(heads_folder())
     with pytest.warns(LostWitness, match="will be made anew"), open_ledger(path, read_only=True):
-        assert not state_folder().exists()
+        assert not heads_folder().exists()
     with (
         pytest.warns(LostWitness, match="3 events but no witness") as seen,
         open_ledger(path) as ledger,
@@ -242,18 +242,18 @@ def test_a_lost_witness_is_made_anew_with_a_warning(path: Path) -> None:
 def test_a_new_ledger_needs_no_warning_and_none_is_written_elsewhere(folder: Path) -> None:
     mask = os.umask(0)
     try:
-        shutil.rmtree(state_folder(), ignore_errors=True)
+        shutil.rmtree(heads_folder(), ignore_errors=True)
         with open_ledger(folder / "new.ledger") as ledger:
             ledger.set_budget("ward", 2)
             for name in ("new.ledger", "new.ledger-wal", "new.ledger-shm"):
                 assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
     finally:
         os.umask(mask)
-    (note,) = state_folder().iterdir()
+    (note,) = heads_folder().iterdir()
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
-    for parent in (state_folder(), state_folder().parent):
+    for parent in (heads_folder(), heads_folder().parent):
         assert stat.S_IMODE(parent.stat().st_mode) == 0o700
-    assert state_folder().is_relative_to(os.environ["XDG_STATE_HOME"])
+    assert heads_folder().is_relative_to(os.environ["XDG_STATE_HOME"])
 
 
 @pytest.mark.parametrize("kind", ["file", "database"])
@@ -265,7 +265,7 @@ def test_the_witness_may_be_kept_elsewhere(folder: Path, opened: Opener, kind: s
         ledger.set_budget("ward", 2)
         assert ledger.witness == str(elsewhere) and ledger.verify().witness == ledger.head()
         identity = next(iter(ledger.history())).body["ledger"]
-    assert not (state_folder() / identity).exists()
+    assert not (heads_folder() / identity).exists()
     shutil.copy(path, folder / "copy")
     with open_ledger(path, witness=witness) as ledger:
         ledger.charge(charge("0.25"), DOUBLING)
@@ -293,7 +293,7 @@ def test_without_a_witness_every_event_says_so(folder: Path, opened: Opener) -> 
 
 
 def test_a_note_that_was_half_written_leaves_the_one_before(path: Path) -> None:
-    (note,) = [n for n in state_folder().iterdir() if str(identity(path)) == n.name]
+    (note,) = [n for n in heads_folder().iterdir() if str(identity(path)) == n.name]
     with open_ledger(path) as ledger:
         for _ in range(3):
             ledger.charge(charge("1/64"), DOUBLING)
@@ -318,7 +318,7 @@ def identity(path: Path) -> str:
     return found
 
 
-def test_a_state_folder_that_cannot_be_written_releases_nothing(
+def test_a_heads_folder_that_cannot_be_written_releases_nothing(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "file").write_text("in the way")
@@ -327,10 +327,10 @@ def test_a_state_folder_that_cannot_be_written_releases_nothing(
         open_ledger(path)
 
 
-def test_the_state_folder_is_the_one_that_xdg_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_heads_folder_is_the_one_that_xdg_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # to be ignored, the specification says
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert state_folder() == Path("/home/somebody/.local/state/takifugu/heads")
+    assert heads_folder() == Path("/home/somebody/.local/state/takifugu/heads")
 
 
 # --- a loss of history ---

@@ -19,7 +19,8 @@ from papers.composition.values import Prepared
 from takifugu.priors.labels import foursquare_labels
 from tests.papers import recount
 from tests.papers.recount import Entry, Recount
-from tests.papers.writing import SHARED, check_in_time, read_csv, write_csv, write_tabs
+from tests.papers.writing import check_in_time, read_csv, write_csv, write_tabs
+from tests.real_data import real
 
 FIRST = datetime(2012, 4, 3, 18, 0, 6)
 MEMBERS = dict(foursquare_labels().members)
@@ -265,10 +266,11 @@ def test_activities_become_epochs_and_eight_of_each_age_are_held_out(tmp_path: P
     assert found.facts["entities fitted on"] == 5
 
 
+@pytest.mark.real_data
 def test_every_annotation_of_the_published_dictionary_has_its_activity(tmp_path: Path) -> None:
     name = "capture24_annotation_label_dictionary.csv"
-    known = read_csv(real(name) / name)
-    (tmp_path / "annotation-label-dictionary.csv").write_bytes((SHARED / name).read_bytes())
+    known = read_csv(real(name))
+    (tmp_path / "annotation-label-dictionary.csv").write_bytes(real(name).read_bytes())
     begin = datetime(2016, 11, 13)
     people = [f"P{n:03d}" for n in range(1, 10)]
     for pid in people:
@@ -364,12 +366,6 @@ def test_scorers_vote_and_unscored_epochs_are_left_out(tmp_path: Path) -> None:
     assert wanted.fitted + wanted.released < 12 * 40  # some nobody scored
 
 
-def real(name: str) -> Path:
-    if not (SHARED / name).exists():
-        pytest.skip(f"needs {name} in the folder that TAKIFUGU_SHARED names, or beside the project")
-    return SHARED
-
-
 def ties(found: list[tuple[Any, str]]) -> tuple[int, int]:
     """How many groups have two equal numbers among the first four places, of how many."""
     counts: dict[Any, dict[str, int]] = {}
@@ -380,8 +376,9 @@ def ties(found: list[tuple[Any, str]]) -> tuple[int, int]:
     return sum(len(set(top)) < 4 for top in tops), len(tops)
 
 
+@pytest.mark.real_data
 def test_new_york_is_what_plain_loops_make_of_the_file(tmp_path: Path) -> None:
-    folder = real("checkins_nyc.csv.gz")
+    folder = real("checkins_nyc.csv.gz").parent
     found = prepared("nyc", folder, tmp_path)
     rows = read_csv(folder / "checkins_nyc.csv.gz")
     zone = ZoneInfo("America/New_York")
@@ -407,8 +404,9 @@ def test_new_york_is_what_plain_loops_make_of_the_file(tmp_path: Path) -> None:
     assert any("92 of 168" in note and "2 of 24" in note for note in found.notes)
 
 
+@pytest.mark.real_data
 def test_jakarta_is_what_plain_loops_make_of_the_file(tmp_path: Path) -> None:
-    folder = real("checkins_jakarta.csv.gz")
+    folder = real("checkins_jakarta.csv.gz").parent
     found = prepared("jakarta", folder, tmp_path)
     latest, entries, weekly = 0, [], []
     for row in read_csv(folder / "checkins_jakarta.csv.gz"):
@@ -430,8 +428,9 @@ def test_jakarta_is_what_plain_loops_make_of_the_file(tmp_path: Path) -> None:
     assert any("63 of 162" in note and "1 of 24" in note for note in found.notes)
 
 
+@pytest.mark.real_data
 def test_sleep_is_what_plain_loops_make_of_the_file(tmp_path: Path) -> None:
-    folder = real("sleep_hypnograms.csv.gz")
+    folder = real("sleep_hypnograms.csv.gz").parent
     found = prepared("sleep", folder, tmp_path)
     assert_same(found, recount_sleep(read_csv(folder / "sleep_hypnograms.csv.gz")))
     assert found.groups == ("dodh", "dodo")

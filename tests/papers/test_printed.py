@@ -1,13 +1,13 @@
 """The printed numbers are those of the paper, and are kept as they are printed."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from papers.composition.printed import printed_majority, printed_number, printed_numbers
+from tests.real_data import DATA
 
-PAPER = Path("../shared/paper/composition-for-pufferfish-privacy.tex")
+PAPER = DATA.parent / "paper" / "composition-for-pufferfish-privacy.tex"
 BLOCK = re.compile(r"\\begin\{tabular\}(.*?)\\end\{tabular\}(.*?)\\label\{(.*?)\}", re.DOTALL)
 
 
@@ -34,6 +34,7 @@ def test_majority_is_a_count_of_groups() -> None:
     assert printed_majority("capture24") == pytest.approx(2 / (3 * 4), abs=5e-5)
 
 
+@pytest.mark.real_data
 def test_the_paper_prints_these_numbers() -> None:
     if not PAPER.exists():
         pytest.skip("the paper's source is not here")

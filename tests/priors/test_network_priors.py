@@ -14,9 +14,9 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.random_field import MarkovRandomField
 from tests.influence.strategies import fields, network, networks
+from tests.real_data import real
 
 FALSE_ALARM = 1e-9
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 _RAIN_SHAPE = (("rain", "wet"), (("n", "y"),) * 2, ((), ("rain",)))
 RAIN = network(*_RAIN_SHAPE, [0.75, 0.25], [[1.0, 0.0], [0.5, 0.5]])
 
@@ -119,8 +119,8 @@ def test_contacts_become_couplings(tmp_path: Path) -> None:
         contagion(contacts, background=0.1, odds_per_hour=0.5)
 
 
-@pytest.mark.skipif(not WARD.exists(), reason="the ward's contact list is not beside the project")
+@pytest.mark.real_data
 def test_the_ward_has_75_people() -> None:
-    contacts = read_contacts(WARD)
+    contacts = read_contacts(real("hospital_contacts.csv.gz"))
     assert len(contacts.people) == 75 and len(contacts.pairs) == 1139
     assert sum(contacts.seconds) == 20.0 * 32_424

@@ -210,12 +210,12 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
     short = MarkovChain(CHAIN.transition, states=STATES, length=3)
     named = MarkovChain(CHAIN.transition, states=("home", "work"), length=4)
     three = MarkovChain(np.array([[0.4, 0.3, 0.3]] * 3), length=4)
-    people = Product({"Ann": CHAIN, "Bea": short})
+    people = Product({"Ann": short, "Bea": short})
     for prior, words in (
         (short, "3 entries"),
         (named, "differently"),
         (three, "3 states"),
-        (people, "Bea speaks of 3 entries"),
+        (people, "Ann speaks of 3 entries"),
     ):
         with (
             pytest.raises(UnsoundRequest, match=words),

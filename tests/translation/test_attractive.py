@@ -1,7 +1,6 @@
 """Attractive fields: the closed form against linear programs; pinning against the closed form."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,8 @@ from takifugu.translation.pinning import log_odds_rise, pairwise_field
 from takifugu.translation.witness import product_witness
 from tests.influence.strategies import attractive
 from tests.oracles import translation as oracle
+from tests.real_data import real
 
-WARD = Path("../shared/data/hospital_contacts.csv.gz")
 SPENT = st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.3])
 
 
@@ -178,9 +177,11 @@ def test_strong_couplings_and_large_losses_stay_finite_and_sound() -> None:
         assert steep.loss <= 6 * epsilon * (1 + 1e-9)
 
 
-@pytest.mark.skipif(not WARD.exists(), reason="the ward's contact list is not beside the project")
+@pytest.mark.real_data
 def test_counts_of_a_ward_are_bounded_to_a_hundredth() -> None:
-    ward = contagion(read_contacts(WARD), background=0.02, odds_per_hour=1.5)
+    ward = contagion(
+        read_contacts(real("hospital_contacts.csv.gz")), background=0.02, odds_per_hour=1.5
+    )
     losses = attractive_losses(ward, 0.1, visits=20_000)
     assert not losses.exact and len(losses.pairs) == 150
     assert 0.136 <= losses.attained <= losses.loss <= 0.138  # group DP: 7.5

@@ -153,7 +153,7 @@ def test_the_scalar_recursion_of_cao_et_al() -> None:
     matrix = binary(0.1, 0.3)
     law = stationary_law(matrix)
     ahead = scalar_losses(matrix, np.ones(4))[-1]
-    behind = scalar_losses(backward_rows(matrix, law, law)[0], np.ones(4))[-1]
+    behind = scalar_losses(backward_rows(matrix, law)[0], np.ones(4))[-1]
     assert ahead + behind - 1 == pytest.approx(3.42195, abs=6e-6)
 
 

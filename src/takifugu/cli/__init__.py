@@ -4,6 +4,8 @@ Each command is a module of its own that imports what it needs when it is called
 ``takifugu --help`` answers at once.
 """
 
+import io
+import sys
 import warnings
 from typing import Annotated, Any
 
@@ -22,6 +24,8 @@ from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
+
+MOST_OF_A_NAME = 200  # letters of a path that a message repeats
 
 app = typer.Typer(
     name="takifugu",
@@ -89,10 +93,27 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: 
 _show_as_python = warnings.showwarning
 
 
+def _of_a_path(error: OSError) -> str:
+    reason = (error.strerror or type(error).__name__).lower()
+    if error.filename is None:
+        return f"a file or folder cannot be used ({reason}); give this user the right, or another"
+    name = str(error.filename)
+    short = name if len(name) <= MOST_OF_A_NAME else f"{name[:MOST_OF_A_NAME]}…"
+    return f"{short!r} cannot be used ({reason}); name a file or folder that can"
+
+
+def _print_anything() -> None:
+    """Names of files need not be text: what a stream cannot write is escaped, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
     code = MISTAKE
     warnings.showwarning = _warn
+    _print_anything()
     try:
         completion.prepare()
         status = app(prog_name="takifugu", standalone_mode=False)
@@ -106,6 +127,8 @@ def main() -> None:
             typer.echo(message, err=True)
             raise SystemExit(MISTAKE) from None
         message += "; --help shows what there is"
+    except OSError as error:  # what a path leads to: too long, a folder, not ours, not there
+        message = _of_a_path(error)
     else:
         raise SystemExit(status or 0)
     typer.echo(f"takifugu: {message}", err=True)

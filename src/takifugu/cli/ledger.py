@@ -24,7 +24,7 @@ from takifugu.errors import Malformed
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from takifugu.ledger import Anchor, Ledger, Position
+    from takifugu.ledger import Anchor, Event, Ledger, Position
 
 app = typer.Typer(name="ledger", no_args_is_help=True, help="Look into a budget ledger, copy it.")
 
@@ -43,13 +43,13 @@ def run_show(
     translated. Numbers have four significant digits, losses rounded up; --json has them all. Keys
     of the JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
     delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
-    (hash, body). Exact numbers are strings like "1/10".
+    (hash, body without the marks of the data). Exact numbers are strings like "1/10".
     """
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
     with _opened(where, project) as ledger:
         positions, head = ledger.positions(), ledger.head()
-        events = [{"hash": event.hash, "body": event.body} for event in ledger.history(last=last)]
+        events = [{"hash": event.hash, "body": shown(event)} for event in ledger.history(last=last)]
         name = ledger.name
     if as_json:
         accounts = [_account(position) for position in positions]
@@ -135,6 +135,15 @@ def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
     else:
         with open_ledger(where, create=False, inspect=True) as ledger:
             yield ledger
+
+
+def shown(event: "Event") -> dict[str, Any]:
+    """What an event says, without hashes over protected bytes: early ones had no key."""
+    return {
+        name: value
+        for name, value in event.body.items()
+        if name not in ("data", "question", "marks")
+    }
 
 
 def _anchor(text: str) -> "Anchor":

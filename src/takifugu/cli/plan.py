@@ -1,6 +1,5 @@
 """``takifugu plan``: what a release would be and cost. Nothing is spent."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.session.project_asking import Asked
@@ -117,7 +118,8 @@ def run_plan(
     Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
     cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
     marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now),
-    stored (answered before, so free), promise (what is protected and what is not).
+    stored (answered before, so free), cells (the fingerprint of what names a cell), notes (what to
+    know before it is released), promise (what is protected and what is not).
     """
     from takifugu.cli.outputs import Target
 
@@ -200,8 +202,8 @@ def _kept(text: str) -> tuple[str, list[str]]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except InvalidFile:
         return text
 
 

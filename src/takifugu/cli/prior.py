@@ -241,10 +241,12 @@ def _fit_csv(
     how: tuple[str | None, float | None, int | None, float | None],
     as_json: bool,
 ) -> None:
-    from takifugu.priors import Transitions, write_prior
+    from takifugu.priors import FittedRows, Transitions, write_prior
 
     other, tau, length, confidence = how
-    counts = Transitions.of(_sequences(data, *columns))
+    _, entity, order = columns
+    rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
+    counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
     if confidence is not None:
         if other is not None or tau is not None:
             raise InvalidOption(

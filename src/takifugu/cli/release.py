@@ -124,6 +124,8 @@ def _released(
         plan = asked.plan(session)
         if document is not None:
             refuse_stale(document, plan)
+        for note in plan.notes:  # before it is charged
+            typer.echo(f"takifugu: {note}", err=True)
         return session.release(plan), session.kept.warning
 
 

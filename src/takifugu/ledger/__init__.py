@@ -16,13 +16,14 @@ from takifugu.ledger.charging import Receipt
 from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
-from takifugu.ledger.values import Charge, Groups, Window
+from takifugu.ledger.values import Cells, Charge, Groups, Window
 from takifugu.ledger.view import TotalTranslation, Translation
 from takifugu.ledger.witness import LostWitness
 
 __all__ = [
     "Anchor",
     "Answer",
+    "Cells",
     "Charge",
     "Event",
     "Groups",

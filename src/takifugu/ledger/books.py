@@ -37,6 +37,11 @@ class Book:
             return Book(self.dataset, analyst)
         return Book(self.dataset, analyst, account=flat(self.lost))
 
+    def everywhere(self) -> None:
+        """Count all that was lost on every row; cells may then be named anew."""
+        self.account.everywhere()
+        self.shape.unit = self.shape.partition = None
+
 
 class Books:
     """All accounts, by replay of the events."""
@@ -73,7 +78,12 @@ class Books:
                     book.account = flat(total)
                     if book.analyst == WHOLE:
                         book.lost = total
-            case "created" | "answer" | "totals":
+            case "cells":
+                if body["how"] == "everywhere":
+                    for (dataset, _), book in self.books.items():
+                        if dataset == body["dataset"]:
+                            book.everywhere()
+            case "created" | "answer" | "totals" | "source" | "separate":
                 pass
             case kind:
                 raise LedgerDamaged(f"there is no kind of event called {kind!r}")

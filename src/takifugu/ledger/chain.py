@@ -23,7 +23,10 @@ from takifugu.ledger.work import work_of
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
-KINDS = ("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss")
+KINDS = (
+    *("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss"),
+    *("cells", "source", "separate"),  # what the cells and the rows of a dataset are
+)
 COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body
 
 

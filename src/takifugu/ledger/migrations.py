@@ -9,7 +9,15 @@ from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALe
 from takifugu.ledger import chain, tables
 from takifugu.ledger.chain import Anchor
 from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import MIGRATIONS, TOTALS, TRUTH, Migration, recreate
+from takifugu.ledger.schema import (
+    EVENTS,
+    INDEXES,
+    MIGRATIONS,
+    TOTALS,
+    TRUTH,
+    Migration,
+    recreate,
+)
 from takifugu.ledger.store import Store
 from takifugu.ledger.witness import Guard, identity
 from takifugu.ledger.work import work_of
@@ -22,8 +30,20 @@ def _digests(connection: Connection) -> None:
     chain.totals(connection).save(connection)
 
 
+def _naming(connection: Connection) -> None:
+    """Indexes to find what names the cells of a dataset. Charges before it name none."""
+    for index in EVENTS.indexes:
+        if index.name in INDEXES:
+            index.create(connection, checkfirst=True)
+
+
 DIGESTED = Migration("0003 digests of totals", _digests)
-KNOWN = (TRUTH, Migration("0002 totals by cell", TOTALS), DIGESTED)
+KNOWN = (
+    TRUTH,
+    Migration("0002 totals by cell", TOTALS),
+    DIGESTED,
+    Migration("0004 what names a cell", _naming),
+)
 
 
 def prepare(

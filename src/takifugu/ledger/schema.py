@@ -77,6 +77,16 @@ Index(
     postgresql_where=_is_answer,
 )
 
+Index("takifugu_of_dataset", EVENTS.c.dataset, EVENTS.c.seq)  # finds what its cells are
+_is_source = EVENTS.c.kind == "source"
+Index(
+    "takifugu_sources",
+    EVENTS.c.seq,
+    sqlite_where=_is_source,
+    postgresql_where=_is_source,
+)
+INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
+
 ACCOUNTS = Table(
     "takifugu_accounts",
     METADATA,

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from takifugu.errors import LedgerDamaged, LedgerSetBack, LedgerUnwritable
+from takifugu.keys import state_folder
 from takifugu.ledger import chain
 from takifugu.ledger.chain import Anchor
 from takifugu.ledger.schema import EVENTS, WITNESSES
@@ -63,11 +64,15 @@ class Witness(Protocol):
 # --- files ---
 
 
-def state_folder() -> Path:
-    """Where this user's programs keep their state (the XDG base directory specification)."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
-    return home / "takifugu" / "heads"
+def heads_folder() -> Path:
+    """Where heads are noted, in this user's state folder."""
+    try:
+        return state_folder() / "heads"
+    except OSError as error:
+        raise LedgerUnwritable(
+            "this user has no home folder to keep the witness of a ledger in; set XDG_STATE_HOME,"
+            " or name a witness"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import Floats, frozen
+from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.priors.markov import (
     MarkovChain,
     checked_length,
@@ -18,11 +17,12 @@ from takifugu.priors.markov import (
     listed_states,
     named_states,
 )
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalMarkovChain(ByContent):
+class IntervalMarkovChain(Documented):
     """Every chain whose transition chances lie between two matrices.
 
     This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:
@@ -94,16 +94,17 @@ class IntervalMarkovChain(ByContent):
         wide = 2 * chain.row_error  # the exactly normalised chain is inside, rounding and all
         kernel = chain.kernel()
         rest: Literal["any", "stationary"] = "stationary" if chain.start == "stationary" else "any"
+        low = kernel * ((1 - relative) * (1 - wide))
         return cls(
-            kernel * ((1 - relative) * (1 - wide)),
+            np.where(low < LEAST, 0.0, low),
             np.minimum(kernel * ((1 + relative) * (1 + wide)), 1.0),
             chain.states,
             rest if start is None else start,
             chain.length,
+            fitted_on=chain.fitted_on,
         )
 
-    def to_document(self) -> dict[str, Any]:
-        """The set as a JSON document, to the last bit."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
@@ -114,7 +115,7 @@ class IntervalMarkovChain(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
+    def _of_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
         """Read a document: ``kind``, ``lower``, ``upper``; ``states``, ``start``, ``length``."""
         known_keys(document, cls.kind, ("lower", "upper"), ("states", "start", "length"))
         return cls(
@@ -129,7 +130,7 @@ class IntervalMarkovChain(ByContent):
 def _bounds(values: ArrayLike, field: str) -> Floats:
     try:
         array = frozen(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPrior(
             field, given="is not an array of numbers", needed="be a square matrix of numbers"
         ) from error
@@ -138,5 +139,13 @@ def _bounds(values: ArrayLike, field: str) -> Floats:
     if not ((array >= 0) & (array <= 1)).all():  # also false for NaN
         raise InvalidPrior(
             field, given="holds something else", needed="hold chances between 0 and 1"
+        )
+    small = (array > 0) & (array < LEAST)
+    if small.any():
+        x, y = (int(i) for i in np.argwhere(small)[0])
+        raise InvalidPrior(
+            field,
+            given=f"row {x}, place {y} is {array[x, y]:g}",
+            needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
         )
     return array

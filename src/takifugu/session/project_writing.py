@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
@@ -17,6 +16,7 @@ from typing import Any
 
 from takifugu.errors import InvalidFile
 from takifugu.session.project_policy import InvalidProject, parse_policy, read_text
+from takifugu.strict import parse_toml
 
 HEAD = """\
 # A takifugu project: what is protected, against whom, and where it is paid for.
@@ -41,6 +41,7 @@ id = {id}  # its first event: no other ledger will do
 #
 # [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
 # file = "visits.prior.json"
+# over = "entities"                    # of a network: "entities", one row each, or "sequence"
 """
 
 
@@ -89,7 +90,7 @@ def _mask() -> int:
 def add_dataset(path: Path, name: str, values: Mapping[str, Any]) -> None:
     """Add the section of a dataset, and one for each prior."""
     text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     document.setdefault("dataset", {})[name] = dict(deepcopy(values))
     plain = {key: value for key, value in values.items() if key != "prior"}
     added = [_section(f"[dataset.{name}]", plain)]
@@ -100,7 +101,7 @@ def add_dataset(path: Path, name: str, values: Mapping[str, Any]) -> None:
 def add_prior(path: Path, name: str, prior: Mapping[str, Any], *, replace: bool) -> None:
     """Add a prior to a dataset, in place of the ones that are there if ``replace``."""
     before = text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     dataset = document["dataset"][name]
     dataset["prior"] = [*([] if replace else dataset.get("prior", [])), dict(prior)]
     if replace:
@@ -111,8 +112,8 @@ def add_prior(path: Path, name: str, prior: Mapping[str, Any], *, replace: bool)
 
 def _write(path: Path, before: str, text: str, document: Mapping[str, Any]) -> None:
     try:
-        right = tomllib.loads(text) == document
-    except tomllib.TOMLDecodeError:
+        right = parse_toml(text) == document
+    except InvalidFile:
         right = False
     if not right:
         raise InvalidProject(

@@ -32,9 +32,10 @@ class Plan:
         reason: Why this mechanism.
         cost: What it costs now.
         delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
-        charge: What will be written in the ledger first. It holds the fingerprint of the data,
-            which is the owner's, and so is not printed.
+        charge: What will be written in the ledger first. It holds the mark of the data, which is
+            the owner's, and so is not printed.
         stored: Whether the answer is known already, and so free.
+        notes: What to know before it is released: that the data changed, for one.
     """
 
     question: Question
@@ -45,9 +46,10 @@ class Plan:
     delta: Fraction
     charge: Charge = field(repr=False)
     stored: bool
+    notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON. The fingerprint of the data is the owner's and left out."""
+        """Ready to be written as JSON. The mark of the data is the owner's and left out."""
         return {
             "dataset": self.charge.dataset,
             **_asked(self.charge),
@@ -56,6 +58,8 @@ class Plan:
             "reason": self.reason,
             "cost": self.cost.describe(),
             "stored": self.stored,
+            "cells": self.charge.cells.fingerprint,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -69,7 +73,8 @@ class Plan:
             )
         else:
             price = f"{cost.words}: too much; at most {cost.most:f} would be accepted"
-        return f"{self.question.kind} of {self.question.column}\ncosts {price}\n{self.reason}"
+        told = [f"{self.question.kind} of {self.question.column}", f"costs {price}", self.reason]
+        return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from takifugu.numeric import Floats
+from takifugu.translation.laws import FAINT
 from takifugu.translation.steps import (
     LARGE,
     MOST_STATES,
@@ -57,6 +58,7 @@ def block_step(
     last = np.arange(size)
     for matrix, epsilon in zip(rows[1:], spent[1:], strict=True):
         law = (law[:, :, None] * matrix[last][None, :, :]).reshape(size, -1)
+        law = np.where(law < FAINT, 0.0, law)  # nothing is told by it: see `laws`
         cost = np.repeat(np.repeat(cost, size, axis=0), size, axis=1) + np.tile(
             epsilon * unit, cost.shape
         )

@@ -7,9 +7,8 @@ the greatest ratio, 1 on the others. Messages along the chain give both function
 fro improves the ratio until it rests. What is reported is the ratio of the factors found,
 computed once more and rounded down: it is a mechanism's, whether or not the search found the best.
 
-For two states this is exact. Rename the two states of every other entry where a step has a
-negative determinant: then all steps are positively affiliated, and the worst mechanism counts
-(see docs/translation.md).
+For two states the best product is the worst mechanism of all, and it is known without a search
+(`takifugu.translation.binary_closed_form`).
 """
 
 from collections.abc import Sequence
@@ -139,12 +138,12 @@ def _unit(rows: Floats) -> Floats:
 
 def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
     """``[question, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(a > 0, a / b, 0.0)
     order = np.argsort(-ratio, axis=1, kind="stable")
     sorted_a = np.take_along_axis(a, order, axis=1)
     sorted_b = np.take_along_axis(b, order, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = (a.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_a, axis=1)) / (
             b.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_b, axis=1)
         )

@@ -1,4 +1,4 @@
-r"""The exact translation for a chain at rest without a beginning or an end.
+r"""The tight translation for a chain at rest without a beginning or an end.
 
 The pair (x, y) at any entry loses at most ε + F(x, y) + B(x, y), with F and B super-solutions of
 the forward and the backward step (`takifugu.translation.fixedpoint`). This covers every finite
@@ -180,7 +180,7 @@ class _Chain:
     def of(cls, transition: ArrayLike) -> "_Chain":
         rows = transition_rows(transition)
         law = stationary_law(rows)
-        return cls(rows, backward_rows(rows, law, law)[0])
+        return cls(rows, backward_rows(rows, law)[0])
 
 
 def _both(

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from takifugu.numeric import Floats, up
+from takifugu.errors import InvalidPrior
+from takifugu.numeric import LEAST, Floats, up
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.translation.binary_transport import BinaryTransport
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.fixedpoint import fixed_point
 from takifugu.translation.inverse import largest_within
@@ -25,8 +27,6 @@ STAGES = 24  # entries near a free start whose laws are bounded one by one
 
 class IntervalTransport:
     """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
-
-    exact = False
 
     def __init__(
         self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
@@ -89,7 +89,7 @@ class IntervalTransport:
                 _, couplings = improve(*sides, cost, guess=value, known=couplings)
                 value = np.minimum(bound(*sides, cost, couplings) + slack * unit, cost.max() * unit)
             else:
-                value = cost.max() * unit
+                value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
         if length is None or length - 2 > steps:
             rest = fixed_point(
@@ -118,5 +118,11 @@ class IntervalTransport:
         below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
         middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
-        inside = MarkovChain(middle, chain.states, length=chain.length)
-        return ChainTransport(inside, self._secrets).witness(epsilon, Bound(bound.value))
+        middle = np.where((chain.lower == 0) & (middle < LEAST), 0.0, middle)
+        kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
+        try:
+            inside = MarkovChain(middle, chain.states, length=chain.length)
+            tight = kind(inside, self._secrets)
+        except InvalidPrior:  # it has no single stationary law: nothing is shown from below
+            return Witness(0.0, None)
+        return tight.witness(epsilon, Bound(bound.value))

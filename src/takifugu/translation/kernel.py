@@ -28,6 +28,7 @@ Places = NDArray[np.int16]
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 BALANCED = 1e-12  # a flow this small beside the values it balances counts as zero
 EXCEEDS = 1e-14  # a constraint broken by less than this factor counts as kept
+FITS = 1e150  # potentials beyond it, or below its inverse, are not computed with
 REORDER: set[str] = {"nnan", "nsz", "reassoc"}  # lets a minimum be taken four at a time
 
 
@@ -273,11 +274,12 @@ plant = compiled(_plant)
 
 def _regrow(
     gain: Floats, parent: Integers, tail: Booleans, g: Floats, whole: Integers, real: Floats
-) -> None:
+) -> bool:
     """Potentials of an old tree under new gains; arcs that break a constraint are replaced.
 
     A state above its bound min_v W(u, v) g(v) falls to it and hangs on the state that gave it,
     which is itself at its bound (the gains obey the triangle inequality); its other arcs are cut.
+    False, with nothing done, if the new gains along the old tree are more than floats can hold.
     """
     m = parent.shape[0]
     preorder(parent, whole[0], whole[1], whole[2], whole[3])
@@ -290,6 +292,9 @@ def _regrow(
             g[v] = gain[v, above] * g[above]
         else:
             g[v] = g[above] / gain[above, v]
+    for v in range(m):
+        if not 1 / FITS < g[v] < FITS:
+            return False
     for u in range(m):
         bound = least(gain[u], g)
         real[0, u] = bound if bound < g[u] * (1 - EXCEEDS) else -1.0
@@ -303,6 +308,7 @@ def _regrow(
     for u in range(m):
         if real[0, u] > 0:
             g[u] = real[0, u]
+    return True
 
 
 regrow = compiled(_regrow)
@@ -360,7 +366,8 @@ def _pour(
         if rival < 0 or q[sink] > q[parent[rival] if tail[rival] else rival]:
             best[source] = v
     for u in range(m):
-        if left[u] > 0 and p[u] > t * q[u] and best[u] >= 0:
+        # a rounding stays where there is room for it: moved, it may be more than all of a small q
+        if left[u] > 16 * (m + 8) * UNIT * t * q[u] and p[u] > t * q[u] and best[u] >= 0:
             mass[best[u]] += left[u]
 
 
@@ -395,13 +402,12 @@ def _improve(
             if x == y:
                 continue
             q = denominator[y]
-            if fresh:
-                plant(p, q, math.exp(guess[x, y]), gain, turned, parent, tail, g, whole, real)
-            else:
+            if not fresh:
                 for v in range(m):
                     parent[v] = parents[x, y, v]
                     tail[v] = tails[x, y, v]
-                regrow(gain, parent, tail, g, whole, real)
+            if fresh or not regrow(gain, parent, tail, g, whole, real):
+                plant(p, q, math.exp(guess[x, y]), gain, turned, parent, tail, g, whole, real)
             t = climb(p, q, gain, turned, parent, tail, g, 50 * m, whole, real)
             pour(p, q, t, gain, parent, tail, g, masses[x, y], whole, real)
             values[x, y] = math.log(t)
@@ -430,6 +436,7 @@ def _follow(
 
     That is log t if the tree is still the best, and no bound if it is not. ``closing`` first
     lowers g to min_v W(u, v) g(v), which obeys every constraint: then it is a lower bound.
+    Where g is more than floats can hold nothing is known: infinity, or 0 as a lower bound.
     """
     n, m = numerator.shape
     g = np.empty(m)
@@ -455,7 +462,10 @@ def _follow(
                     allowed = least(gain[u], g)
                     above += numerator[x, u] * allowed
                     below += denominator[y, u] * allowed
-            values[x, y] = max(math.log(above / below), 0.0)
+            if 0 < above < np.inf and 0 < below < np.inf:
+                values[x, y] = max(math.log(above / below), 0.0)
+            else:
+                values[x, y] = 0.0 if closing else np.inf
 
 
 follow = compiled(_follow)
@@ -472,7 +482,11 @@ def _evaluate(
     masses: Floats,
     values: Floats,
 ) -> None:
-    """What the flows prove: values[x, y] ≥ log max_u [p + arriving − leaving] / q, rounded up."""
+    """What the flows prove: values[x, y] ≥ log max_u [p + arriving − leaving] / q, rounded up.
+
+    p and q hold 0 or normal floats far from underflow. The gains are at least 1, so that no
+    product is less exact than the mass in it; a flow that is no number proves nothing.
+    """
     n, m = numerator.shape
     error = 2 * (m + 8) * UNIT
     arriving = np.empty(m)
@@ -495,7 +509,9 @@ def _evaluate(
             worst = 1.0
             for v in range(m):
                 kept = arriving[v] * (1 + error) - leaving[v] * (1 - error)
-                if kept > 0:
+                if math.isnan(kept):
+                    worst = np.inf
+                elif kept > 0:
                     room = denominator[y, v]
                     worst = max(worst, kept / room if room > 0 else np.inf)
             values[x, y] = math.log(worst) * (1 + 8 * UNIT) + 8 * UNIT

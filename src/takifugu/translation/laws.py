@@ -1,12 +1,38 @@
-"""Laws and backward kernels of a chain, with a bound on what rounding did to them."""
+r"""Laws and backward kernels of a chain, with a bound on what rounding did to them.
+
+The law of a late entry may be smaller than any float although the state can happen: from the
+first state of [[.5, .5], [0, 1]] it is still there after n steps with probability 2⁻ⁿ. So two
+things are kept apart. *Which states can happen* is walked as a set: u leads to x if u can happen
+and P(u, x) > 0; no law is asked. *How likely they are* is walked with an exponent of its own for
+every state (`Law`), a whole number that has no end.
+
+**Rounding of a walked law.** Let m be the number of states and u the unit roundoff. One step is a
+sum of m products with rows that were divided by their sums: each entry gains a relative error of
+at most 2m units. After i steps it has at most η = 2m·i·u (up to u², and up to a factor common to
+all entries, which the next line does not see). A backward row divides such an entry, times an
+entry of P, by a sum of the same: its relative error is at most 2η + (3m + 2)·u. An expectation of
+g > 0 under it has the same relative error, and the logarithm of a ratio of two expectations at
+most twice that: (8m·i + 6m + 4)·u, which `Law.slack` covers.
+
+**What is too faint to be written.** A term 2⁻¹⁰⁰⁰ times the largest of its sum is left out of it;
+a backward row's entry below `FAINT` = 2⁻⁹⁶⁰ becomes 0. If g(u) ≤ e^c·g(v) for all u, v, then what
+is left out changes E[g] by a share of at most m·2⁻⁹⁶⁰·e^c: below m·2⁻⁹⁰ for c ≤ 600, the most
+that anything here exponentiates. All other entries are normal floats, far from underflow.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import UNIT, Booleans, Floats, distribution
+from takifugu.numeric import UNIT, Booleans, Floats, Integers, distribution
 from takifugu.priors.stationary import reachable
 from takifugu.priors.stationary import stationary_law as law_at_rest
+
+FAINT = 2.0**-960  # what is less likely than this is not written into a row
+LOST = -1000  # a term this many powers of 2 below the largest is not added to it
+NEVER = np.iinfo(np.int64).min // 4  # the exponent of what cannot happen
 
 
 def transition_rows(transition: ArrayLike, field: str = "transition") -> Floats:
@@ -45,13 +71,86 @@ def stationary_law(rows: Floats) -> Floats:
     return law_at_rest(rows, entry_error=(len(rows) + 1) * UNIT)[0]
 
 
-def backward_rows(rows: Floats, before: Floats, after: Floats) -> tuple[Floats, Booleans]:
-    """``[x, u]``: P(u was before | x is now), and which x can happen at all.
+@dataclass(frozen=True, eq=False)
+class Law:
+    """The law of an entry, whose probabilities may be smaller than any float.
 
-    Where x cannot happen the row is the law before: any row would do, for no pair asks for it.
+    Attributes:
+        mantissa: ``[x]``: from 1/2 to 1; 0 where x cannot happen.
+        exponent: ``[x]``: the probability is mantissa · 2^exponent, up to a common factor.
+        possible: ``[x]``: whether x can happen. Decided by the zeros of the rows alone.
+        steps: How many steps were walked to get here.
     """
-    possible = after > 0
-    joint = before[:, None] * rows  # [u, x]
-    totals = joint.sum(axis=0)
-    back = np.where(possible[:, None], joint.T / np.where(possible, totals, 1.0)[:, None], before)
-    return np.ascontiguousarray(back), possible
+
+    mantissa: Floats
+    exponent: Integers
+    possible: Booleans
+    steps: int = 0
+
+    @classmethod
+    def of(cls, law: Floats) -> "Law":
+        """A law that is given as floats, each of them exact."""
+        mantissa, exponent = np.frexp(law)
+        return cls(mantissa, exponent.astype(np.int64), law > 0)
+
+    @property
+    def slack(self) -> float:
+        """What rounding can do to a log-ratio of expectations under backward rows from here."""
+        return 8 * (len(self.mantissa) + 4) * (self.steps + 2) * UNIT
+
+    def back(self, rows: Floats) -> tuple[Floats, "Law"]:
+        """``[x, u]``: P(u was before | x is now) for a step from this law, and the law after it.
+
+        Where x cannot happen the row is this law: any row would do, for no pair asks for it.
+        """
+        chance, shift = np.frexp(rows)
+        able = self.possible[:, None] & (rows > 0)  # [u, x]
+        scale = np.where(able, self.exponent[:, None] + shift, NEVER)
+        possible: Booleans = np.logical_or.reduce(able, axis=0)
+        top = scale.max(axis=0)
+        joint = _scaled(np.where(able, self.mantissa[:, None] * chance, 0.0), scale - top)
+        totals = joint.sum(axis=0)  # at least 1/4 where x can happen
+        share = joint / np.where(possible, totals, 1.0)
+        back = np.where(possible[:, None], share.T, self.given(self.possible))
+        back = np.where(back < FAINT, 0.0, back)
+        mantissa, exponent = np.frexp(np.where(possible, totals, 0.0))
+        after = Law(mantissa, np.where(possible, exponent + top, 0), possible, self.steps + 1)
+        return np.ascontiguousarray(back), after
+
+    def given(self, side: Booleans) -> Floats:
+        """``[x]``: the law, given that x is in ``side``, which can happen."""
+        asked = side & self.possible
+        top = self.exponent[asked].max()
+        kept = _scaled(np.where(asked, self.mantissa, 0.0), self.exponent - top)
+        law: Floats = kept / kept.sum()
+        return np.where(law < FAINT, 0.0, law)
+
+    def drift(self, after: "Law") -> float:
+        r"""By how much one more step can change the logarithm of any ratio of two probabilities.
+
+        If a ≤ μP(x)/μ(x) ≤ b for all x, then the same holds one step later, for P is positive:
+        so n steps change a ratio of two probabilities by a factor of at most :math:`(b/a)^n`.
+        Infinite where other states can happen.
+        """
+        if not np.array_equal(self.possible, after.possible):
+            return np.inf
+        kept = self.possible
+        shift = after.exponent[kept] - self.exponent[kept]
+        with np.errstate(divide="ignore"):
+            change = np.log(after.mantissa[kept] / self.mantissa[kept]) + np.log(2.0) * shift
+        size = float(np.abs(change).max())
+        # each of the two is off by 2m + 2 units, and its logarithm by its own last places
+        return float(change.max() - change.min()) + (4 * len(kept) + 8 + 16 * size) * UNIT
+
+
+def backward_rows(rows: Floats, before: Floats) -> tuple[Floats, Booleans]:
+    """``[x, u]``: P(u was before | x is now) if u had the law ``before``; which x can happen."""
+    back, after = Law.of(before).back(rows)
+    return back, after.possible
+
+
+def _scaled(values: Floats, exponents: Integers) -> Floats:
+    """Each value times 2^exponent, and 0 where that is too faint to be told beside 1."""
+    told = np.where(exponents > LOST, values, 0.0)
+    scaled: Floats = np.ldexp(told, np.clip(exponents, LOST, 0).astype(np.int32))
+    return scaled

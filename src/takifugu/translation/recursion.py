@@ -1,4 +1,4 @@
-r"""The exact translation for a Markov chain of finite length, entry by entry.
+r"""The tight translation for a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
 that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and
@@ -13,6 +13,18 @@ Long stretches in which nothing changes are not walked one by one. T is monotone
 constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
 negligible the stretch is done. Otherwise an F′ ≥ F with T(F′) ≤ F′ bounds all that is left of it
 (`takifugu.translation.fixedpoint`).
+
+Backward rows change with the law of the entry, so they are walked with it, and held where they no
+longer change. Both are paid for in ``slack``, the rounding of a step's rows:
+
+* Rows within a factor of 1 ± `HELD` of the first ones of a stretch are taken to be those: the
+  log-ratio of two expectations changes by 2·`HELD`.
+* If n more steps change no *ratio* of two probabilities by more than e^{n·drift} (see
+  `takifugu.translation.laws.Law.drift`), the rows stay within that factor too, and 2n·drift pays
+  for it. The drift is a relative one: a law that is small but falls is not at rest.
+* What is at most p in a row adds at most p·e^c to E[g], as a share, where c is the most that g may
+  vary: at most the sum S of all ε, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m is taken to be
+  0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +38,7 @@ from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import UNIT, Booleans, Floats, Integers, distribution, frozen, up
 from takifugu.translation.fixedpoint import fixed_point, fixed_rows
 from takifugu.translation.laws import (
+    Law,
     backward_rows,
     law_slack,
     row_slack,
@@ -37,8 +50,12 @@ from takifugu.translation.steps import LARGE, Couplings, bound, closed, improve,
 STILL = 1e-7  # a change by this share is none
 NOTHING = 1e-10  # and so is a change by this much
 PATIENCE = 40  # steps of a stretch that are taken one by one before a bound on the rest is sought
-STILL_LAW = 1e-9  # total drift of a law over the rest of a stretch that is taken as rounding
-PIECES = 64  # in which a stretch that never settles is bounded by a straight line
+STILL_LAW = 1e-9  # total drift of a law, as a share, over the part of a stretch that it is held
+LASTING = 10_000  # steps that a law which never ends is held for, at least
+HELD = 1e-12  # rows that differ by no more than this share are taken to be the same
+MOST = 1e300  # more ε in total than this is refused: sums of it would not be floats
+PIECES = 64  # in which a stretch that never settles is bounded by a straight line, at least
+NUMBERS = 20_000  # that the tables of such pieces may hold, where more of them are possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +119,10 @@ def chain_losses(
     spent = frozen(epsilon)
     if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
         raise Malformed("epsilon", given="is not a list of finite losses", needed="be 0 or more")
+    with np.errstate(over="ignore"):
+        total = float(spent.sum())
+    if not total < MOST:
+        raise Malformed("epsilon", given=f"sums to {total:g}", needed=f"sum to less than {MOST:g}")
     steps = len(spent) - 1
     matrices = _matrices(transitions, steps)
     size = len(matrices[0])
@@ -181,38 +202,63 @@ def _behind(
                 "start", given="is missing", needed="be the law of the first entry: rows change"
             )
         law = stationary_law(matrices[0])
-        back, possible = backward_rows(matrices[0], law, law)
+        back, possible = backward_rows(matrices[0], law)
         at_rest = [
             _Stretch(back, eps, law_slack(size), count)
             for _, eps, count in _runs(matrices, spent[:-1])
         ]
         return at_rest, (possible,), np.zeros(steps + 1, dtype=np.int64)
-    law = distribution(start, "start", InvalidPrior)
-    if law.shape != (size,):
+    given = distribution(start, "start", InvalidPrior)
+    if given.shape != (size,):
         raise InvalidPrior(
-            "start", given=f"has shape {law.shape}", needed=f"have one entry for {size} states"
+            "start", given=f"has shape {given.shape}", needed=f"have one entry for {size} states"
         )
-    stretches: list[_Stretch] = []
-    sets, at = [law > 0], np.zeros(steps + 1, dtype=np.int64)
-    walked, place, slack = 0, 0, 2 * row_slack(size)
+    walk = _LawWalk(Law.of(given), faint=np.exp(-min(float(spent.sum()), LARGE)) * 2.0**-60 / size)
     for matrix, eps, count in _runs(matrices, spent[:-1]):
-        left = count
+        walk.along(matrix, eps, count)
+    at = np.repeat(np.arange(len(walk.sets)), walk.lasts)
+    return walk.stretches, tuple(walk.sets), at
+
+
+class _LawWalk:
+    """The backward stretches of a chain that begins somewhere, and what can happen meanwhile."""
+
+    def __init__(self, law: Law, faint: float) -> None:
+        self._law, self._faint = law, faint
+        self._held = 0.0  # what holding rows has done to the law so far
+        self.stretches: list[_Stretch] = []
+        self.sets: list[Booleans] = [law.possible]
+        self.lasts = [1]  # for how many entries each of them holds
+
+    def along(self, rows: Floats, epsilon: float, count: int) -> None:
+        """Take ``count`` equal steps."""
+        left, first = count, True
         while left:
-            after = law @ matrix
-            back, possible = backward_rows(matrix, law, after)
-            walked += 1
-            same = bool(((law > 0) == possible).all())
-            ratio = after[possible] / law[possible] if same else np.array([np.inf])
-            drift = float(np.abs(ratio - 1).max()) + 4 * UNIT
-            # a positive map keeps ratios: a law n steps on is within (1 ± drift)^n of this one
-            taken = left if left * drift < STILL_LAW else 1
-            slack += row_slack(size) + (4 * taken * drift if taken > 1 else 0.0)
-            stretches.append(_Stretch(back, eps, slack, taken))
-            if not np.array_equal(possible, sets[-1]):
-                sets.append(possible)
-            at[place + 1 : place + taken + 1] = len(sets) - 1
-            place, left, law = place + taken, left - taken, after
-    return stretches, tuple(sets), at
+            back, after = self._law.back(rows)
+            back[back < self._faint] = 0.0
+            drift = self._law.drift(after)
+            still = int(STILL_LAW / drift)
+            taken = min(left, still) if still >= min(left, LASTING) else 1
+            self._held += 2 * taken * drift if taken > 1 else 0.0
+            slack = self._law.slack + self._held + UNIT
+            if not first and _alike(back, self.stretches[-1].rows, after.possible):
+                known = self.stretches.pop()
+                slack = max(known.slack, slack + 2 * HELD * (1 + HELD))
+                self.stretches.append(_Stretch(known.rows, epsilon, slack, known.count + taken))
+            else:
+                self.stretches.append(_Stretch(back, epsilon, slack, taken))
+            if np.array_equal(after.possible, self.sets[-1]):
+                self.lasts[-1] += taken
+            else:
+                self.sets.append(after.possible)
+                self.lasts.append(taken)
+            left, first, self._law = left - taken, False, after
+
+
+def _alike(rows: Floats, held: Floats, asked: Booleans) -> bool:
+    """Whether every entry of the rows asked for is that of the held ones, up to `HELD`."""
+    one, other = rows[asked], held[asked]
+    return bool((np.abs(one - other) <= 0.5 * HELD * other).all())
 
 
 def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...], Integers]:
@@ -259,13 +305,13 @@ def _step(
     """One certified step, and the couplings that prove it."""
     unit = off_diagonal(len(last))
     cost = closed(stretch.epsilon * unit + last)
-    if not cost.max() < LARGE:  # some coupling always costs no more than the dearest move
-        return cost.max() * unit, couplings
-    if not cost.any():
-        return 0.0 * unit, couplings
+    dearest = float(cost.max())  # some coupling always costs no more than the dearest move
+    if not 0 < dearest < LARGE:
+        return dearest * unit, couplings
     rows = stretch.rows
     _, found = improve(rows, rows, cost, guess=last, known=couplings)
-    return bound(rows, rows, cost, found) + stretch.slack * unit, found
+    proven = bound(rows, rows, cost, found) + stretch.slack * unit
+    return np.minimum(proven, dearest * unit), found
 
 
 def _rest(
@@ -283,7 +329,8 @@ def _rest(
         ).upper
         if settled.max() <= value.max() + left * rise:
             return [frozen(settled)]
-    ends = np.ceil(left * np.arange(1, PIECES + 1) / PIECES)
+    pieces = min(left, max(PIECES, NUMBERS // value.size))
+    ends = np.ceil(left * np.arange(1, pieces + 1) / pieces)
     return [frozen(up(value + end * rise * unit)) for end in ends]
 
 

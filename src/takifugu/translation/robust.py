@@ -14,7 +14,9 @@ convex in p and in q, so the supremum sits at vertices, of which there are expon
 changes E[g] by τ (g(u) − g(v)) ≤ τ g(u) (1 − e^{−c(u,v)}) ≤ τ g(u) θ(u). And q comes from q̂ by
 moves from u, at most q̂(u) − l(u), each changing E[g] by τ (g(v) − g(u)) ≥ −τ g(u) θ(u). So the
 ratio of expectations is at most that of the two measures on the right, for every g. ∎
-It costs one transport, is exact for boxes that are points, and fades as c does.
+It costs one transport, equals the plain step for boxes that are points, and fades as c does. Any
+distribution may be p̂ or q̂, in the box or not: so they may be rounded. And q̂ − θ(q̂ − l) is
+computed as l + e^{−max c}(q̂ − l), in which nothing cancels, however large c is.
 """
 
 import numpy as np
@@ -45,7 +47,10 @@ def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
         raise InvalidPrior("lower", given=f"row {row} holds no distribution", needed="hold one")
     tight_low = np.maximum(low, 1 - (above - high) - edge)
     tight_high = np.minimum(high, 1 - (below - low) + edge)
-    return np.where(tight_low < LEAST, 0.0, tight_low), np.maximum(tight_high, tight_low)
+    # a box may always be wider: what is too small for products of two is moved outwards
+    tight_low = np.where(tight_low < LEAST, 0.0, tight_low)
+    tight_high = np.where((tight_high > 0) & (tight_high < LEAST), LEAST, tight_high)
+    return tight_low, np.maximum(tight_high, tight_low)
 
 
 def robust_rows(lower: Floats, upper: Floats) -> Rows:
@@ -56,10 +61,11 @@ def robust_rows(lower: Floats, upper: Floats) -> Rows:
     centre = centre / centre.sum(axis=1, keepdims=True)
 
     def rows(cost: Floats) -> tuple[Floats, Floats]:
-        theta = -np.expm1(-cost.max(axis=1)) * (1 + 8 * UNIT)
+        dearest = cost.max(axis=1)
+        theta = -np.expm1(-dearest) * (1 + 8 * UNIT)
         numerator = centre + theta * np.maximum(upper - centre, 0.0)
-        denominator = centre - theta * np.maximum(centre - lower, 0.0)
-        return numerator, np.maximum(denominator, lower * (1 - 8 * UNIT))
+        least = np.minimum(lower, centre)
+        return numerator, least + np.exp(-dearest) * (1 - 8 * UNIT) * (centre - least)
 
     return rows
 
@@ -68,15 +74,17 @@ def law_bounds(lower: Floats, upper: Floats, *, rounds: int = 50) -> tuple[Float
     """Bounds on the law of any entry of a chain without beginning, from boxes of its rows.
 
     The law μ of an entry is ν P for the law ν of the one before. So μ(v) lies between the least
-    and the greatest entry of column v, and then between ν·l and ν·h over the ν so bounded.
+    and the greatest entry of column v, and then between ν·l and ν·h over the ν so bounded. What
+    can happen is said by the zeros of ``upper`` alone: no other bound from above is below `LEAST`.
     """
     low, high = lower.min(axis=0), upper.max(axis=0)
+    can = (upper > 0).any(axis=0)
     for _ in range(rounds):
-        least = np.array([-_most(low, high, -column) for column in lower.T])
-        most = np.array([_most(low, high, column) for column in upper.T])
+        least = np.array([_expected(low, high, column, most=False) for column in lower.T])
+        most = np.array([_expected(low, high, column, most=True) for column in upper.T])
         error = 1 + 4 * (len(low) + 4) * UNIT
         low, high = np.maximum(low, least / error), np.minimum(high, most * error)
-    return low, high
+    return np.where(low < LEAST, 0.0, low), np.where(can, np.maximum(high, LEAST), 0.0)
 
 
 def backward_boxes(
@@ -96,8 +104,7 @@ def backward_boxes(
             given=f"does not keep state {state} possible",
             needed="be positive somewhere in every column that a secret may name",
         )
-    rest_large = large.sum(axis=0) - large
-    rest_small = np.maximum(small.sum(axis=0) - small, 0.0)
+    rest_large, rest_small = _others(large), _others(small)
     error = 8 * (len(lower) + 4) * UNIT
     with np.errstate(invalid="ignore", divide="ignore"):
         low = np.where(small > 0, small / (small + rest_large), 0.0) * (1 - error)
@@ -127,9 +134,27 @@ def interval_losses(
     return EndlessLosses(epsilon, *sides)
 
 
-def _most(low: Floats, high: Floats, worth: Floats) -> float:
-    """The largest Σ μ·worth over distributions μ between ``low`` and ``high``."""
-    order = np.argsort(-worth)
+def _others(table: Floats) -> Floats:
+    """``[u, x]``: the sum of a column over all rows but u.
+
+    Taking the entry off the whole sum would not do: beside a large entry the others are lost in
+    the rounding of the sum, although they may be large beside the *other* bound of that entry.
+    """
+    ahead, behind = np.zeros_like(table), np.zeros_like(table)
+    np.cumsum(table[:-1], axis=0, out=ahead[1:])
+    np.cumsum(table[:0:-1], axis=0, out=behind[-2::-1])
+    others: Floats = ahead + behind
+    return others
+
+
+def _expected(low: Floats, high: Floats, worth: Floats, *, most: bool) -> float:
+    """The largest Σ μ·worth over distributions μ between ``low`` and ``high``, or the least.
+
+    What is left beyond ``low`` is a difference from 1: it is rounded towards more for the largest
+    and towards less for the least, so that a sum that seems to be full does not hide a small rest.
+    """
+    order = np.argsort(-worth if most else worth)
     room = (high - low)[order]
-    left = np.clip(1 - low.sum() - np.r_[0.0, np.cumsum(room)[:-1]], 0.0, None)
+    margin = 4 * (len(low) + 4) * UNIT * (1 if most else -1)
+    left = np.clip(1 - low.sum() - np.r_[0.0, np.cumsum(room)[:-1]] + margin, 0.0, None)
     return float(low @ worth + np.minimum(room, left) @ worth[order])

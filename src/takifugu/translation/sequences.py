@@ -20,6 +20,7 @@ from takifugu.translation.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.endless import EndlessLosses, differential, unbounded_losses
 from takifugu.translation.inverse import largest_within
 from takifugu.translation.laws import (
+    Law,
     backward_rows,
     law_slack,
     row_slack,
@@ -38,7 +39,8 @@ TAIL = 16  # entries after the last one that was touched whose losses are kept a
 class ChainTransport:
     """The pairwise recursion for one Markov chain and chosen secrets.
 
-    Exact for two states; for more an upper bound, whose distance from the truth the witness shows.
+    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
+    which is exact (`takifugu.translation.binary_transport`).
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
@@ -46,7 +48,7 @@ class ChainTransport:
         self._at_rest = isinstance(chain.start, str)
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
-        self._asked = _asked(secrets, chain.length)
+        self._asked = asked_entries(secrets, chain.length)
         self._pairs = pair_mask(self._sides, self._size)
         if self._at_rest:
             _ = self._rest  # an error now rather than later
@@ -54,11 +56,6 @@ class ChainTransport:
             raise UnsoundRequest(
                 "a chain without end that begins somewhere is not at rest; give `length`"
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bound is the worst loss itself, up to rounding and the tolerance."""
-        return self._size == 2 and all(len(a) == len(b) == 1 for a, b in self._sides)
 
     @property
     def size(self) -> int | None:
@@ -158,7 +155,7 @@ class ChainTransport:
         if not sides:
             return Witness(0.0, None)
         left, right = (
-            np.array([_given(law, side[k], self._size) for side in sides]) for k in (0, 1)
+            np.array([law.given(_members(side[k], self._size)) for side in sides]) for k in (0, 1)
         )
         found = best_product(around, left, right)
         factors = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
@@ -175,7 +172,7 @@ class ChainTransport:
     def _rest(self) -> tuple[Floats, Floats, Floats]:
         rows = transition_rows(self._chain.transition)
         law = stationary_law(rows)
-        return rows, law, backward_rows(rows, law, law)[0]
+        return rows, law, backward_rows(rows, law)[0]
 
     def _endless(self, epsilon: float) -> EndlessLosses:
         return unbounded_losses(
@@ -196,7 +193,7 @@ class ChainTransport:
 
     @property
     def _blocks(self) -> int:
-        """How many entries are coupled at once; two states are exact without."""
+        """How many entries are coupled at once; two states gain nothing."""
         return 1 if self._size <= 2 else block_length(self._size)
 
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
@@ -207,13 +204,9 @@ class ChainTransport:
             back = [self._rest[2]] * steps
             slack = law_slack(self._size)
         else:
-            laws = self._walk_laws(steps)
+            law, back = self._walk_back(steps)
             rows = [chain.kernel(time) for time in range(steps)]
-            back = [
-                backward_rows(rows[time], laws[time], laws[time + 1])[0]
-                for time in reversed(range(steps))
-            ]
-            slack = (steps + 4) * row_slack(self._size)
+            slack = law.slack
         ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
         behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
         return [
@@ -275,16 +268,16 @@ class ChainTransport:
         """How many entries to each side a witness asks."""
         return max(32, min(400, 10**6 // self._size**2))
 
-    def _law(self, entry: int) -> Floats:
-        if self._at_rest:
-            return self._rest[1]
-        return self._walk_laws(entry)[-1]
+    def _law(self, entry: int) -> Law:
+        return Law.of(self._rest[1]) if self._at_rest else self._walk_back(entry)[0]
 
-    def _walk_laws(self, entry: int) -> list[Floats]:
-        laws = [np.asarray(self._chain.start_law)]
+    def _walk_back(self, entry: int) -> tuple[Law, list[Floats]]:
+        """The law of an entry of a chain that begins somewhere; the rows back, nearest first."""
+        law, behind = Law.of(np.asarray(self._chain.start_law)), []
         for time in range(entry):
-            laws.append(laws[-1] @ self._chain.kernel(time))
-        return laws
+            back, law = law.back(self._chain.kernel(time))
+            behind.append(back)
+        return law, behind[::-1]
 
     def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
@@ -304,13 +297,10 @@ class ChainTransport:
             behind = [self._rest[2]] * (centre - first)
             slack += law_slack(self._size) * (1 + centre - first)
         else:
-            laws = self._walk_laws(centre)
+            law, behind = self._walk_back(centre)
             ahead = [chain.kernel(time) for time in range(centre, last)]
-            behind = [
-                backward_rows(chain.kernel(time), laws[time], laws[time + 1])[0]
-                for time in reversed(range(first, centre))
-            ]
-            slack += (1 + centre - first) * (2 + centre) * row_slack(self._size)
+            behind = behind[: centre - first]
+            slack += (1 + centre - first) * law.slack
         around = Neighbourhood(
             ahead,
             behind,
@@ -321,9 +311,9 @@ class ChainTransport:
         )
         return around, first
 
-    def _likely(self, law: Floats, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def _likely(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The questions with the largest bounds, of those that can be asked."""
-        sides = [s for s in self._sides if all(law[list(part)].sum() > 0 for part in s)]
+        sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
         if bound.by_values is None:
             return sides[:QUESTIONS]
         values = bound.by_values
@@ -340,7 +330,8 @@ def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: 
     return mask
 
 
-def _asked(secrets: Secrets, length: int | None) -> Integers | None:
+def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+    """The numbers of the entries that have secrets, rising; None if all have."""
     if secrets.entries is None:
         return None
     for entry in secrets.entries:
@@ -351,12 +342,9 @@ def _asked(secrets: Secrets, length: int | None) -> Integers | None:
     return np.array(sorted(set(secrets.entries)), dtype=np.int64)
 
 
-def _given(law: Floats, side: tuple[int, ...], states: int) -> Floats:
-    """The law of the entry, given that it has one of the values of ``side``."""
-    kept = np.zeros(states)
-    kept[list(side)] = law[list(side)]
-    given: Floats = kept / kept.sum()
-    return given
+def _members(side: tuple[int, ...], states: int) -> Booleans:
+    """``[x]``: whether x is one of the values of ``side``."""
+    return np.isin(np.arange(states), side)
 
 
 def _within(spent: Floats) -> int:

@@ -45,7 +45,7 @@ class Couplings:
 
 def off_diagonal(size: int, value: float = 1.0) -> Floats:
     """``value`` between different states, 0 between a state and itself."""
-    return value * (1.0 - np.eye(size))
+    return np.where(np.eye(size) > 0, 0.0, value)  # no product: value may be infinite
 
 
 def closed(cost: Floats) -> Floats:
@@ -84,7 +84,7 @@ def improve(
     n, m = numerator.shape
     if m > MOST_STATES:
         raise TooLarge(
-            f"the exact translation of {m} states needs a coupling for each of {n * n} pairs; "
+            f"the tight translation of {m} states needs a coupling for each of {n * n} pairs; "
             f"merge states until there are at most {MOST_STATES}, or use the influence curve"
         )
     apart = 0.5 + 0.5 * np.modf(np.arange(1, m * m + 1) * 0.6180339887498949)[0].reshape(m, m)
@@ -99,7 +99,8 @@ def improve(
     order = np.zeros(shape, dtype=np.int16)
     mass, value = np.zeros(shape), np.zeros((n, n))
     turned = np.ascontiguousarray(gain.T)
-    above, below, start = _plain(numerator), _plain(denominator), _plain(guess)
+    above, below = _plain(numerator), _plain(denominator)
+    start = _plain(np.minimum(guess, LARGE))
 
     def work(begin: int, end: int) -> None:
         kernel.improve(

@@ -1,0 +1,234 @@
+"""Chains at the edge of what floats can hold: no bound is below what a mechanism leaks."""
+
+import os
+from fractions import Fraction
+from math import log
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidPrior, Malformed
+from takifugu.numeric import Floats
+from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
+from takifugu.translation import Translation, chain_losses
+from takifugu.translation.intervals import IntervalTransport
+from takifugu.translation.laws import Law, backward_rows
+from takifugu.translation.robust import backward_boxes, law_bounds
+from takifugu.translation.sequences import ChainTransport
+from tests.oracles import extreme_chains as oracle
+from tests.translation import extremes
+
+DEEP = bool(os.environ.get("DEEP"))
+HALF = [[0.5, 0.5], [0.0, 1.0]]  # from the first state, which is left with probability 1/2
+QUICK = [[0.1, 0.9], [0.0, 1.0]]
+FADING = [[1.0, 0.0], [1 - 3e-16, 3e-16]]
+STEP = 1e-150
+LADDER = [
+    [1 - STEP, STEP, 0.0, 0.0],
+    [0.0, 1 - STEP, STEP, 0.0],
+    [0.0, 0.0, 1 - STEP, STEP],
+    [0.0, 0.0, 0.0, 1.0],
+]
+REPORTED = [
+    (HALF, [1.0, 0.0], 2_000, 0.001),
+    (QUICK, [1.0, 0.0], 700, 0.005),
+    (FADING, [0.5, 0.5], 30, 1.073),
+    (FADING, [0.0, 1.0], 30, 1.073),
+    (LADDER, [1.0, 0.0, 0.0, 0.0], 4, log(1.5)),
+]
+
+
+def markov(rows: ArrayLike, start: ArrayLike, length: int) -> MarkovChain:
+    return MarkovChain(np.asarray(rows), start=np.asarray(start), length=length)
+
+
+def intervals(low: ArrayLike, high: ArrayLike) -> IntervalMarkovChain:
+    return IntervalMarkovChain(np.asarray(low), np.asarray(high))
+
+
+def widened(rows: list[list[float]], start: list[float]) -> tuple[Floats, Floats]:
+    """The same chain with one more state, which can be left but never entered."""
+    size = len(rows)
+    wide = np.zeros((size + 1, size + 1))
+    wide[:size, :size] = rows
+    wide[size, 0] = 1.0
+    return wide, np.append(start, 0.0)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(("rows", "start", "length", "epsilon"), REPORTED)
+def test_what_is_less_likely_than_any_float_still_happens(
+    rows: list[list[float]], start: list[float], length: int, epsilon: float, wide: bool
+) -> None:
+    matrix, law = widened(rows, start) if wide else (np.array(rows), np.array(start))
+    spent = np.full(length, epsilon)
+    entries = sorted({length // 2, max(length - 3, 1), length - 1})
+    rows_of = [matrix.tolist()] * (length - 1)
+    truth = oracle.counting_losses(rows_of, law.tolist(), spent.tolist(), entries)
+    losses = chain_losses(matrix, spent, start=law)
+    chain = MarkovChain(matrix, start=law, length=length)
+    public = Translation(chain).bound(epsilon, "transport")
+    assert public.by_entry is not None
+    for entry in entries:
+        least = max(max(line) for line in truth[entry])
+        assert losses.by_entry[entry] >= least
+        assert losses.by_entry[entry] <= least * 1.03
+        assert public.by_entry[entry] >= least * (1 - 1e-12)
+    assert public.value >= max(max(map(max, truth[entry])) for entry in entries) * (1 - 1e-12)
+
+
+def test_the_loss_of_two_thousand_halvings_in_exact_fractions() -> None:
+    epsilon, steps = 0.001, 1_999
+    tilt = Fraction(1001, 1000)  # below e^ε: each entry in the first state counts that much more
+    above = tilt**steps  # in the first state at the end: so at every entry before
+    stays = tilt / 2
+    # in the second state at the end: the first one was left after k entries, with 2⁻ᵏ
+    below = stays * (1 - stays**steps) / (1 - stays) / (1 - Fraction(1, 2**steps))
+    ratio = above / below
+    leak = epsilon + log(ratio.numerator) - log(ratio.denominator)
+    assert leak > 1.996
+    matrix, law = widened(HALF, [1.0, 0.0])
+    assert chain_losses(matrix, np.full(steps + 1, epsilon), start=law).by_entry[-1] >= leak
+
+
+def test_ten_thousand_entries_are_not_walked_one_by_one() -> None:
+    spent = np.full(10_000, 0.0003)
+    truth = oracle.counting_losses([HALF] * 9_999, [1.0, 0.0], spent.tolist(), [9_999])
+    least = max(map(max, truth[9_999]))
+    matrix, law = widened(HALF, [1.0, 0.0])
+    losses = chain_losses(matrix, spent, start=law)
+    assert least <= losses.by_entry[-1] <= least * (1 + 1e-6)
+    assert len(losses.backward) < 6_000
+
+
+def test_laws_are_walked_below_the_smallest_float() -> None:
+    rows = np.array([[0.25, 0.75, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+    law, exact = Law.of(np.array([1.0, 0.0, 0.0])), [Fraction(1), Fraction(0), Fraction(0)]
+    steps = [[Fraction(v) for v in row] for row in rows.tolist()]
+    for _ in range(1_500):
+        back, after = law.back(rows)
+        moved = [sum((exact[u] * steps[u][x] for u in range(3)), Fraction(0)) for x in range(3)]
+        for x in range(3):
+            assert after.possible[x] == (moved[x] > 0)
+            for u in range(3):
+                if moved[x] > 0:
+                    true = exact[u] * steps[u][x] / moved[x]
+                    assert back[x, u] == pytest.approx(float(true), rel=law.slack, abs=2.0**-959)
+        law, exact = after, moved
+    assert exact[0] < Fraction(1, 2**2_000)
+
+
+def test_backward_rows_of_a_faint_stationary_law_are_right_in_every_entry() -> None:
+    """A law of 1e-180 times a step of 1e-140 is no normal float, yet its share in a row is one."""
+    law = np.array([1.0, 1.1e-180, 1e-265])
+    rows = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.3e-140], [0.0, 0.0, 1.0]])
+    back, _ = backward_rows(rows, law)
+    assert back[2, 1] == pytest.approx(1.43e-55, rel=1e-12, abs=0)
+
+
+def test_a_law_that_fades_is_not_at_rest() -> None:
+    rows = np.array([[1.0, 0.0], [0.5, 0.5]])
+    law = Law.of(np.array([1.0, 1e-100]))
+    assert law.drift(law.back(rows)[1]) == pytest.approx(log(2), abs=1e-9)
+    assert law.drift(Law.of(np.array([1.0, 0.0]))) == np.inf
+
+
+def test_probabilities_below_the_least_are_refused_in_one_line() -> None:
+    for tiny in (1e-300, 5e-324, 1e-160):
+        rows = [[1 - tiny, tiny, 0.0], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5]]
+        with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
+            chain_losses(rows, np.full(5, 0.1), start=[1.0, 0.0, 0.0])
+        with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
+            markov(rows, [1.0, 0.0, 0.0], 5)
+        with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
+            intervals([[0.5, tiny], [0.1, 0.5]], [[0.9, 0.5], [0.5, 0.9]])
+        with pytest.raises(InvalidPrior, match="write 0 for what cannot happen"):
+            intervals([[0.5, 0.0], [0.1, 0.5]], [[1.0, tiny], [0.5, 0.9]])
+
+
+def test_a_stationary_law_that_floats_cannot_hold_is_refused() -> None:
+    tiny = 1e-150
+    rows = [[1 - tiny, tiny, 0.0], [1 - tiny, 0.0, tiny], [1.0, 0.0, 0.0]]
+    with pytest.raises(InvalidPrior, match="more than float64 can hold"):
+        chain_losses(rows, np.full(5, 0.1))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-30, 299.0, 700.0, 1e6, 1e290])
+def test_any_epsilon_is_bounded(epsilon: float) -> None:
+    matrix, law = widened(QUICK, [1.0, 0.0])
+    spent = np.full(6, epsilon)
+    losses = chain_losses(matrix, spent, start=law)
+    assert not np.isnan(losses.by_entry).any()
+    assert losses.loss >= 5 * epsilon * (1 - 1e-12)
+    assert losses.loss <= 6 * epsilon * (1 + 1e-9) + 1e-9
+    free = Translation(MarkovChain(matrix, start=law, length=6)).explain(epsilon)
+    assert free.lower <= free.pufferfish
+
+
+def test_more_than_floats_can_add_is_refused() -> None:
+    with pytest.raises(Malformed, match="sum to less than"):
+        chain_losses(HALF, np.full(6, 1e308), start=[1.0, 0.0])
+
+
+def test_a_path_that_is_too_unlikely_is_not_written_out() -> None:
+    chain = markov(LADDER, [1.0, 0.0, 0.0, 0.0], 4)
+    with pytest.raises(InvalidPrior, match="written out"):
+        chain.explicit()
+    assert (markov(HALF, [1.0, 0.0], 1_500).marginals()[1:] > 0).all()
+
+
+def test_a_small_rest_is_not_lost_beside_a_large_entry() -> None:
+    """Boxes back: 1e-17 is nothing beside 1, and everything beside 1e-30."""
+    lower = np.array([[1e-30, 0.5], [0.0, 0.5]])
+    upper = np.array([[0.5, 1.0], [1e-17, 1.0]])
+    law_low, law_high = np.array([0.5, 0.1]), np.array([0.9, 0.5])
+    low, high = backward_boxes(lower, upper, law_low, law_high)
+    joint = np.array([0.5 * 1e-30, 0.5 * 1e-17])  # a member: P(0→0) = 1e-30, P(1→0) = 1e-17
+    true = joint / joint.sum()
+    assert (low[0] <= true).all()
+    assert (true <= high[0]).all()
+
+
+def test_a_law_that_seems_to_be_full_still_leaves_a_rest() -> None:
+    """½ + (½ − 2⁻⁵⁴) is 1 in floats; what it leaves is all of the way to a rare state."""
+    rest = 2.0**-54
+    lower = np.tile([0.5, 0.5 - rest, 0.0, 0.0], (4, 1))
+    upper = np.tile([0.5, 0.5, rest, 0.0], (4, 1))
+    upper[2] = [0.5, 0.5, 0.0, rest]
+    _, high = law_bounds(lower, upper)
+    assert high[2] >= rest
+    assert high[3] >= rest * rest  # by way of the third state, with the rest at both steps
+
+
+def test_interval_chains_with_hardly_any_bounds_and_large_losses() -> None:
+    box = IntervalMarkovChain(np.full((3, 3), 1e-9), np.ones((3, 3)), start="any", length=4)
+    tight = IntervalTransport(box, Secrets())
+    for epsilon in (1e-300, 0.5, 45.0, 200.0, 1e4):
+        assert tight.uniform(epsilon).value >= epsilon
+
+
+@pytest.mark.parametrize("block", range(20 if DEEP else 4))
+def test_random_extremes_are_never_below_the_oracle(block: int) -> None:
+    rounds = 400 if DEEP else 50
+    seen = [
+        extremes.check(np.random.default_rng([7, block, seed]), seed, long=DEEP)
+        for seed in range(rounds)
+    ]
+    assert seen.count("held") > rounds / 2
+
+
+def test_witnesses_of_fading_chains_leak_what_they_say() -> None:
+    chain = markov(*widened(HALF, [1.0, 0.0]), 1_500)
+    tight = ChainTransport(chain, Secrets())
+    bound = tight.uniform(0.01)
+    witness = tight.witness(0.01, bound)
+    assert witness.binding is not None and witness.factors is not None
+    whole = [[1.0] * 3 for _ in range(1_500)]
+    for place, line in zip(witness.entries, witness.factors.tolist(), strict=True):
+        whole[int(place)] = line
+    left, right = int(witness.binding.left), int(witness.binding.right)
+    rows = [chain.transition.tolist()] * 1_499
+    assert isinstance(witness.binding.entry, int)
+    true = oracle.product_loss(rows, [1.0, 0.0, 0.0], whole, witness.binding.entry, [left], [right])
+    assert 1.0 < witness.leak <= true <= bound.value
