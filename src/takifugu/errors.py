@@ -19,6 +19,7 @@
     x LedgerUnavailable   it cannot be reached, or others hold it locked
     x LedgerUnwritable    it can be read but not written: full, or read-only
     x LedgerDamaged       what is stored contradicts itself
+    x LedgerSetBack       it is an older copy, or another history, than its witness has seen
     x LedgerConflict      a key or a receipt was used for two different things
     x CellsChanged        the declaration is another than the one that was charged under
     x SameRows            another dataset of the ledger has the same rows, and its own budget
@@ -142,6 +143,10 @@ class LedgerUnwritable(LedgerError):
 
 class LedgerDamaged(LedgerError):
     """What the ledger holds contradicts itself: it was edited, or the storage failed."""
+
+
+class LedgerSetBack(LedgerError):
+    """The ledger lacks an event that its witness has seen: an older copy was put back."""
 
 
 class CellsChanged(LedgerError):

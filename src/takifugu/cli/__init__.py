@@ -6,7 +6,8 @@ Each command is a module of its own that imports what it needs when it is called
 
 import io
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -83,6 +84,17 @@ app.command("demo")(run_demo)
 app.command("reproduce")(run_reproduce)
 
 
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning of takifugu's own is one line on stderr; others look as Python writes them."""
+    if category.__module__.startswith("takifugu."):
+        echo(f"takifugu: {message}", err=True)
+    else:
+        _show_as_python(message, category, *where, **more)
+
+
+_show_as_python = warnings.showwarning
+
+
 def _of_a_path(error: OSError) -> str:
     reason = (error.strerror or type(error).__name__).lower()
     if error.filename is None:
@@ -102,6 +114,7 @@ def _print_anything() -> None:
 def main() -> None:
     """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
     code = MISTAKE
+    warnings.showwarning = _warn
     _print_anything()
     try:
         completion.prepare()
