@@ -217,7 +217,7 @@ def charge_and_die(path: Path, moment: str) -> None:
             case "half":
                 os.pwrite = half  # type: ignore[assignment]
             case "written":
-                os.fdatasync = die
+                os.fdatasync = die  # type: ignore[assignment]
             case "noted":
                 FileWitness.note = noted  # type: ignore[method-assign, assignment]
         ledger.charge(charge("0.125"), DOUBLING)
