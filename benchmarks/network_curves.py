@@ -35,7 +35,7 @@ def run() -> None:
         print("ALARM comes with pgmpy, which is not installed: skipped")
     else:
         folder = Path(spec.submodule_search_locations[0]) / "utils" / "example_models"
-        model = read_bif(folder / "alarm.bif.gz", renormalise=True)
+        model = read_bif(folder / "alarm.bif.gz")
         _alarm(model)
         _minute(model)
     if WARD.exists():

@@ -35,7 +35,7 @@ def networks() -> None:
         return
     folder = Path(spec.submodule_search_locations[0]) / "utils" / "example_models"
     for name in ("asia", "alarm", "child", "win95pts"):
-        network = read_bif(folder / f"{name}.bif.gz", renormalise=True)
+        network = read_bif(folder / f"{name}.bif.gz")
         network_losses(network, 0.2)  # compile
         start = perf_counter()
         losses = network_losses(network, 0.1)
@@ -86,6 +86,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
     def record(
         starts: Integers,
         states: Integers,
+        most: Floats,
         chances: Floats,
         index: Integers,
         flat: Floats,
@@ -95,7 +96,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
         rights: Integers,
         values: Floats,
     ) -> None:
-        solve(starts, states, chances, index, flat, offset, width, lefts, rights, values)
+        solve(starts, states, most, chances, index, flat, offset, width, lefts, rights, values)
         for x, y, value in zip(lefts, rights, values, strict=True):
             a, b = slice(starts[x], starts[x + 1]), slice(starts[y], starts[y + 1])
             i, j = index[:, states[a], None], index[:, None, states[b]]

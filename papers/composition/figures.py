@@ -81,7 +81,7 @@ def alarm_file() -> Path | None:
 
 def alarm_curves(path: Path) -> tuple[Curves, Curves]:
     """(c): nearest neighbours as in the paper, and the exact curve; each with 20 % uncertainty."""
-    alarm = read_bif(path, renormalise=True)
+    alarm = read_bif(path)
     nearest = nearest_curve(alarm, largest=ALARM_MOST)
     exact = network_curve(alarm, largest=ALARM_MOST)
     return (

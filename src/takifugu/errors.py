@@ -12,12 +12,16 @@
   x BudgetExceeded        the ledger refuses; nothing was released
   * LedgerError           the ledger gave no receipt, so nothing may be released
     x NoBudget            nobody has set a budget for this dataset
+    x UnknownAnalyst      analysts have budgets here, and the query names none of them
+    x NotAccepted         the prior or the secrets are not those that the owner accepted
     x NotALedger          the file or database holds something else
     x NewerLedger         a later version of takifugu wrote it
     x LedgerUnavailable   it cannot be reached, or others hold it locked
     x LedgerUnwritable    it can be read but not written: full, or read-only
     x LedgerDamaged       what is stored contradicts itself
     x LedgerConflict      a key or a receipt was used for two different things
+    x CellsChanged        the declaration is another than the one that was charged under
+    x SameRows            another dataset of the ledger has the same rows, and its own budget
 
 Messages say what was given, what is needed and what to do next. They may name parameters,
 columns and budgets. They never contain a value read from a protected table.
@@ -106,6 +110,14 @@ class NoBudget(LedgerError):
     """A charge on a dataset for which no budget was ever set."""
 
 
+class UnknownAnalyst(LedgerError):
+    """A query by nobody, or by somebody without a budget, where analysts have budgets."""
+
+
+class NotAccepted(LedgerError):
+    """A query under another prior or other secrets than those in force; the owner decides."""
+
+
 class NotALedger(LedgerError):
     """A file or database that is not a takifugu ledger."""
 
@@ -124,6 +136,50 @@ class LedgerUnwritable(LedgerError):
 
 class LedgerDamaged(LedgerError):
     """What the ledger holds contradicts itself: it was edited, or the storage failed."""
+
+
+class CellsChanged(LedgerError):
+    """A dataset's cells are named by another declaration than before; its owner has to decide.
+
+    Attributes:
+        dataset: Which dataset.
+        changes: What differs, part by part, in words; empty if it is not known what was before.
+    """
+
+    def __init__(self, dataset: str, changes: tuple[str, ...]) -> None:
+        self.dataset, self.changes = dataset, changes
+        if changes:
+            more = f"; and {len(changes) - 3} parts more" if len(changes) > 3 else ""
+            super().__init__(
+                f"dataset {dataset!r} was released from under another declaration:"
+                f" {'; '.join(changes[:3])}{more}. Nothing was released. Put the declaration back;"
+                " or have the owner count all earlier releases on every row: `takifugu dataset"
+                f" accept {dataset}`"
+            )
+            return
+        super().__init__(
+            f"the earlier charges of dataset {dataset!r} do not say what names their cells; nothing"
+            " was released. Have the owner say that the declaration is the one used before"
+            f" (`takifugu dataset accept {dataset} --unchanged`), or count all earlier releases on"
+            f" every row (`takifugu dataset accept {dataset}`)"
+        )
+
+
+class SameRows(LedgerError):
+    """Two datasets of one ledger have the same rows; two budgets for them would add up.
+
+    Attributes:
+        dataset: The one that was to be charged.
+        other: The one that was charged before.
+    """
+
+    def __init__(self, dataset: str, other: str, same: str) -> None:
+        self.dataset, self.other = dataset, other
+        super().__init__(
+            f"dataset {dataset!r} and dataset {other!r} have {same}: two budgets for the same rows"
+            f" would add up; nothing was released. Use {other!r}; or have the owner count them"
+            f" separately: `takifugu dataset accept {dataset} --separate-from {other}`"
+        )
 
 
 class LedgerConflict(LedgerError):

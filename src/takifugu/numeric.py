@@ -6,6 +6,8 @@ arithmetic does to it afterwards is bounded by the standard model of floating po
 non-negative products is off by a factor of at most 1 ± γ(n), γ(n) = n·u / (1 − n·u), u = 2⁻⁵³.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -65,6 +67,39 @@ def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) 
     return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value)))
 
 
+def multiplied(parts: Iterable[Floats]) -> tuple[Floats, int, Booleans]:
+    """The product of non-negative arrays, scaled, with what is possible kept apart.
+
+    Returns the product times 2^−top (its largest cell then lies between ½ and 1), top, and which
+    cells are positive. Mantissas and exponents are multiplied apart, so no product under- or
+    overflows on the way. A cell that is positive and more than 2¹⁰⁷⁴ below the largest one reads 0:
+    ask the third value, never the first, what can happen.
+    """
+    mantissa, exponent = np.array(1.0), np.array(0, dtype=np.int64)
+    for part in parts:
+        own, power = np.frexp(part)
+        mantissa, extra = np.frexp(mantissa * own)
+        exponent = exponent + power + extra
+    possible = np.asarray(mantissa > 0)
+    top = int(np.max(exponent, where=possible, initial=-(2**62))) if possible.any() else 0
+    scaled = np.ldexp(mantissa, np.clip(exponent - top, -1200, 0).astype(np.int32))
+    return np.asarray(scaled), top, possible
+
+
+def vanished(values: object, array: Floats) -> bool:
+    """Whether some number of ``values`` is not 0 but reads 0 in ``array``, its float64 copy.
+
+    Fractions, decimals and integers beyond all floats can; a float cannot.
+    """
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return False
+    zero = array == 0
+    if not zero.any():
+        return False
+    given = np.array(values, dtype=object)
+    return given.shape == array.shape and any(value != 0 for value in given[zero])
+
+
 def distribution(
     values: ArrayLike, field: str, problem: type[Malformed], *, axis_name: str = "row"
 ) -> Floats:
@@ -80,6 +115,12 @@ def distribution(
     if np.isnan(array).any():
         where = _place(np.isnan(array), axis_name)
         raise problem(field, given=f"{where}is not a number", needed="hold numbers only")
+    if vanished(values, array):
+        raise problem(
+            field,
+            given="holds a number that is not 0 but too small for float64",
+            needed=f"hold 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
+        )
     if (array < 0).any():
         where = _place(array < 0, axis_name)
         raise problem(

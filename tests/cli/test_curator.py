@@ -8,8 +8,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from takifugu.priors import MarkovChain, write_prior
 from takifugu.session.project import open_project
 from tests.cli.running import Ran, call, run, start
 from tests.session.study import write_data
@@ -24,6 +26,15 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     declared = write_data(folder).read_text()
     (folder / "other.toml").write_text(declared.replace("stays.csv", "other.csv"))
     shutil.copy(folder / "stays.csv", folder / "other.csv")
+    for name, size, length in (
+        ("short", 2, 3),
+        ("fine", 2, 12),
+        ("longer", 2, 20),
+        ("three", 3, 12),
+    ):
+        names = ("home", "ward", "work")[:size]
+        chain = MarkovChain(np.full((size, size), 1 / size), states=names, length=length)
+        write_prior(chain, folder / f"{name}.json")
     with pytest.MonkeyPatch.context() as patch:
         for line in (
             "init",
@@ -155,6 +166,20 @@ MISTAKES = [
     ("release stays histogram --epsilon 1 --window a..b", 2, "is no whole number"),
     ("release stays histogram --epsilon 1 --window 3..9", 2, "begins before 8"),
     ("release stays histogram --epsilon 1 --window 9..9", 2, "ends before it begins"),
+    ("release stays histogram --epsilon 1 --where zone=north --where zone=south", 2, "twice"),
+    ("release stays histogram --epsilon 1 --epsilon 0.5", 2, "`--epsilon` is given 2 times"),
+    ("release stays histogram --epsilon 1 --by zone --by zone", 2, "`by`"),
+    ("release stays histogram --epsilon 1 --new-belief", 2, "--new-belief"),
+    ("dataset add new other.toml --prior short.json", 2, "speaks of 3 entries"),
+    ("dataset add new other.toml --prior three.json", 2, "3 states"),
+    ("dataset add new other.toml --prior fine.json --pairs attic/home", 2, "'attic'"),
+    (
+        "dataset add new other.toml --prior fine.json --prior longer.json",
+        2,
+        "fine.json is about 12",
+    ),
+    ("prior fit stays --first-days 3 --add --length 12", 2, "unbounded sequence and"),
+    ("prior accept new", 2, "'new' is not in"),
     ("release stays histogram --epsilon 1 --where zone", 2, "be COLUMN=KEY"),
     ("release stays histogram --epsilon 1 --where zone=east", 2, "hold declared keys only"),
     ("release stays histogram --epsilon 1 --where state=home", 2, "no public column"),
@@ -247,6 +272,11 @@ def test_budgets_of_analysts_count_beside_the_whole(do: Call) -> None:
         "before": None,
     }
     assert do("release stays histogram --epsilon 1 --analyst ana").status == 3
+    for nobody in ("", "--analyst Ana", "--analyst anna", "--analyst eve"):
+        for command in ("plan", "release"):
+            refused = do(f"{command} stays histogram --epsilon 0.1 {nobody}")
+            assert refused.status == 2 and "ana" in refused.err and refused.err.count("\n") == 1
+    assert do("budget set stays 1 --analyst ANA").status == 2
     assert do("release stays histogram --epsilon 0.4 --analyst ana").status == 0
     whole, ana = do("budget show stays --json").json()["budgets"]
     assert (whole["analyst"], ana["analyst"]) == (None, "ana")
@@ -287,16 +317,23 @@ def test_a_budget_is_raised_without_a_question_only_where_nobody_could_answer(
 
 def test_a_new_prior_is_charged_under_only_if_that_is_said(do: Call) -> None:
     assert do("release stays histogram --epsilon 0.5").status == 0
-    assert do("prior fit stays --first-days 6 --replace").status == 0
-    refused = do("release stays histogram --epsilon 0.4 --window 9..")
-    assert refused.status == 2 and "another prior" in refused.err
-    assert do("release stays histogram --epsilon 0.4 --window 9.. --new-belief").status == 0
+    fitted = do("prior fit stays --first-days 6 --replace")
+    assert "next: takifugu prior accept stays" in fitted.out
+    for command in ("plan", "release"):
+        refused = do(f"{command} stays histogram --epsilon 0.4 --window 9..")
+        assert refused.status == 3 and "another prior" in refused.err
+    assert do("prior accept stays --yes").status == 0
+    assert do("release stays histogram --epsilon 0.4 --window 9..").status == 0
 
 
 def test_releases_of_fitted_rows_are_warned_about(study: Path, do: Call) -> None:
     file = study / "takifugu.toml"
     head = "[dataset.stays]\n"
     file.write_text(file.read_text().replace(head, f"{head}release_fitted_rows = true\n"))
+    refused = do("plan stays histogram --epsilon 0.5 --window 0..3")
+    assert refused.status == 3 and "takifugu prior accept stays" in refused.err
+    accepted = do("prior accept stays --yes").out
+    assert "new rows that are released from" in accepted
     for command in ("plan", "release"):
         done = do(f"{command} stays histogram --epsilon 0.5 --window 0..3")
         assert done.status == 0 and "fitted on rows that are released from" in done.err

@@ -73,6 +73,8 @@ def test_fit_smooth_and_show(tmp_path: Path) -> None:
     run("prior", "smooth", fitted, "-o", smooth, "--other", "elsewhere")
     shown = json.loads(run("prior", "show", smooth, "--json"))
     assert shown["states"] == 3 and shown["zeros"] == 0
+    (rows,) = read_prior(smooth).fitted_on
+    assert rows.everything and (rows.source, rows.entity) == ("csv visits.csv.gz", "who")
     run("prior", "fit", data, *options, "--confidence", "0.95")
     assert read_prior(fitted).kind == "interval-markov-chain"
     assert "kind" in run("prior", "show", fitted)

@@ -24,7 +24,7 @@ from takifugu.reports.page import shown
 from tests.reports.reading import Reader
 
 ROWS = "20000"
-FILES = ["check-ins.ledger", "check-ins.parquet", "check-ins.toml", "page.html"]
+FILES = ["check-ins.key", "check-ins.ledger", "check-ins.parquet", "check-ins.toml", "page.html"]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_the_ledger_was_charged_twice_and_is_sound(told: dict[str, Any]) -> None
     with open_ledger(told["ledger"], create=False, read_only=True) as ledger:
         assert ledger.verify().sound
         assert [event.kind for event in ledger.history()] == [
-            "created", "budget", "charge", "answer", "charge", "answer",
+            "created", "budget", "source", "charge", "answer", "charge", "answer",
         ]  # fmt: skip
         assert vars(ledger.head()) == told["head"]
         charged = [
@@ -197,7 +197,7 @@ def test_every_other_number_of_the_page_is_a_stored_one(told: dict[str, Any], pa
     with open_ledger(told["ledger"], create=False, read_only=True) as ledger:
         for event in ledger.history():
             assert any(row[-1] == f"{event.hash[:24]}…" for row in cells(page))
-            for name in ("data", "prior", "secrets", "translation"):
+            for name in ("cells", "prior", "secrets", "translation"):
                 if event.kind == "charge":
                     assert found[name] == [event.body[name]]
 
@@ -239,7 +239,7 @@ def test_it_is_told_step_by_step(run: tuple[str, Story], folder: Path) -> None:
     assert "nobody is behind these rows" in text
     assert f"   {story.refused}\n" in text
     assert "the same answer, for free" in text
-    assert "6 events, each with the hash of all before it: sound" in text
+    assert "7 events, each with the hash of all before it: sound" in text
     assert f"Spent: ε = {story.spent:.6g} of" in text
     assert f"really leaks {story.translated.leak:.4g}" in " ".join(text.split())
     assert text.rstrip().splitlines()[-1] == str(folder / "page.html")

@@ -4,12 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app
 from takifugu.errors import TakifuguError
-from takifugu.priors import Gaussian, MarkovChain, write_prior
+from takifugu.priors import (
+    BayesianNetwork,
+    Gaussian,
+    MarkovChain,
+    MarkovRandomField,
+    write_prior,
+)
 
 WARD = {
     "kind": "markov-chain",
@@ -121,6 +128,65 @@ def test_a_table_is_made_once_and_a_stale_one_is_refused(ward: Path, tmp_path: P
 def test_a_figure_is_drawn(ward: Path, tmp_path: Path) -> None:
     command(ward, "--dp", 0.2, "--plot", tmp_path / "t.svg")
     assert "<svg" in (tmp_path / "t.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [("--dp", "0.2"), ("--dp", "0.01,5"), ("--dp", "0"), ("--pufferfish", "0.3,30"), "profile"],
+)
+def test_a_figure_reaches_everything_that_was_asked(
+    asked: Any, ward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr("takifugu.reports.save", lambda figure, _: drawn.append(figure))
+    if asked == "profile":
+        (tmp_path / "profile.json").write_text("[3, 0, 0, 0, 0, 0, 4]")
+        asked = ("--profile", tmp_path / "profile.json")
+    told = facts(ward, *asked, "--plot", tmp_path / "t.svg")
+    (right, high) = (drawn[0].axes[0].get_xlim()[1], drawn[0].axes[0].get_ylim()[1])
+    assert np.max(told["dp_epsilon"]) <= right and np.max(told["pufferfish_epsilon"]) <= high
+    (marks,) = [line for line in drawn[0].axes[0].lines if line.get_label() == "asked for"]
+    assert set(marks.get_ydata()) == set(np.ravel(told["pufferfish_epsilon"]))
+    best = max(line.get_xdata()[-1] for line in drawn[0].axes[0].lines)
+    assert best == right  # the lines end where the axis does
+
+
+EXTREMES: dict[str, Any] = {
+    "weights": MarkovRandomField(
+        ("a", "b", "c", "d"),
+        ((0, 1),) * 4,
+        (np.ones(2),) * 4,
+        (("a", "b"), ("a", "c"), ("a", "d")),
+        (np.array([[1e150, 1e-150], [1e-150, 1e150]]),) * 3,
+    ),
+    "couplings": MarkovRandomField.ising(
+        dict.fromkeys("abcd", -300.0), dict.fromkeys([("a", "b"), ("b", "c"), ("a", "c")], 300.0)
+    ),
+    "gaussian": Gaussian.process(3, length=1e-310, bound=5, width=1e-12),
+    "wide": Gaussian(np.eye(2) * 1e-280, 1e150, 1e-150),
+    "network": BayesianNetwork(
+        ("a", "b"),
+        ((0, 1),) * 2,
+        ((), ("a",)),
+        (np.array([1, 1e-150]), np.array([[1, 1e-150], [1e-150, 1]])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("asked", [("--dp", "0.1,1e3,1e300"), ("--pufferfish", "1e-300,1")])
+def test_extreme_priors_are_answered_or_refused_without_a_warning(
+    name: str, asked: tuple[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "prior.json"
+    write_prior(EXTREMES[name], path)  # a warning is an error here
+    result = CliRunner().invoke(app, ["translate", str(path), *asked, "--json"])
+    if result.exit_code:
+        assert isinstance(result.exception, TakifuguError)
+        return
+    told = json.loads(result.stdout)
+    for dp, loss in zip(told["dp_epsilon"], told["pufferfish_epsilon"], strict=True):
+        assert loss == "infinity" or loss >= dp
 
 
 @pytest.mark.parametrize(

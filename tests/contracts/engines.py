@@ -4,6 +4,7 @@ A backend's test module imports all of it and says, in a fixture ``store``, how 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -455,6 +456,14 @@ def test_threads_may_ask_at_once(stored: Stored) -> None:
         alone = engine.transitions("label")
         together = list(pool.map(lambda _: engine.transitions("label"), range(4)))
     assert together == [alone] * 4
+
+
+def test_entities_are_told_by_name_with_their_rows(stored: Stored) -> None:
+    truth = Counter(row["person"] for row in rows())
+    with opened(stored) as engine:
+        found = engine.entities(100)
+        assert found == truth and list(engine.entities(1)) == [min(truth)]
+        assert {type(who) for who in found} == {int if engine.whole_entities else str}
 
 
 def test_a_fit_is_that_of_the_sequences(stored: Stored) -> None:

@@ -178,11 +178,11 @@ def test_files_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "cannot be read"),
+        ("{", "is not JSON"),
         ("[1, 2]", "holds something else"),
         ('{"a": 1.5}', "holds something else"),
         ('{"a": "nowhere"}', "lead to 1 labels that are not among"),
-        ('{"a": "home", "a": "Café"}', "name a raw value twice"),
+        ('{"a": "home", "a": "Café"}', "has the key 'a' twice"),
     ],
 )
 def test_a_bad_file_of_labels_is_one_clear_line(content: str, told: str, tmp_path: Path) -> None:

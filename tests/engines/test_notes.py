@@ -31,7 +31,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted((folder / "cache").rglob("facts/*"))
+    return sorted(p for p in (folder / "cache").rglob("facts/*") if p.name != "key")
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 128, 1000])
@@ -56,12 +56,26 @@ def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
     path.write_bytes(b"a" * 100)
     first = file_hash(path)
     (note,) = kept(tmp_path)
-    note.write_text("ab" * 32)  # to be seen when it is used
-    assert file_hash(path) == "ab" * 32
+    note.write_text(f"{int(note.read_text(), 16) ^ 1:064x}")  # to be seen when it is used
+    assert file_hash(path) == f"{int(first, 16) ^ 1:064x}"
     times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     path.write_bytes(b"b" * 100)
     os.utime(path, ns=times)  # the time of the last write is easily set back; that of a change not
-    assert file_hash(path) not in (first, "ab" * 32)
+    assert file_hash(path) not in (first, f"{int(first, 16) ^ 1:064x}")
+
+
+def test_neither_the_name_of_a_note_nor_what_it_says_confirms_a_guess(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 64)
+    found = file_hash(path)
+    assert found == hashlib.sha256(b"a" * 64).hexdigest()
+    (note,) = kept(tmp_path)
+    assert found not in (note.name, note.read_text())
+    key = note.parent / "key"
+    assert key.stat().st_mode & 0o777 == 0o600 and file_hash(path) == found
+    key.unlink()  # a new key: notes from before it are removed, and the file is read again
+    assert file_hash(path) == found and len(kept(tmp_path)) == 1
+    assert kept(tmp_path) != [note]
 
 
 @pytest.mark.parametrize("broken", [b"", b"\xff" * 64, b"xy" * 32, b"ab" * 33])

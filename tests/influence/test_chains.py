@@ -270,6 +270,21 @@ def test_never_below_fifty_digits(states: int, rounds: int) -> None:
             assert exact <= Decimal(float(found)) <= exact + Decimal("1e-9")
 
 
+def test_a_point_that_is_called_exact_is_so_to_a_millionth() -> None:
+    rng = np.random.default_rng(3)
+    called = []
+    for states in (2, 3, 5, 30):
+        table = np.maximum(rng.dirichlet(np.full(states, 0.7), states), 1e-6)
+        table /= table.sum(axis=1, keepdims=True)
+        curve = chain_curve(markov(table), Secrets(pairs=(((0,), (1,)),)), max_exposed=40)
+        ways = [oracle.long_chain_leaks(table.tolist(), *pair, 40) for pair in ((0, 1), (1, 0))]
+        for point, true in zip(curve.points(), map(max, *ways), strict=False):
+            called.append(point.exact)
+            if point.exact:
+                assert Decimal(point.a) <= true * (1 + Decimal("1e-6"))
+    assert any(called) and not all(called)  # a leak of 1e-20 is bounded by its rounding
+
+
 def test_chances_too_small_for_a_float_are_still_right() -> None:
     table = np.diag(np.full(9, 1e-80), 1) + np.diag(np.full(9, 1e-80), -1)
     np.fill_diagonal(table, 1 - table.sum(axis=1))

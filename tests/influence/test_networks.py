@@ -276,7 +276,7 @@ def test_asia_is_exact_and_falls_to_nothing() -> None:
 
 
 def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
-    curve = network_curve(read_bif(example("alarm"), renormalise=True), largest=2)
+    curve = network_curve(read_bif(example("alarm")), largest=2)
     assert curve.exact.all()
     first, second = curve.pooled()[:2]
     assert first == np.inf

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from takifugu.ledger import Charge, Groups, Window
+from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 
 
@@ -46,6 +46,7 @@ class Rich(OneWay):
 
 
 DOUBLING, ONE_WAY, RICH = Doubling(), OneWay(), Rich()
+CELLS = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "person"})
 
 
 def charge(
@@ -64,6 +65,7 @@ def charge(
         "prior": "prior",
         "secrets": "secrets",
         "translation": "doubling",
+        "cells": CELLS,
         "window": Window(*window) if isinstance(window, tuple) else window,
         "groups": Groups(["country"], [(key,) for key in groups])
         if isinstance(groups, list)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,9 +99,10 @@ def test_the_filter_passes_exactly_what_the_oracle_allows(
     with scratch() as ledger:
         ledger.set_budget("ward", 2 * budget)
         ledger.set_budget("ward", budget, analyst="ana")
+        ledger.set_budget("ward", 100, analyst="bob")
         allowed = {None: Fraction(float(2 * budget)) / 2, "ana": Fraction(float(budget)) / 2}
         accepted: list[oracle.Paid] = []
-        for one in paid:
+        for one in (replace(each, analyst=each.analyst or "bob") for each in paid):
             window, groups = touched(one)
             tried = [*accepted, one]
             fits = all(

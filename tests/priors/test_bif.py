@@ -1,6 +1,7 @@
 """BIF files: all of pgmpy's, round trips, and what is wrong in bad ones."""
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from takifugu.cli import app
 from takifugu.errors import InvalidFile, TakifuguError
+from takifugu.priors import read_prior
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import parse_bif, read_bif, to_bif
 from tests.influence.strategies import networks
@@ -49,7 +53,8 @@ def test_every_network_of_pgmpy_is_read(path: Path | None) -> None:
         pytest.skip("pgmpy, which brings the files, is not installed")
     if path.stat().st_size > 100_000 and not os.environ.get("DEEP"):
         pytest.skip("more than 100 kB packed: read in the nightly run, DEEP=1")
-    net = read_bif(path, renormalise=True)
+    net = read_bif(path)
+    assert net == read_prior(path)  # what the commands read
     assert len(net.entries) >= 5
     for table in net.tables:
         assert np.abs(table.sum(axis=-1) - 1).max() <= 1e-9
@@ -57,8 +62,8 @@ def test_every_network_of_pgmpy_is_read(path: Path | None) -> None:
 
 def test_alarm_has_five_zeros_all_in_one_table() -> None:
     with pytest.raises(InvalidFile, match="renormalise=True"):
-        read_bif(example("alarm"))
-    net = read_bif(example("alarm"), renormalise=True)
+        read_bif(example("alarm"), renormalise=False)
+    net = read_bif(example("alarm"))
     zeros = {e: int((t == 0).sum()) for e, t in zip(net.entries, net.tables, strict=True)}
     assert {e: n for e, n in zeros.items() if n} == {"PVSAT": 5}
     assert len(net.entries) == 37 and sum(map(len, net.parents)) == 46 and net.rescaled_rows == 6
@@ -94,14 +99,30 @@ def test_bad_files_get_one_line_that_names_theirs(
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_rows_are_rescaled_only_on_request_and_only_within_print() -> None:
+@pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "insurance"])
+def test_python_and_the_commands_read_rounded_rows_alike(name: str) -> None:
+    path = example(name)
+    shown = CliRunner().invoke(app, ["prior", "show", str(path), "--json"])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(shown.stdout)["rescaled_rows"]
+    assert read_bif(path).rescaled_rows == read_prior(path).rescaled_rows == told > 0
+
+
+@pytest.mark.parametrize("word", ["1e-400", "0.0001e-330", "1_0", "0x1p-1", "１", "1e9999999999"])
+def test_what_is_no_number_or_would_read_0_is_refused(word: str) -> None:
+    with pytest.raises(InvalidFile, match="holds") as caught:
+        parse_bif(COIN.replace("0.25, 0.75", f"{word}, 1.0", 1))
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_are_rescaled_within_print_only_and_can_be_refused() -> None:
     text = COIN.replace("0.25, 0.75", "0.333, 0.666")
     with pytest.raises(InvalidFile, match="renormalise=True"):
-        parse_bif(text)
-    net = parse_bif(text, renormalise=True)
+        parse_bif(text, renormalise=False)
+    net = parse_bif(text)
     assert net.rescaled_rows == 1 and net.tables[0].sum() == pytest.approx(1, abs=1e-15)
-    with pytest.raises(InvalidFile, match=r"sums to 0\.95"):
-        parse_bif(COIN.replace("0.25, 0.75", "0.250, 0.700"), renormalise=True)
+    with pytest.raises(InvalidFile, match=r"sums to 0\.95.* at most 0\.001"):
+        parse_bif(COIN.replace("0.25, 0.75", "0.250, 0.700"))
 
 
 @settings(max_examples=150)

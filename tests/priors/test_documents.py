@@ -48,14 +48,14 @@ def test_what_is_written_is_read_back(prior: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not JSON at line 1"),
+        ("{", "is not JSON: .* line 1"),
         ("[]", "not an object"),
         ('{"kind": "markov-chian", "transition": [[1]]}', "did you mean 'markov-chain'"),
         ('{"kind": 3}', "be one of"),
         ('{"kind": "markov-chain", "transition": [[NaN]]}', "holds NaN"),
         ('{"kind": "product"}', "`parts` is missing"),
         ('{"kind": "product", "parts": {}, "x": 1}', "`x` is not a key"),
-        ("[" * 100_000, "is not JSON"),
+        ("[" * 100_000, "inside one another"),
         ("\x00\x01", "is not JSON"),
     ],
 )

@@ -22,7 +22,7 @@ from takifugu.priors import (
     Universe,
 )
 from takifugu.priors.independent import Product
-from takifugu.session import Session
+from takifugu.session import Entries, Session
 from takifugu.translation.translation import Translation
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, opened
 
@@ -55,19 +55,19 @@ def said(session: Session) -> str:
 
 
 def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
-    with opened(tmp_path, translation=contagion(4), **ward(4)) as (session, _, _):
+    how = {"over": "entities"}
+    with opened(tmp_path, translation=contagion(4), how=how, **ward(4)) as (session, _, _):
         assert "a Markov random field 'contagion' of 4 entries" in said(session)
         assert "All rows together are taken to be one draw from it" in said(session)
         assert "independent of every other" not in said(session)
         plan = session.plan("count", values=["ill"], epsilon=1)
         assert session.release(plan).cost.alone <= 1
-    with opened(tmp_path, translation=contagion(4), **ward(3)) as (session, _, _):
-        assert "one draw" in said(session)
-    with (
-        pytest.raises(UnsoundRequest, match="joins 4 entries but the table has 5 rows"),
-        opened(tmp_path, translation=contagion(4), **ward(5)),
-    ):
-        pass
+    for people, says in ((3, "only in the prior: 'p3'"), (5, "only in person: 'p4'")):
+        with (
+            pytest.raises(UnsoundRequest, match=says),
+            opened(tmp_path, translation=contagion(4), how=how, **ward(people)),
+        ):
+            pass
 
 
 def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path
         tables=(np.array([0.6, 0.4]), *(np.array([[0.8, 0.2], [0.3, 0.7]]),) * 3),
         name="a night",
     )
-    with opened(tmp_path, translation=Translation(night)) as (session, _, _):
+    how: dict[str, Any] = {"over": Entries("sequence", night.entries)}
+    with opened(tmp_path, translation=Translation(night), how=how) as (session, _, _):
         assert "a Bayesian network 'a night' of 4 entries" in said(session)
         assert "The rows of each `person`, in the order of `step`, are taken to be" in said(session)
         assert session.histogram(epsilon=1).cost.alone <= 1
@@ -86,7 +87,9 @@ def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path
                     tables=night.tables[:2])  # fmt: skip
     with (
         pytest.raises(UnsoundRequest, match="speaks of 2 entries but some person has 4"),
-        opened(tmp_path, translation=Translation(short)),
+        opened(
+            tmp_path, translation=Translation(short), how={"over": Entries("sequence", ("a", "b"))}
+        ),
     ):
         pass
 
@@ -121,13 +124,16 @@ def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
 
 def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
     wave = Gaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
-    with opened(tmp_path, translation=Translation(wave), protected=(WEIGHT,)) as (session, _, _):
+    how = {"over": "sequence"}
+    with opened(tmp_path, translation=Translation(wave), how=how, protected=(WEIGHT,)) as (
+        session, _, _,
+    ):  # fmt: skip
         assert "a Gaussian of 4 entries" in said(session) and "ranges" not in said(session)
     far = replace(WEIGHT, high=Fraction(5))
     for protected in ((far,), (Category("state", STATES, "refuse"),)):
         with (
             pytest.raises(UnsoundRequest, match="within ±4"),
-            opened(tmp_path, translation=Translation(wave), protected=protected),
+            opened(tmp_path, translation=Translation(wave), how=how, protected=protected),
         ):
             pass
     levels = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
@@ -148,16 +154,26 @@ def test_the_promise_names_secrets_uncertainty_and_several_priors(tmp_path: Path
     some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
     with opened(tmp_path, translation=some) as (session, _, _):
         assert "Secret are only the entries 0 and the questions ward against home" in said(session)
-    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES, length=4)
     unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
     with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
-        assert "one (a Markov chain of 4 entries) and other (a Markov chain without end)" in said(
+        assert "one (a Markov chain of 4 entries) and other (a Markov chain of 4 entries)" in said(
             session
         )
         assert "off by up to 0.2" in said(session) and "draw from one of them" in said(session)
     people = Translation(Product({"Ann": CHAIN, "Bea": CHAIN}))
     with opened(tmp_path, translation=people, budget=20) as (session, _, _):
         assert "2 independent people, each with a Markov chain of 4 entries" in said(session)
+
+
+def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None:
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    both = Translation({"one": CHAIN, "other": other})
+    with (
+        pytest.raises(UnsoundRequest, match=r"one 4, other unbounded.*the same length"),
+        opened(tmp_path, translation=both),
+    ):
+        pass
 
 
 def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
@@ -171,7 +187,7 @@ def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
             dataset="visits",
             statement=fitted.statement,
         )
-        assert " ".join(fitted.statement.split()) in said(told)
+        assert said(told).count(" ".join(fitted.statement.split())) == 1
         found = told.histogram(window=(2, None), epsilon=1)
         assert "fitted on the first 2 days" in " ".join(found.promise.split())
 

@@ -18,14 +18,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
-from takifugu.errors import InvalidFile, Malformed, NotALedger, TakifuguError, UnsoundRequest
+from takifugu.errors import (
+    InvalidFile,
+    Malformed,
+    NotAccepted,
+    NotALedger,
+    TakifuguError,
+    UnsoundRequest,
+)
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session import project_writing as write
+from takifugu.session.held_out import first_kept
 from takifugu.session.project import Project, init_project, open_project
 from takifugu.session.project_asking import Asked, plan_document, read_plan, refuse_stale
 from takifugu.session.project_budget import Looked, standings
-from takifugu.session.project_fitting import Wish, _first_kept
+from takifugu.session.project_fitting import Wish
 from takifugu.session.project_policy import InvalidProject, parse_policy
 from takifugu.session.project_tables import pays, table_path
 from takifugu.translation.table import TranslationTable
@@ -109,7 +117,7 @@ declaration = "a.toml"
         (GOOD + "analysts = [3]\n", "`dataset, a, analysts` hold a number"),
         (GOOD + "release_fitted_rows = 'yes'\n", "be true or false"),
         (GOOD + "table = 1\n", "be true or false"),
-        (GOOD + "prior = 'a.json'\n", "[[dataset, a.prior]]"),
+        (GOOD + "prior = 'a.json'\n", "the line [[dataset.a.prior]], and below it the line file"),
         (GOOD + "[[dataset.a.prior]]\n", "`dataset, a, prior, file` is missing"),
         (GOOD + "[[dataset.a.prior]]\nfile = 'p'\nfitted = 'half'\n", "be one of first-days"),
         (
@@ -314,7 +322,8 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
     project.set_budget("stays", "5")
     belief = project.translation("stays")
     with project.engine("stays") as engine, project.ledger() as ledger:
-        loose = Session(engine, ledger, belief, dataset="stays").plan("histogram", epsilon=1)
+        allowed = Session(engine, ledger, belief, dataset="stays", release_fitted_rows=True)
+        loose = allowed.plan("histogram", epsilon=1)
     with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
         session.release(loose)
     with project.ledger() as ledger:
@@ -325,6 +334,10 @@ def test_the_owner_may_release_fitted_rows_and_every_promise_says_so(tmp_path: P
     project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
     project.set_budget("stays", "5")
     project = add_line(project, "release_fitted_rows = true")
+    with pytest.raises(NotAccepted, match="takifugu prior accept stays"), project.session("stays"):
+        pass
+    assert project.awaits("stays")
+    project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
         assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
         assert session.kept.warning is not None
@@ -373,7 +386,7 @@ def test_the_limits_of_several_fitted_priors_add_up(tmp_path: Path) -> None:
     project.file.write_text(
         text + text[text.rindex("[[dataset") :].replace('salt = "takifugu"', 'salt = "other"')
     )
-    with pytest.raises(InvalidProject, match="different salts"):
+    with pytest.raises(UnsoundRequest, match="different salts"):
         open_project(project.file).kept("stays")
 
 
@@ -428,8 +441,8 @@ def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
         protected=(Category("state", STATES, "refuse"),),
     )
     midnight = datetime(2018, 11, 4)  # clocks went forward then: this midnight never was
-    assert _first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
-    assert _first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
+    assert first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
+    assert first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
 
 
 @pytest.mark.parametrize("cut", [7.0, 6.2])
@@ -440,7 +453,7 @@ def test_the_first_kept_number_is_not_below_the_cut(cut: float) -> None:
         order=Order("at", "number"),
         protected=(Category("state", STATES, "refuse"),),
     )
-    assert _first_kept(cut, declaration) == 7
+    assert first_kept(cut, declaration) == 7
 
 
 # --- tables ---
@@ -602,3 +615,18 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str, says: str)
     path.write_text(text)
     with pytest.raises(Malformed, match=says):
         read_plan(path)
+
+
+@pytest.mark.parametrize(
+    "given", ["'b.json'", "{ file = 'b.json' }", "3", "'it\\'s \\\\ \"b\".json'"]
+)
+def test_the_advice_for_a_prior_works_when_pasted(given: str) -> None:
+    given = given.replace("\\'", "") if given.startswith("'it") else given
+    with pytest.raises(InvalidProject) as refused:
+        parse_policy(GOOD + f"prior = {given}\nabout = 'x'\n")
+    words = str(refused.value)
+    header = words[words.index("[[") : words.index("]]") + 2]
+    line = words[words.index("file = ") :].removesuffix(" in a project file")
+    policy = parse_policy(GOOD + f"about = 'x'\n{header}\n{line}\n").datasets["a"]
+    assert len(policy.priors) == 1 and policy.about == "x"
+    assert given != "'b.json'" or policy.priors[0].file == "b.json"

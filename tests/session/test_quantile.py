@@ -93,7 +93,9 @@ def test_levels_are_told_where_the_number_of_values_is_public(tmp_path: Path) ->
         assert "rank" in plan.reason and plan.error["candidates"] == 9
     assert levels(Fraction(1, 2), 10.0, 1000) == pytest.approx((0.49, 0.51))
     away = replace(WEIGHT, missing="drop")
-    with opened(tmp_path, budget=100, protected=(away,), translation=PLAIN) as (session, _, _):
+    other = tmp_path / "other"
+    other.mkdir()
+    with opened(other, budget=100, protected=(away,), translation=PLAIN) as (session, _, _):
         assert session.quantile("0.5", epsilon=50).rows[0][1:] == (None, None)
 
 

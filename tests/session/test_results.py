@@ -81,8 +81,9 @@ def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
             "best": session.top_k(2, by="zone", epsilon=1),
             "gaps": session.proportions(by="zone", window=(3, None), epsilon=1),
         }
-    with opened(tmp_path, budget=40, protected=(WEIGHT,), translation=PLAIN,
-                how={"new_belief": True}) as (session, _, _):  # fmt: skip
+    other = tmp_path / "other"
+    other.mkdir()
+    with opened(other, budget=40, protected=(WEIGHT,), translation=PLAIN) as (session, _, _):
         found["level"] = session.quantile("0.5", by="zone", epsilon=9)
     for name, one in found.items():
         path = tmp_path / f"{name}.png"

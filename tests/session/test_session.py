@@ -12,13 +12,13 @@ import pytest
 
 from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
 from takifugu.engines.answers import Histogram
-from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
+from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalyst, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.translation.table import tabulate
 from takifugu.translation.translation import Translation
-from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, opened
+from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 
 SURE = 400  # at ε = 400 the noise on any number here is 0 but with a chance below 1e-9
 
@@ -210,12 +210,12 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
     short = MarkovChain(CHAIN.transition, states=STATES, length=3)
     named = MarkovChain(CHAIN.transition, states=("home", "work"), length=4)
     three = MarkovChain(np.array([[0.4, 0.3, 0.3]] * 3), length=4)
-    people = Product({"Ann": CHAIN, "Bea": short})
+    people = Product({"Ann": short, "Bea": short})
     for prior, words in (
         (short, "3 entries"),
         (named, "differently"),
         (three, "3 states"),
-        (people, "Bea speaks of 3 entries"),
+        (people, "Ann speaks of 3 entries"),
     ):
         with (
             pytest.raises(UnsoundRequest, match=words),
@@ -226,16 +226,44 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
 
 def test_a_budget_is_spent_under_one_belief(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
-        session.histogram(epsilon=1)
+        plan = session.plan("histogram", epsilon=1)
+        session.release(plan)
         Session(engine, ledger, Translation(CHAIN), dataset="visits")
         for other in (
             Translation(MarkovChain(np.array([[0.6, 0.4], [0.4, 0.6]]), states=STATES, length=4)),
             Translation(CHAIN, Secrets(entries=(0,))),
             Translation(CHAIN, uncertainty=0.1),
         ):
-            with pytest.raises(UnsoundRequest, match="another prior"):
+            with pytest.raises(NotAccepted, match="takifugu prior accept visits"):
                 Session(engine, ledger, other, dataset="visits")
-            Session(engine, ledger, other, dataset="visits", new_belief=True)
+            accept(ledger, other)
+            new = Session(engine, ledger, other, dataset="visits")
+            new.plan("histogram", epsilon=1)
+            for ask in (
+                lambda: session.plan("histogram", epsilon=1),
+                lambda: session.release(plan),
+            ):
+                with pytest.raises(NotAccepted):  # opened before the change, and refused after it
+                    ask()
+            accept(ledger, TRANSLATION)
+
+
+def test_an_acceptance_during_a_release_is_seen_under_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Translation(CHAIN, uncertainty=0.1)
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan("histogram", epsilon=1)
+        found = ledger.lookup
+
+        def late(charge: Any) -> Any:
+            accept(ledger, other)
+            return found(charge)
+
+        monkeypatch.setattr(ledger, "lookup", late)
+        with pytest.raises(NotAccepted):
+            session.release(plan)
+        assert not list(ledger.history(kind="charge"))
 
 
 def test_what_cannot_be_asked_is_refused_before_it_is_charged(tmp_path: Path) -> None:
@@ -304,11 +332,60 @@ def test_an_analyst_pays_for_what_another_was_told(tmp_path: Path) -> None:
         sam = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Sam")
         told = eve.histogram(epsilon=1)
         spent = eve.spent()
-        again = sam.histogram(epsilon=1)
-        assert again.rows == told.rows and sam.spent() == spent
+        plan = sam.plan("histogram", epsilon=1)
+        assert not plan.stored and plan.cost.reuse and plan.cost.marginal == 0
+        assert plan.cost.own is not None and plan.cost.own.after == spent
+        for text in (str(plan), json.dumps(plan.describe())):
+            assert "Sam" in text
+        assert "of the budget of analyst 'Sam' alone" in str(plan) and "free" not in str(plan)
+        again = sam.release(plan)
+        assert again.rows == told.rows and sam.spent() == spent and not again.free
+        assert "of the budget of analyst 'Sam' alone" in str(again) and "free" not in str(again)
+        assert json.loads(again.to_json())["cost"]["own"]["after"] == spent
+        third = sam.release(sam.plan("histogram", epsilon=1))
+        assert third.free and "free: answered before" in str(third)
         assert ledger.spent("visits", TRANSLATION, analyst="Sam") == spent
         with pytest.raises(OverBudget, match="Sam"):
             sam.histogram(epsilon=2)
+        eve.count(["ward"], epsilon="0.9")
+        ledger.set_budget("visits", "1.1", analyst="Sam")
+        dear = sam.plan("count", values=["ward"], epsilon="0.9")
+        assert dear.cost.reuse and not dear.cost.fits and "too much" in str(dear)
+        with pytest.raises(OverBudget, match="Sam"):
+            sam.release(dear)
+        assert not list(ledger.history(kind="reuse"))[1:]
+
+
+def test_without_budgets_of_analysts_what_another_was_told_is_free(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=5) as (_, ledger, engine):
+        eve = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Eve")
+        sam = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Sam")
+        told = eve.histogram(epsilon=1)
+        plan = sam.plan("histogram", epsilon=1)
+        assert plan.stored and "free" in str(plan)
+        again = sam.release(plan)
+        assert again.free and again.rows == told.rows
+
+
+def test_who_asks_is_one_of_those_with_a_budget(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=5) as (nobody, ledger, engine):
+        plan = nobody.plan("histogram", epsilon=1)
+        nobody.release(plan)
+        ledger.set_budget("visits", 2, analyst="bob")
+        for ask in (
+            lambda: nobody.plan("histogram", epsilon=1),
+            lambda: nobody.release(plan),  # what is stored is told to nobody in particular
+            lambda: Session(engine, ledger, TRANSLATION, dataset="visits"),
+            lambda: Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Bob"),
+            lambda: Session(engine, ledger, TRANSLATION, dataset="visits", analyst="bob "),
+        ):
+            with pytest.raises(UnknownAnalyst, match="bob"):
+                ask()
+        bob = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="bob")
+        cost = bob.plan("histogram", epsilon=1).cost
+        assert cost.reuse and cost.own is not None and cost.own.budget == 2
+        text = str(bob.plan("count", values=["ward"], epsilon="0.5"))
+        assert "of 5 left" in text and "of 2 left to analyst 'bob'" in text
 
 
 def test_results_turn_into_tables(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from takifugu.engines import Amount, Category, Declaration, Engine, Order, Sourc
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
+from takifugu.session.belief import terms_of
 from takifugu.translation.translation import Translation
 
 STATES = ("home", "ward")
@@ -48,6 +49,11 @@ def declaration(
 
 PLAIN = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))  # of no labels
 WEIGHT = Amount("weight", Fraction(0), Fraction(4), Fraction(1, 2), Fraction(0))
+
+
+def accept(ledger: Ledger, translation: Translation, dataset: str = "visits") -> None:
+    """The owner accepts the prior and the secrets of a translation."""
+    ledger.accept(terms_of(translation), ledger.review(dataset, translation))
 
 
 @contextmanager

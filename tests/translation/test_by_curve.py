@@ -33,6 +33,15 @@ def test_translating_the_sum_beats_theorem_7_by_far() -> None:
     assert total.by_adding == pytest.approx(100)
 
 
+def test_theorem_7_takes_the_largest_leak_of_the_points_used() -> None:
+    """Two releases that calibrate at different points: (1, 2) at ε = 6, (4, .5) at ε = 1."""
+    curve = InfluenceCurve(np.array([1, 4, 20]), np.array([[2.0, 0.5, 0.0]]), 20)
+    total = compose(curve, [6.0, 1.0])
+    assert total.by_theorem_7 == pytest.approx(2.0 + (6.0 - 2.0) + (1.0 - 0.5))
+    # spent: 4 and .125 per entry; min(4.125 + 2, 4·4.125 + .5, …)
+    assert total.by_sum == pytest.approx(6.125) and total.by_adding == pytest.approx(7.0)
+
+
 @given(curve=curves(), epsilons=st.lists(st.floats(0.1, 5), min_size=1, max_size=5))
 def test_translating_the_sum_is_never_worse_than_theorem_7(
     curve: InfluenceCurve, epsilons: list[float]

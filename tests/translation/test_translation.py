@@ -23,6 +23,7 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import chain_losses
 from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.translation import Method, Translation
+from tests.oracles import binary_chains as binary
 from tests.oracles import transport as oracle
 
 INSTANCES = 2000 if os.environ.get("DEEP") else 110
@@ -312,3 +313,32 @@ def test_a_loss_that_is_no_number_is_refused(wrong: object) -> None:
         translation.pufferfish(0.1, "exact")  # type: ignore[arg-type]
     with pytest.raises(UnsoundRequest, match="uncertainty"):
         Translation(sticky(0.9, 0.9), uncertainty=1.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-12, 1e-8, 1e-3, 0.5, 20.0, 90.0])
+@pytest.mark.parametrize("family", ["two states", "unbounded", "field", "explicit", "independent"])
+def test_what_is_called_exact_is_so_to_a_millionth(family: str, epsilon: float) -> None:
+    chain = sticky(0.3, 0.9, 3)
+    field = MarkovRandomField.ising({0: -1.0, 1: 0.2, 2: 0.0}, {(0, 1): 0.8, (1, 2): 1.1})
+    prior = {
+        "two states": chain,
+        "unbounded": sticky(0.3, 0.9, None),
+        "field": field,
+        "explicit": chain.explicit(),
+        "independent": IndependentEntries({"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.2, "y": 0.8}}),
+    }[family]
+    answer = Translation(prior).explain(epsilon)
+    assert answer.exact or (family in ("field", "explicit") and epsilon < 1e-6)
+    rows = np.array([[0.3, 0.7], [1 - 0.9, 0.9]])
+    if family in ("two states", "explicit"):
+        listed = binary.counting_losses([rows] * 2, chain.stationary.tolist(), [epsilon] * 3)
+        true = max(loss for entry in listed for loss in entry.values())
+    elif family == "unbounded":
+        true = max(binary.unbounded_counting_losses(rows, epsilon).values())
+    elif family == "field":
+        true = binary.counting_field_loss(np.asarray(field.explicit().probability), epsilon)
+    else:
+        true = epsilon
+    assert answer.pufferfish >= true * (1 - 1e-15) >= answer.lower * (1 - 1e-14)
+    if answer.exact:
+        assert answer.pufferfish == pytest.approx(true, rel=1e-6, abs=0)

@@ -16,17 +16,18 @@ from takifugu.cli.check import run_check
 from takifugu.cli.collapse import run_collapse
 from takifugu.cli.curve import run_curve
 from takifugu.cli.demo import run_demo
-from takifugu.cli.exits import EPILOG, MISTAKE, status_of
+from takifugu.cli.exits import EPILOG, MISTAKE, STOPPED, status_of
 from takifugu.cli.init import run_init
 from takifugu.cli.plan import run_plan
 from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
+from takifugu.cli.strict import Strict
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
 MOST_OF_A_NAME = 200  # letters of a path that a message repeats
 
-app = typer.Typer(
+app = Strict(
     name="takifugu",
     no_args_is_help=True,
     add_completion=False,  # our own options, below, take the name of a shell
@@ -104,8 +105,15 @@ def main() -> None:
     try:
         completion.prepare()
         status = app(prog_name="takifugu", standalone_mode=False)
-    except (TakifuguError, typer.Abort) as error:
-        message, code = str(error) or "stopped", status_of(error)
+        if status == STOPPED:
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        message, code = "stopped", STOPPED
+    except typer.Abort as error:  # a question was answered with no, or with Ctrl-C
+        interrupted = isinstance(error.__context__, KeyboardInterrupt)
+        message, code = ("stopped", STOPPED) if interrupted else ("nothing was changed", MISTAKE)
+    except TakifuguError as error:
+        message, code = str(error), status_of(error)
     except typer.TyperException as error:
         if not hasattr(error, "format_message"):
             raise

@@ -15,6 +15,8 @@ from takifugu.cli.options import (
     read_secrets,
 )
 from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.translation.composition import Composed, Release
@@ -76,7 +78,9 @@ def _releases(given: list[str]) -> "list[Release]":
 def _file(path: Path) -> list[str]:
     needed = 'hold a list such as ["0.1", "0.5,1e-6@3:7", "rho=0.01"]'
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
+        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption("--released", given=f"{path} {error.given}", needed=needed) from None
     except (OSError, ValueError) as error:
         raise InvalidOption("--released", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):

@@ -14,11 +14,12 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.cli.strict import Strict
 
 if TYPE_CHECKING:
     from takifugu.session.project_budget import Standing
 
-app = typer.Typer(no_args_is_help=True, help="Set the budget of a dataset, and see what is left.")
+app = Strict(no_args_is_help=True, help="Set the budget of a dataset, and see what is left.")
 
 
 @app.command("set")

@@ -1,11 +1,12 @@
 """What a shell offers after a tab. Nothing heavy is imported, and nothing is ever raised."""
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Literal
 
 import typer
+
+from takifugu.strict import parse_toml
 
 FILE = "takifugu.toml"
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
@@ -34,7 +35,7 @@ def complete_dataset(incomplete: str) -> list[str]:
     """The datasets of the project around here."""
     file = nearest_project(Path())
     try:
-        names = tomllib.loads(file.read_text(encoding="utf-8"))["dataset"] if file else {}
+        names = parse_toml(file.read_text(encoding="utf-8"))["dataset"] if file else {}
         return [name for name in names if name.startswith(incomplete)]
     except (OSError, ValueError, KeyError, TypeError):
         return []

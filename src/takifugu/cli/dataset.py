@@ -1,5 +1,6 @@
 """``takifugu dataset``: what a declaration promises, and whether the data fits it."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,18 +12,22 @@ from takifugu.cli.options import (
     PAIRS_HELP,
     AsJson,
     Backend,
+    DatasetName,
     InProject,
+    InvalidOption,
     Working,
     print_json,
     read_secrets,
     the_project,
 )
+from takifugu.cli.strict import Strict
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
     from takifugu.session.project import Project
+    from takifugu.session.project_cells import Pending
 
-app = typer.Typer(
+app = Strict(
     no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."
 )
 
@@ -47,6 +52,12 @@ def add(
         list[Path] | None,
         typer.Option(help="A prior, as JSON or BIF; repeatable: all of them are kept to."),
     ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="What the entries of a network are: 'entities', with one row each, or 'sequence'."
+        ),
+    ] = None,
     pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
     entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
     uncertainty: Annotated[
@@ -61,8 +72,8 @@ def add(
 ) -> None:
     """Check a declaration against its data and enter it into the project under NAME.
 
-    Nothing is entered if something does not fit. Keys of the JSON object: dataset, project, and
-    those of `dataset check`.
+    Nothing is entered if something does not fit: the data, the priors or the secrets. Keys of the
+    JSON object: dataset, project, and those of `dataset check`.
     """
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
@@ -72,16 +83,18 @@ def add(
     study.refuse_known(name)
     with Working(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts = _facts(check_engine(engine))
-    study.add_dataset(
-        name,
-        declaration,
-        about=about,
-        priors=prior or (),
-        pairs=secrets.pairs,
-        entries=secrets.entries,
-        uncertainty=uncertainty,
-        analysts=analyst or (),
-    )
+        study.add_dataset(
+            name,
+            declaration,
+            about=about,
+            priors=prior or (),
+            over=over,
+            pairs=secrets.pairs,
+            entries=secrets.entries,
+            uncertainty=uncertainty,
+            analysts=analyst or (),
+            engine=engine,
+        )
     if as_json:
         print_json({"dataset": name, "project": str(study.file)} | facts)
         return
@@ -144,7 +157,7 @@ def check(
 
     For a dataset of a project its priors and secrets must fit as well. No protected value is
     printed. Status 2 and one line if something does not fit. Keys of the JSON object: rows,
-    entities, longest, first, last, keys, data, covers.
+    entities, longest, first, last, keys.
     """
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
@@ -161,6 +174,117 @@ def check(
         return
     _print_facts(facts)
     typer.echo("The data fits its declaration.")
+
+
+@app.command()
+def accept(
+    name: DatasetName,
+    unchanged: Annotated[
+        bool,
+        typer.Option(
+            "--unchanged",
+            help="Say that the declaration is the one used before; only its source may have moved.",
+        ),
+    ] = False,
+    separate_from: Annotated[
+        str | None,
+        typer.Option(help="Instead: count NAME and this dataset separately, although alike."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask back.")] = False,
+    project: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a declaration of NAME that is not the one it was released from under.
+
+    The same rows would be other cells, and what they lost would be counted twice apart. So all
+    earlier releases are then counted on every row; windows and groups start from there. What
+    differs, and what is spent before and after, is shown first. The decision is written in the
+    ledger with the name of this user. Keys of the JSON object: dataset, decision (everywhere,
+    unchanged or separate), changes, spent_before (of the rows that lost most) and spent_after (of
+    every row; both null without a prior), event.
+    """
+    study = the_project(project)
+    if separate_from is not None:
+        _separate(study, name, separate_from, unchanged=unchanged, yes=yes, as_json=as_json)
+        return
+    with Working(f"comparing {name}"):
+        found = study.pending(name, backend=backend)
+    if not found.charged:
+        raise InvalidOption(
+            "NAME", given=f"{name} has no releases yet", needed="have some: there is nothing to do"
+        )
+    if not as_json:
+        _print_pending(found, unchanged=unchanged)
+    _ask(
+        f"Is the declaration of {name} the one used before?"
+        if unchanged
+        else f"Count all earlier releases of {name} on every row?",
+        yes=yes,
+    )
+    event = study.accept(found, unchanged=unchanged)
+    if as_json:
+        print_json(
+            {
+                "dataset": name,
+                "decision": event.body["how"],
+                "changes": list(found.changes),
+                "spent_before": found.before,
+                "spent_after": found.before if unchanged else found.after,
+                "event": event.seq,
+            }
+        )
+        return
+    typer.echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+
+
+def _print_pending(found: "Pending", *, unchanged: bool) -> None:
+    for change in found.changes:
+        typer.echo(f"{found.dataset}: {change}")
+    if not found.told:
+        typer.echo(f"{found.dataset}: the earlier charges do not say what named their cells")
+    elif not found.changes:
+        typer.echo(f"{found.dataset}: the declaration is the one that was charged under")
+    if found.after is not None and not unchanged:
+        typer.echo(
+            f"spent: {found.before:.6g} on the rows that lost most so far; once accepted,"
+            f" {found.after:.6g} on every row"
+        )
+
+
+def _separate(
+    study: "Project", name: str, other: str, *, unchanged: bool, yes: bool, as_json: bool
+) -> None:
+    if unchanged:
+        raise InvalidOption(
+            "--separate-from", given="comes with --unchanged", needed="be a decision of its own"
+        )
+    study.dataset(name)
+    _ask(f"Rows that are in both {name} and {other} lose both budgets. Count them so?", yes=yes)
+    event = study.count_separately(name, other)
+    if as_json:
+        print_json(
+            {
+                "dataset": name,
+                "decision": "separate",
+                "changes": [],
+                "spent_before": None,
+                "spent_after": None,
+                "event": event.seq,
+            }
+        )
+        return
+    typer.echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidOption(
+            "--yes", given="is missing", needed="be given where nobody can be asked"
+        )
+    typer.confirm(question, abort=True, err=True)
 
 
 def _is_file(dataset: str) -> bool:
@@ -206,8 +330,6 @@ def _facts(found: Any) -> dict[str, Any]:
         "first": _place(found.first),
         "last": _place(found.last),
         "keys": found.keys,
-        "data": found.data.fingerprint,
-        "covers": found.data.covers,
     }
 
 
@@ -217,8 +339,6 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
         "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
         "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
-        "data": facts["data"],
-        "covers": facts["covers"],
     }
     for name, value in shown.items():
         typer.echo(f"{name:<8}  {value}")

@@ -245,14 +245,14 @@ def _fingerprints(story: Story) -> Section:
         "Fingerprints",
         [
             Words(
-                "SHA-256 of what the promise is about. Every charge in the ledger names the data,"
-                " the prior, the secrets and the translation it was made under."
+                "SHA-256 of what the promise is about. Every charge in the ledger names what its"
+                " cells are, the prior, the secrets and the translation it was made under; and the"
+                " data, by a hash that is keyed and not shown."
             ),
             Facts(
                 {
                     "declaration": story.declaration.fingerprint,
-                    "data": charge.data,
-                    "covers": story.checked.data.covers,
+                    "cells": charge.cells.fingerprint,
                     "prior": charge.prior,
                     "secrets": charge.secrets,
                     "translation": charge.translation,
@@ -294,7 +294,6 @@ def facts(story: Story) -> dict[str, Any]:
             "longest": story.checked.longest,
             "first": str(story.checked.first),
             "last": str(story.checked.last),
-            "data": story.checked.data.fingerprint,
         },
         "prior": {
             "states": len(fitted.chain.states),

@@ -5,18 +5,23 @@ misspelt.
 """
 
 DONE, FAILED, MISTAKE, REFUSED, STORAGE, UNDELIVERED = range(6)
+STOPPED = 130  # 128 and the number of the signal, as shells have it
 
 MEANINGS = {
     DONE: "done",
     FAILED: "a check failed: the ledger is not sound, or a mechanism leaks more than is claimed",
-    MISTAKE: "a mistake in what was given, or you stopped it; one line says what to do",
-    REFUSED: "refused: the budget does not admit it, or there is none; nothing was released",
+    MISTAKE: "a mistake in what was given, or you said no; one line says what to do",
+    REFUSED: "refused: by the budget, or until its owner decides; nothing was released",
     STORAGE: "the ledger, the data or a driver cannot be used now; nothing was released",
     UNDELIVERED: "released and paid for, but not written; ask the same again, it is free",
+    STOPPED: "you stopped it (Ctrl-C); a release that had begun may be paid for",
 }
 BY_NAME = {
     "BudgetExceeded": REFUSED,
     "NoBudget": REFUSED,
+    "NotAccepted": REFUSED,
+    "CellsChanged": REFUSED,
+    "SameRows": REFUSED,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,

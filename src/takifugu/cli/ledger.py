@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.ledger_words import decision
 from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.strict import Strict
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from takifugu.ledger import Anchor, Ledger, Position
+    from takifugu.ledger import Anchor, Event, Ledger, Position
 
-app = typer.Typer(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
+app = Strict(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
 
 WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
 Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
@@ -36,13 +38,13 @@ def run_show(
     A total is what the most exposed entry has lost so far: DP per entry, not yet translated. Keys
     of the JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
     delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
-    (hash, body). Exact numbers are strings like "1/10".
+    (hash, body without the marks of the data). Exact numbers are strings like "1/10".
     """
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
     with _opened(where, project) as ledger:
         positions, head = ledger.positions(), ledger.head()
-        events = [{"hash": event.hash, "body": event.body} for event in ledger.history(last=last)]
+        events = [{"hash": event.hash, "body": shown(event)} for event in ledger.history(last=last)]
         name = ledger.name
     if as_json:
         accounts = [_account(position) for position in positions]
@@ -131,6 +133,15 @@ def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
             yield ledger
 
 
+def shown(event: "Event") -> dict[str, Any]:
+    """What an event says, without hashes over protected bytes: early ones had no key."""
+    return {
+        name: value
+        for name, value in event.body.items()
+        if name not in ("data", "question", "marks")
+    }
+
+
 def _anchor(text: str) -> "Anchor":
     from takifugu.ledger import Anchor
 
@@ -174,11 +185,13 @@ def _line(position: "Position") -> str:
 
 def _told(body: Any) -> str:
     """One event in one line."""
+    words = decision(body)
+    if words is not None:
+        return "  ".join([str(body["seq"]), body["at"], words])
     loss = body.get("loss", {})
     parts = [str(body["seq"]), body["at"], body["kind"], body.get("dataset"), body.get("analyst")]
     parts += [f"{name}={value}" for name, value in loss.items() if name != "currency"]
-    if body["kind"] == "budget":
-        parts.append(f"epsilon={body['epsilon']}")
+    parts += [str(body[name]) for name in ("how", "other") if name in body]
     return "  ".join(part for part in parts if part)
 
 

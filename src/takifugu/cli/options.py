@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from takifugu.cli.completion import FILE, complete_dataset, nearest_project
-from takifugu.errors import Malformed
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
@@ -80,8 +81,8 @@ def listed(text: str) -> list[str]:
     """Names with commas between them; or, where a name holds a comma, a JSON list."""
     if text.lstrip().startswith("["):
         try:
-            names = json.loads(text)
-        except ValueError:
+            names = parse_json(text, field="names")
+        except InvalidFile:
             names = None
         if isinstance(names, list) and names and all(isinstance(n, str | int) for n in names):
             return names
@@ -118,7 +119,9 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     needed = "hold [[left, right], …], each side a value or a list of values"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption("--pairs", given=f"{path} {error.given}", needed=needed) from None
     except (OSError, ValueError) as error:
         raise InvalidOption("--pairs", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):

@@ -1,6 +1,5 @@
 """``takifugu plan``: what a release would be and cost. Nothing is spent."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.session.project_asking import Asked
@@ -30,7 +31,8 @@ Column = Annotated[
     str | None, typer.Option(help="The protected column; by default what the prior is about.")
 ]
 By = Annotated[
-    str | None, typer.Option(help="Public columns, as 'country,sex'; one charge pays for all.")
+    list[str] | None,
+    typer.Option(help="Public columns, as 'country,sex', repeatable; one charge pays for all."),
 ]
 WindowOption = Annotated[
     str | None,
@@ -74,12 +76,6 @@ More = Annotated[
 Analyst = Annotated[
     str | None, typer.Option(help="Who asks; their own budget counts beside the whole.")
 ]
-NewBelief = Annotated[
-    bool,
-    typer.Option(
-        "--new-belief", help="Accept that earlier charges were under another prior or secrets."
-    ),
-]
 NoTable = Annotated[
     bool, typer.Option("--no-table", help="Translate each number instead of looking it up.")
 ]
@@ -103,7 +99,6 @@ def run_plan(
     gap: Gap = None,
     option: More = None,
     analyst: Analyst = None,
-    new_belief: NewBelief = False,
     no_table: NoTable = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write the plan to a new .json file, for `release`.")
@@ -116,8 +111,12 @@ def run_plan(
 
     Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
     cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
-    marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now),
-    stored (answered before, so free), promise (what is protected and what is not).
+    marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now;
+    own: what it costs an analyst with a budget of their own; reuse: whether that is all it costs,
+    because another analyst was told the same), stored (answered before, so free), instead (if the
+    error costs too much: an epsilon that would be accepted, and its error), cells (the fingerprint
+    of what names a cell), notes (what to know before it is released), promise (what is protected
+    and what is not).
     """
     from takifugu.cli.outputs import Target
 
@@ -126,7 +125,7 @@ def run_plan(
         epsilon=epsilon, delta=delta, within=within, chance=chance, values=values, k=k,
         level=level, grid=grid, gap=gap,
     )  # fmt: skip
-    opening = {"backend": backend, "new_belief": new_belief, "table": not no_table}
+    opening = {"backend": backend, "table": not no_table}
     with nullcontext() if out is None else Target(out, (".json",)) as target:
         plan, document, warning = planned(asked, project, **opening)
         if target is not None:
@@ -146,13 +145,14 @@ def the_question(
     from takifugu.session.project_asking import Asked
 
     how = {key: value for key, value in given.items() if value is not None}
-    for key in ("by", "values"):
-        if key in how:
-            how[key] = listed(how[key])
+    if "by" in how:
+        how["by"] = [column for text in how["by"] for column in listed(text)]
+    if "values" in how:
+        how["values"] = listed(how["values"])
     if "window" in how:
         how["window"] = _window(how["window"])
     if "where" in how:
-        how["where"] = dict(_kept(text) for text in how["where"])
+        how["where"] = _where(how["where"])
     for text in option or ():
         key, equals, value = text.partition("=")
         if not equals or not key or key in how:
@@ -189,6 +189,19 @@ def _window(text: str) -> list[str | None]:
     return [start.strip() or None, end.strip() or None]
 
 
+def _where(texts: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for column, keys in map(_kept, texts):
+        if column in found:
+            raise InvalidOption(
+                "--where",
+                given=f"names {column!r:.80} twice",
+                needed="name each column once, as COLUMN=KEY,KEY",
+            )
+        found[column] = keys
+    return found
+
+
 def _kept(text: str) -> tuple[str, list[str]]:
     column, equals, keys = text.partition("=")
     if not equals or not column.strip() or not keys.strip():
@@ -200,8 +213,8 @@ def _kept(text: str) -> tuple[str, list[str]]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except InvalidFile:
         return text
 
 

@@ -2,25 +2,32 @@
 
 import csv
 import gzip
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.completion import complete_dataset
+from takifugu.cli.completion import complete_dataset, nearest_project
 from takifugu.cli.options import (
     AsJson,
     Backend,
+    DatasetName,
     InProject,
     InvalidOption,
     Working,
     print_json,
     the_project,
 )
-from takifugu.errors import InvalidFile
+from takifugu.cli.strict import Strict
+from takifugu.errors import InvalidFile, Malformed
 
-app = typer.Typer(no_args_is_help=True, help="Make, fit, smooth and look at priors.")
+if TYPE_CHECKING:
+    from takifugu.session.project_terms import Change
+
+app = Strict(no_args_is_help=True, help="Make, fit, smooth, look at and accept priors.")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
 
@@ -104,7 +111,8 @@ def new(
     if states is not None:
         document["states"] = [state.strip() for state in states.split(",")]
     belief = from_document(document)
-    write_prior(belief, out)
+    with _noting(out):
+        write_prior(belief, out)
     _wrote(belief, out, as_json)
 
 
@@ -226,6 +234,8 @@ def fit(
     typer.echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
     typer.echo(f"entered into {study.file}")
     typer.echo(found.statement)
+    if study.awaits(data):
+        typer.echo(f"next: takifugu prior accept {data}; nothing is released before that")
 
 
 def _none_of(options: dict[str, Any], whom: str) -> None:
@@ -241,10 +251,12 @@ def _fit_csv(
     how: tuple[str | None, float | None, int | None, float | None],
     as_json: bool,
 ) -> None:
-    from takifugu.priors import Transitions, write_prior
+    from takifugu.priors import FittedRows, Transitions, write_prior
 
     other, tau, length, confidence = how
-    counts = Transitions.of(_sequences(data, *columns))
+    _, entity, order = columns
+    rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
+    counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
     if confidence is not None:
         if other is not None or tau is not None:
             raise InvalidOption(
@@ -254,7 +266,8 @@ def _fit_csv(
     else:
         unseen = "uniform" if other is not None or tau is not None else "refuse"
         belief = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
-    write_prior(belief, out)
+    with _noting(out):
+        write_prior(belief, out)
     steps = int(counts.counts.sum())
     _wrote(belief, out, as_json, f": {len(belief.states)} states from {steps:,} steps")
 
@@ -278,8 +291,119 @@ def smooth(
         raise InvalidOption("PRIOR", given=f"is a {chain.kind}", needed="be a markov-chain")
     grown = chain if other is None else with_other(chain, name=other)
     belief = smoothed(grown, tau=tau)
-    write_prior(belief, out)
+    with _noting(out):
+        write_prior(belief, out)
     _wrote(belief, out, as_json)
+
+
+@app.command()
+def accept(
+    name: DatasetName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept without being asked.")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept the prior and secrets that NAME has now, as its owner; releases go by them then.
+
+    A budget is kept under one prior. After a change of the priors, the secrets, the uncertainty or
+    the rows that are released from, nothing is released until this is run. It shows what is spent
+    under both, asks on a terminal (elsewhere --yes is needed), and is written in the ledger. What
+    was spent stays spent, and is read under the new prior from then on.
+
+    Keys of the JSON object: dataset, accepted (false if there was nothing to accept), prior and
+    secrets (fingerprints), uncertainty, budget and delta (exact; null if there is none),
+    spent_before (null if the old prior is not at hand any more) and spent_after (decimals, rounded
+    up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
+    """
+    from takifugu.cli.translate import warned
+
+    study = the_project(project)
+    with warned(), Working("translating"):
+        change = study.change(name)
+    facts = _change_facts(name, study.dataset(name).uncertainty, change)
+    if not change.needed:
+        if as_json:
+            print_json(facts)
+        else:
+            typer.echo(f"{name}: its prior and secrets are those in force; nothing to accept")
+        return
+    words = list(_change_words(name, change, facts))
+    seen = "; ".join(map(str.strip, words))
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InvalidOption(
+                "--yes",
+                given="is missing, and nobody can be asked here",
+                needed=f"be given by an owner who has seen this: {seen}",
+            )
+        typer.echo("\n".join(words), err=True)
+        typer.confirm(f"Accept this for {name}?", abort=True, err=True)
+    event = study.accept_prior(name, change)
+    facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo("\n".join(words))
+        typer.echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
+
+
+def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
+    from takifugu.ledger.decisions import decimal_up
+
+    seen = change.seen
+    return {
+        "dataset": name,
+        "accepted": False,
+        "prior": change.terms.prior,
+        "secrets": change.terms.secrets,
+        "uncertainty": uncertainty,
+        "budget": None if seen.epsilon is None else str(seen.epsilon),
+        "delta": str(seen.delta),
+        "spent_before": decimal_up(seen.before),
+        "spent_after": decimal_up(seen.after),
+        "analysts": {
+            who: {"budget": str(budget), "spent_after": decimal_up(spent)}
+            for who, (budget, spent) in change.analysts.items()
+        },
+        "event": None,
+        "actor": None,
+    }
+
+
+def _change_words(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
+    """What an owner must see: what is spent under both, next to the budget."""
+    from takifugu.cli.ledger_words import four_up
+
+    seen, old = change.seen, change.seen.old
+    parts = ["prior", "secrets"]
+    if old is not None:
+        parts = [part for part in parts if getattr(old, part) != getattr(change.terms, part)]
+    yield f"{name}: new {' and '.join(parts) or 'rows that are released from'}"
+    before = facts["spent_before"]
+    known = "not known: the prior in force is not at hand any more"
+    yield f"  spent under the old: {known if before is None else four_up(before)}"
+    yield f"  spent under the new: {four_up(facts['spent_after'])}"
+    budget = "none" if seen.epsilon is None else f"{float(seen.epsilon):.4g}"
+    yield f"  budget: {budget}"
+    if not seen.within:
+        yield "  That is more than the budget: nothing is released until it is raised."
+    for who, facts_of in facts["analysts"].items():
+        spent, own = four_up(facts_of["spent_after"]), float(change.analysts[who][0])
+        yield f"  analyst {who}: {spent} spent under the new, of a budget of {own:.4g}"
+
+
+@contextmanager
+def _noting(out: Path) -> Iterator[None]:
+    """Note it in the ledger if ``out`` is a prior of a dataset of the project around it."""
+    from takifugu.session.project import open_project
+
+    found = nearest_project(out.parent)
+    study = None
+    if found is not None:
+        with suppress(Malformed):  # a project that cannot be read releases nothing
+            study = open_project(found)
+    with nullcontext() if study is None else study.noting(out):
+        yield
 
 
 def _wrote(belief: Any, out: Path, as_json: bool, told: str = "") -> None:

@@ -55,7 +55,6 @@ def run_release(
     gap: options.Gap = None,
     option: options.More = None,
     analyst: options.Analyst = None,
-    new_belief: options.NewBelief = False,
     no_table: options.NoTable = False,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv, .json or .parquet file for the answer.")
@@ -79,7 +78,7 @@ def run_release(
         "level": level, "grid": grid, "gap": gap,
     }  # fmt: skip
     asked, document = _asked(name, kind, analyst, option, given)
-    opening = {"backend": backend, "new_belief": new_belief, "table": not no_table}
+    opening = {"backend": backend, "table": not no_table}
     with nullcontext() if out is None else Target(out) as target:
         result, warning = _released(asked, document, project, opening)
         _deliver(result, target, as_json)
@@ -124,6 +123,8 @@ def _released(
         plan = asked.plan(session)
         if document is not None:
             refuse_stale(document, plan)
+        for note in plan.notes:  # before it is charged
+            typer.echo(f"takifugu: {note}", err=True)
         return session.release(plan), session.kept.warning
 
 
@@ -173,6 +174,8 @@ def _print(result: "Result", target: "Target | None") -> None:
         typer.echo(str(result))
     else:
         price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
+        if result.cost.reuse and result.cost.own is not None:
+            price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
         typer.echo(f"{len(result.rows)} rows written to {target.path}; {price}")
-    if not result.free:
+    if not result.free and not result.cost.reuse:
         typer.echo(f"left {result.cost.left:.6g} of {float(result.cost.budget):g}")

@@ -17,6 +17,8 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.errors import InvalidFile
+from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -58,10 +60,10 @@ def run_translate(
 
     Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists where several were asked
     for; a profile is always a list), lower_bound (some mechanism with this DP ε leaks as much),
-    method, by_method (what each method says of the number asked for; null where it does not
-    apply), binding (the secret that leaks most); with --delta also pufferfish_delta, with
-    --profile also by_entry, with --table only the two ε, method and table. An infinite number is
-    the string "infinity".
+    exact (whether the two agree to a share of 1e-6), method, by_method (what each method says of
+    the number asked for; null where it does not apply), binding (the secret that leaks most); with
+    --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
+    and table. An infinite number is the string "infinity".
     """
     from takifugu import reports
     from takifugu.priors import read_prior
@@ -96,7 +98,8 @@ def run_translate(
             result = _several(found)
         if plot is not None:
             tell("drawing")
-            reports.save(translation_figure(translation, title=prior.stem), plot)
+            figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
+            reports.save(figure, plot)
     if as_json:
         typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
@@ -127,6 +130,9 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         typer.echo(f"takifugu: {message}", err=True)
+    for other in caught:  # anything else is somebody's to see, not ours to keep
+        if not issubclass(other.category, LooserTranslation):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
 
 def _forwards(
@@ -139,7 +145,7 @@ def _forwards(
 
         loss = approximate(translation, epsilon, delta, method=method)
         result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
-        result["method"] = loss.method
+        result["method"], result["exact"] = loss.method, False
     return result
 
 
@@ -160,6 +166,7 @@ def _profile(
 
 
 def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+    from takifugu.translation.bounds import EXACT
     from takifugu.translation.translation import METHODS
 
     by_method: dict[str, float | None] = {"transport": None}
@@ -171,6 +178,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     answer = translation.explain(allowed, method)
     result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
+    result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
     return result
 
 
@@ -180,6 +188,7 @@ def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
         "pufferfish_epsilon": answer.pufferfish,
         "dp_epsilon": dp,
         "lower_bound": answer.lower,
+        "exact": answer.exact,
         "method": answer.method,
         "by_method": by_method,
         "binding": {} if answer.binding is None else answer.binding.document(),
@@ -234,9 +243,21 @@ def _numbers(text: str, option: str) -> list[float]:
     return numbers
 
 
+def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
+    """The pairs of DP ε and Pufferfish ε that a result tells; a profile counts by its largest."""
+    dp, loss = result["dp_epsilon"], result["pufferfish_epsilon"]
+    if isinstance(loss, list):
+        return list(zip(dp, loss, strict=True))
+    return [(max(dp) if isinstance(dp, list) else dp, loss)]
+
+
 def _listed(path: Path) -> list[float]:
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
+        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption(
+            "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
+        ) from None
     except (OSError, ValueError) as error:
         raise InvalidOption(
             "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"
@@ -282,4 +303,5 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         typer.echo(f"  most about {b['left']} / {b['right']}{where}")
-    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}")
+    sure = ", so this is exact" if one["exact"] else ""
+    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}{sure}")

@@ -7,6 +7,7 @@ from takifugu.engines.columns import Amount, Category, Order, Source
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.engine import Engine
 from takifugu.engines.fitting import ByEntity, FirstDays, Fitted, fit
+from takifugu.engines.identity import identities
 from takifugu.engines.opening import open_engine
 from takifugu.engines.problems import (
     DatabaseFailed,
@@ -42,6 +43,7 @@ __all__ = [
     "Sums",
     "check",
     "fit",
+    "identities",
     "open_engine",
     "parse_declaration",
     "read_declaration",

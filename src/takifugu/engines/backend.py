@@ -5,7 +5,7 @@ would load pandas, and it breaks where a driver is newer than Ibis knows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -27,8 +27,8 @@ DATA, COUNT = (
 class DataFingerprint:
     """An identity of the data at one time, and what it covers.
 
-    For the owner's ledger, not for the public: the hash of a file confirms a guess of the whole
-    file.
+    It is a plain hash, and confirms a guess of the whole file: it is neither printed nor stored,
+    only its keyed mark is (`Ledger.mark`).
 
     Attributes:
         fingerprint: Equal for equal data, as far as ``covers`` goes.
@@ -37,7 +37,7 @@ class DataFingerprint:
             table. No part of the identity: a copy of a file is the same data.
     """
 
-    fingerprint: str
+    fingerprint: str = field(repr=False)
     covers: str
     changed: int | None = None
 
@@ -47,6 +47,7 @@ class Backend(Protocol):
 
     dialect: Dialect
     kinds: Mapping[str, Kind]  # of the declared columns
+    files: tuple[Path, ...] = ()  # that the rows are in; none for a table of a server
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""

@@ -39,6 +39,7 @@ class DuckBackend(Backend):
             import duckdb  # noqa: F401 - found missing here, and said so
         self._place = declaration.source.place
         self._files = Files.of(source_files(declaration))
+        self.files = self._files.paths
         spill = tempfile.mkdtemp(prefix="takifugu-")  # rows may spill here: ours alone, mode 0700
         self._forget = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         config: dict[str, Any] = {"temp_directory": spill}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import prod
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from takifugu.engines.declaration import Declaration
 from takifugu.engines.fitness import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.problems import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
+from takifugu.engines.seen import fitted_rows
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
@@ -63,6 +65,17 @@ class Engine:
         """The identity of the data as it is now, and what that covers."""
         return self._backend.fingerprint()
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the rows are in; none for a table of a server."""
+        return self._backend.files
+
+    @property
+    def clock(self) -> str | None:
+        """Whether the order column holds local times or instants; None if it holds numbers."""
+        kind = self._backend.kinds[self._declaration.order.column]
+        return {"time": "local", "zoned": "instants"}.get(kind)
+
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""
         category = self._category(column)
@@ -101,6 +114,24 @@ class Engine:
             raise _no_place(self._declaration)
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
+
+    def entities(self, most: int) -> Mapping[Name, int]:
+        """Up to ``most`` entities, the first by name, and how many rows each has: public."""
+        rows = self._within(EVERYTHING)
+        found = self._ask(ask.entities(rows, self._declaration.entity, most))
+        if any(name is None for name, _ in found):
+            raise _no_place(self._declaration)
+        return {name: int(count) for name, count in found}
+
+    @property
+    def whole(self) -> "Engine":
+        """The engine that sees all rows: this one, unless it is kept to some of them."""
+        return self
+
+    @property
+    def whole_entities(self) -> bool:
+        """Whether entities are whole numbers, not text."""
+        return self._backend.kinds[self._declaration.entity] == "whole"
 
     def histogram(self, columns: Sequence[str], scope: Scope = EVERYTHING) -> Histogram:
         """How many rows have each combination of the keys of ``columns``, zeros included."""
@@ -185,7 +216,7 @@ class Engine:
             )
             if arrived is not None and left is not None:
                 counts[left, arrived[0]] += int(count)
-        return Transitions(counts, keys)
+        return Transitions(counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
 
     def refuse_disorder(self) -> None:
         """Raise if a row has no entity or no place, or if rows tie: no other part is looked at.

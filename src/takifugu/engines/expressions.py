@@ -194,6 +194,16 @@ def lengths(rows: Any, entity: str) -> Any:
     return found.select("length", "entities", "nameless")
 
 
+def entities(rows: Any, entity: str, most: int) -> Any:
+    """Rows of: an entity and how many rows it has, at most so many, the first by name.
+
+    A row without an entity comes first of all, wherever a database puts what is missing.
+    """
+    owned = rows.select(who=rows[entity], named=_flag(rows[entity].notnull()))
+    each = owned.group_by(["named", "who"]).aggregate(length=owned.count())
+    return each.order_by(["named", "who"]).limit(most).select("who", "length")
+
+
 def distinct(rows: Any, column: str) -> Any:
     """Rows of: one value."""
     return rows.select(column).distinct()

@@ -8,7 +8,7 @@ from typing import Literal
 from takifugu.engines.engine import Engine
 from takifugu.engines.problems import InvalidQuery
 from takifugu.engines.scope import EVERYTHING, Scope, Share
-from takifugu.priors import MarkovChain, Name, Transitions
+from takifugu.priors import FittedRows, MarkovChain, Name, Transitions
 from takifugu.priors.fitting import TAU
 
 
@@ -51,7 +51,7 @@ class Fitted:
     """A chain fitted to a table, and what that does to the promise.
 
     Attributes:
-        chain: The prior.
+        chain: The prior. It knows which rows it was fitted on, and so does what is made of it.
         counts: The transitions that it was fitted to. They are exact: publish the chain or
             them, it is the same.
         train: The rows that it was fitted on.
@@ -66,30 +66,15 @@ class Fitted:
     split: FirstDays | ByEntity | None
 
     @property
+    def rows(self) -> FittedRows:
+        """The rows that it was fitted on, as the chain itself knows them."""
+        (rows,) = self.chain.fitted_on
+        return rows
+
+    @property
     def statement(self) -> str:
         """What to tell whoever reads the policy, in plain words."""
-        public = (
-            "A fitted prior is part of the published policy: no loss is accounted for what it "
-            "tells about the rows it was fitted on."
-        )
-        match self.split:
-            case None:
-                return (
-                    f"{public} This one was fitted on the very rows that it is to protect. The "
-                    "stated loss covers what is released on top of it, not the prior itself. Fit "
-                    "on other rows where there are any: first days, or a share of the entities."
-                )
-            case FirstDays(days):
-                return (
-                    f"{public} This one was fitted on the first {days} days; release from the rows "
-                    f"after them only (from {self.train.end} on). The same entities may have rows "
-                    "on both sides, and what the first days tell about later ones is not counted."
-                )
-            case ByEntity(share):
-                return (
-                    f"{public} This one was fitted on about {float(share):.0%} of the entities; "
-                    "release from the rows of the others only. No row of theirs is in it."
-                )
+        return self.rows.statement
 
 
 def fit(
@@ -117,6 +102,9 @@ def fit(
     """
     train, test = _parts(engine, split, scope)
     counts = engine.transitions(column, train)
+    if isinstance(split, FirstDays):
+        (rows,) = counts.fitted_on
+        counts = replace(counts, fitted_on=(replace(rows, days=split.days),))
     added = None if other in counts.states else other
     chain = counts.chain(unseen=unseen, other=added, tau=tau, length=length)
     return Fitted(chain, counts, train, test, split)

@@ -12,7 +12,6 @@ from takifugu.engines.notes import LARGE, Note
 PIECE, CHUNK = 2**26, 2**20  # bytes that one thread hashes, and that it reads at a time
 SETTLED = 2 * 10**9  # nanoseconds: of a file written just now the clock may not tell a change
 MOST_THREADS = 8
-DIGITS = frozenset("0123456789abcdef")
 
 
 def file_hash(path: Path) -> str:
@@ -21,13 +20,13 @@ def file_hash(path: Path) -> str:
     if facts.st_size < LARGE:
         return _computed(path, facts.st_size)
     note = Note.about("hash", *_identity(facts))
-    known = note.read()
-    if known is not None and len(known) == 64 and set(known) <= DIGITS:
+    known = note.read_hash()
+    if known is not None:
         return known
     found = _computed(path, facts.st_size)
     settled = time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLED
     if settled and _identity(os.stat(path)) == _identity(facts):
-        note.write(found)
+        note.write_hash(found)
     return found
 
 

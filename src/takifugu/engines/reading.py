@@ -1,7 +1,5 @@
 """From a TOML file to a declaration. The format is documented in docs/datasets.md."""
 
-import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +13,7 @@ from takifugu.engines.declaration import Declaration
 from takifugu.engines.problems import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
+from takifugu.strict import parse_json, parse_toml
 
 FROM_THE_DATA = "from the data"
 KEYS = ("title", "source", "entity", "order", "protected", "public")
@@ -41,10 +40,7 @@ def read_declaration(path: str | Path) -> Declaration:
 def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
     """The declaration that ``content`` holds, in TOML."""
     folder = Path(folder)
-    try:
-        document = tomllib.loads(content, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidFile("file", given=f"is not TOML: {error}", needed="be valid TOML") from None
+    document = parse_toml(content, parse_float=Decimal)
     top = _Table(document, "")
     top.only(KEYS)
     source = top.table("source", ("kind", "path", "table", "url"))
@@ -116,16 +112,17 @@ def _category(given: "_Table", name: str, folder: Path, *, outside: Any) -> Cate
 def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     needed = "hold one JSON object of raw value: label"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=list)
-    except (OSError, ValueError, RecursionError) as error:
+        found = parse_json(path.read_text(encoding="utf-8"), field=shown)
+    except InvalidFile as error:
+        raise InvalidDeclaration(shown, given=error.given, needed=needed) from None
+    except (OSError, ValueError) as error:
         given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise InvalidDeclaration(shown, given=given, needed=needed) from None
-    pairs = isinstance(found, list) and all(
-        isinstance(pair, tuple) and isinstance(pair[1], str | int) for pair in found
-    )
-    if not pairs:
+    if not isinstance(found, dict) or not all(
+        isinstance(label, str | int) for label in found.values()
+    ):
         raise InvalidDeclaration(shown, given="holds something else", needed=needed)
-    return tuple((raw, _name(label, shown)) for raw, label in found)
+    return tuple((raw, _name(label, shown)) for raw, label in found.items())
 
 
 def _ties(order: "_Table") -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def place_in_order(moment: Moment, order: Order, *, zoned: bool, what: str) -> d
             raise InvalidQuery(what, given="is no number", needed="be a number, as the order is")
         return moment
     local = ZoneInfo(str(order.zone))
-    found = _moment(moment, what)
+    found = as_moment(moment, what)
     if order.kind == "time" and not zoned:
         return found if found.tzinfo is None else found.astimezone(local).replace(tzinfo=None)
     aware = found.replace(tzinfo=local) if found.tzinfo is None else found
@@ -101,7 +101,8 @@ def first_moment(seconds: Any, order: Order, *, zoned: bool) -> datetime:
     return utc.astimezone(ZoneInfo(str(order.zone))).replace(tzinfo=None)
 
 
-def _moment(moment: Moment, what: str) -> datetime:
+def as_moment(moment: Moment, what: str) -> datetime:
+    """A day or a time, as it was given; a day stands for its first moment."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)

@@ -55,6 +55,7 @@ class SparkBackend(Backend):
         self._place = declaration.source.place
         by_path = declaration.source.kind == "parquet"
         self._files = Files.of(source_files(declaration)) if by_path else None
+        self.files = () if self._files is None else self._files.paths
         advice = "see that the table is in the catalogue, or that the files are whole"
         without_values(
             lambda: self._open(declaration, session), self._place, doing="opened", advice=advice

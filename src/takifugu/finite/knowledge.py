@@ -131,14 +131,20 @@ def polytope(known: Knowledge, secret: Secret, mask: Booleans) -> Polytope:
     matrix, limit = [], []
     for line in known.lines(secret):
         row = line.coefficients[rows]
-        # a power of two changes the size of the numbers and no number itself
-        scale = 2.0 ** -np.frexp(np.abs(row).max(initial=0.0))[1]
+        # a power of two changes the size of the numbers and no number itself, but for those that
+        # it makes too small for float64: then the limit is widened by more than they all come to
+        power = -int(np.frexp(np.abs(row).max(initial=0.0))[1])
+        scaled = np.ldexp(row, power)
+        loose = 0.0 if (np.ldexp(scaled, -power) == row).all() else 2.0**-1000
         for sign, bound in ((1.0, line.high), (-1.0, -line.low)):
-            if bound == -np.inf:
+            with np.errstate(over="ignore"):  # a bound beyond all floats: none, or out of reach
+                most = float(np.ldexp(bound, power))
+            if most == -np.inf:
                 raise _contradiction(secret)
-            if bound < np.inf:
-                matrix.append(sign * scale * row)
-                limit.append(scale * bound)
+            if most < np.inf:
+                exact = loose == 0 and np.ldexp(most, -power) == bound
+                matrix.append(sign * scaled)
+                limit.append(most if exact else float(np.nextafter(most + 2.0**-1000, np.inf)))
     found = Polytope(
         secret,
         len(mask),

@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
@@ -27,6 +28,7 @@ from takifugu.priors.secrets import Secrets
 
 LARGEST = 20  # entries of a set that can be summed over
 BALL = 15  # entries summed over to bound the prior odds
+WITHIN = 1000.0  # binary exponents: products whose logarithms add up to less stay in float64
 WIDE = 4  # up to this b all neighbours are tried; beyond, the strongest only
 
 
@@ -62,20 +64,28 @@ class AttractiveField:
         self.around = Elimination(model).around
         self.alone = np.ones((count, 2))
         self.pair = np.ones((count, count, 2, 2))
+        self.reach = np.zeros((2, count, count))  # the most that log₂ of `pair` falls and rises
+        self.own_reach = np.zeros((2, count))  # the same for `alone`
+        self.strength: Floats = np.zeros((count, count))  # log of the cross-ratio: a guide only
         self.made_of = np.zeros(count, dtype=np.int64)  # tables multiplied into `alone`
         joined = np.zeros((count, count), dtype=np.int64)
         for factor in model.factors():
             self._add(factor, joined)
         self.repeats = int(max(joined.max(initial=1), self.made_of.max(initial=1)))
-        coupling = self.pair[:, :, 1, 1] * self.pair[:, :, 0, 0]
-        self.strength: Floats = np.log(coupling / (self.pair[:, :, 0, 1] * self.pair[:, :, 1, 0]))
+        _stays(self.reach.max(initial=0.0), self.own_reach.max(initial=0.0))
 
     def _add(self, factor: Factor, joined: np.ndarray) -> None:
+        logs = np.log2(factor.table)
+        far = np.maximum([-logs.min(), logs.max()], 0.0)
         match factor.scope:
             case (i,):
                 self.alone[i] *= factor.table
+                self.own_reach[:, i] += far
                 self.made_of[i] += 1
             case (i, j):
+                self.reach[:, [i, j], [j, i]] += far[:, None]
+                pull = np.log(2) * (logs[1, 1] + logs[0, 0] - logs[0, 1] - logs[1, 0])
+                self.strength[[i, j], [j, i]] += pull
                 self.pair[i, j] *= factor.table
                 self.pair[j, i] *= factor.table.T
                 joined[i, j] += 1
@@ -99,15 +109,15 @@ class AttractiveField:
             edge |= self.around[v]
         around = bits(edge & ~inside)
         order = [entry, *others]
+        _stays(self.own_reach[:, order] + self.reach[:, order][:, :, around].sum(axis=2))
         clamped = self.pair[np.ix_(order, around)]  # [inside, around, own value, value around]
         alone = self.alone[order][:, :, None] * np.prod(clamped, axis=1)  # [inside, own, around]
         low, high = float(alone.min()), float(alone.max())
-        if not (low > 2.0**-1000 and high < np.inf):
-            raise TooLarge("the weights of this set span more than float64 can hold")
         if not (low > 2.0**-40 and high < 2.0**40):
             alone = np.ldexp(alone, -np.frexp(alone.max(axis=(1, 2), keepdims=True))[1])
-            if not float(alone.min()) > 2.0 ** (-900 / len(order)):
-                raise TooLarge("the weights of this set span more than float64 can hold")
+        logs = np.log2(alone)
+        spans = np.maximum([-logs.min(axis=(1, 2)), logs.max(axis=(1, 2))], 0.0).sum(axis=1)
+        _stays(spans + self.reach[:, order][:, :, order].sum(axis=(1, 2)) / 2)
         table = np.ones((2, 1))  # [value around, state of the entries so far]
         for place, v in enumerate(order):
             halves = []
@@ -117,8 +127,6 @@ class AttractiveField:
                     felt = np.multiply.outer(felt, self.pair[v, u, own]).ravel()
                 halves.append(table * (alone[place, own][:, None] * felt))
             table = np.stack(halves, axis=-1).reshape(2, -1)
-        if not (table.min() > 2.0**-900 and table.max() < 2.0**900):
-            raise TooLarge("the weights of this set span more than float64 can hold")
         weight = table.reshape(2, 2, -1).sum(axis=2)  # [value around, own value]
         size = len(order)
         steps = size * (self.repeats * (len(around) + size) + 4) + 2**size
@@ -178,6 +186,12 @@ def attractive_curve(
         np.array(exact),
         ExposedSets(model.entries, tuple(masks)),
     )
+
+
+def _stays(*reaches: ArrayLike) -> None:
+    """Refuse products whose logarithms, all falls or all rises added up, may leave float64."""
+    if not max(float(np.max(reach)) for reach in reaches) < WITHIN:
+        raise TooLarge("the weights of this field span more than float64 can hold")
 
 
 def _whole(field: AttractiveField, entry: int) -> int:

@@ -54,13 +54,13 @@ class GroupsAround:
             future, future_error = self._side(int(k), "after", 0 if ends[1] else right)
             size = len(self.pairs[k][0])
             error = past_error + future_error + gamma(past.shape[1])
-            ratio = _worst_ratio(past, future.T, size)
-            value = np.log(ratio) if ratio > 0 else -np.inf
-            total[k] = value + self.offset[k] + 2 * error + 8 * UNIT * (1 + abs(self.offset[k]))
+            value, deep = _worst_ratio(past, future.T, size)
+            slack = 2 * error + 16 * UNIT * (1 + deep + abs(self.offset[k]))
+            total[k] = value + self.offset[k] + slack
         return total
 
     def _side(self, pair: int, which: str, distance: int) -> tuple[Floats, float]:
-        """``[l or z, value of A or B]``: chances up to a factor for each row, and their error."""
+        """``[l or z, value of A or B]``: logarithms up to a shift of each row, and their error."""
         key = (pair, which, distance)
         if key not in self._scaled:
             columns = [x for side in self.pairs[pair] for x in side]
@@ -75,25 +75,29 @@ class GroupsAround:
                 log = source.log
             top = log.max(axis=1)
             log, top = log[top > -np.inf], top[top > -np.inf]
-            value = np.exp(log - top[:, None])
             deep = float(np.max(np.abs(log), where=log > -np.inf, initial=0.0))
-            self._scaled[key] = value, source.error + UNIT * (16 + 4 * deep)
+            self._scaled[key] = log - top[:, None], source.error + UNIT * (16 + 4 * deep)
         return self._scaled[key]
 
 
-def _worst_ratio(past: Floats, future: Floats, size: int) -> float:
-    """The largest (past · future over A) / (the same over B), A being the first ``size`` values.
+def _worst_ratio(past: Floats, future: Floats, size: int) -> tuple[float, float]:
+    """The largest log of (past · future over A) / (the same over B), all given as logarithms.
 
-    What is possible but too small for float64 counts as the smallest number kept when above the
-    line, and as 0 when below it.
+    A is the first ``size`` values. Returned with the largest logarithm met, by which rounding is
+    measured. Where a sum is too small for float64 all of them are taken in logarithms, so that
+    what is possible never reads 0.
     """
-    above = past[:, :size] @ future[:size]
-    below = past[:, size:] @ future[size:]
+    one, other = np.exp(past), np.exp(future)
+    above, below = one[:, :size] @ other[:size], one[:, size:] @ other[size:]
     if min(float(above.min()), float(below.min())) >= SMALLEST:
-        return float(np.max(above / below))
-    met = (past[:, :size] > 0).astype(np.float64) @ (future[:size] > 0).astype(np.float64) > 0
-    above = np.where(met, np.maximum(above, SMALLEST), 0.0)
-    below = np.where(below >= SMALLEST, below, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(above == 0, 0.0, above / below)
-    return float(np.max(ratio))
+        return float(np.log(np.max(above / below))), 0.0
+    worst, deep = -np.inf, 0.0
+    for row in past:
+        terms = row[:, None] + future
+        top, base = (np.logaddexp.reduce(part, axis=0) for part in (terms[:size], terms[size:]))
+        met = top > -np.inf
+        if met.any():
+            worst = max(worst, float(np.max(top[met] - base[met])))
+            finite = np.abs(terms[terms > -np.inf])
+            deep = max(deep, past.shape[1] * float(finite.max(initial=0.0)))
+    return worst, deep

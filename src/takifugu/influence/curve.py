@@ -11,6 +11,9 @@ from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen, up
 
+LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
+MOST = 2.0**1000  # a loss beyond this counts as infinite
+
 
 class Splits(Protocol):
     """Which entries are exposed at a point of a curve."""
@@ -21,7 +24,10 @@ class Splits(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``."""
+    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``.
+
+    ``exact`` says that ``a`` is the least possible to a share of 1e-6.
+    """
 
     b: int
     a: float
@@ -62,8 +68,13 @@ class InfluenceCurve(ByContent):
     splits: Splits | None = field(default=None, metadata={"identity": False})
 
     def __post_init__(self) -> None:
-        exposed = np.array(self.exposed, dtype=np.int64)
-        leak = frozen(self.leak)
+        try:
+            exposed = np.array(self.exposed, dtype=np.int64)
+            leak = frozen(self.leak)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UnsoundRequest(
+                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks"
+            ) from error
         if exposed.ndim != 1 or leak.shape != (len(self.pairs), len(exposed)) or not leak.size:
             raise UnsoundRequest(
                 f"leak has shape {leak.shape}; a curve of {len(self.pairs)} pairs and"
@@ -96,7 +107,9 @@ class InfluenceCurve(ByContent):
             raise UnsoundRequest("epsilon must be 0 or more, and finite")
         total = np.full((*spent.shape, len(self.pairs)), np.inf)
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
-            np.minimum(total, up(b * spent[..., None] + leak), out=total)
+            cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
+            cost = np.where(spent < MOST / b, cost, np.inf)[..., None]
+            np.minimum(total, up(cost + leak), out=total)
         return total
 
     def differential(self, epsilon: ArrayLike) -> Floats:
@@ -123,6 +136,7 @@ class InfluenceCurve(ByContent):
         for k, b in enumerate(self.exposed):
             pair = int(np.argmax(self.leak[:, k]))
             split = {} if self.splits is None else self.splits.describe(pair, k)
-            exact = bool(self.exact[pair, k])
-            found.append(Point(int(b), float(self.leak[pair, k]), exact, self.pairs[pair], split))
+            leak = float(self.leak[pair, k])
+            exact = bool(self.exact[pair, k]) and (leak == 0 or leak >= LEAST_EXACT)
+            found.append(Point(int(b), leak, exact, self.pairs[pair], split))
         return tuple(found)

@@ -29,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import UNIT
 from takifugu.priors.gaussian import Gaussian
 
 Law = Literal["truncated", "printed"]
@@ -37,6 +38,7 @@ Law = Literal["truncated", "printed"]
 # function, and past the error of the deviation, in which the Gaussian term is not monotone (its
 # slope there is at most γ² where the parabola has its top inside, and the error about 1e-12).
 MARGIN = 1e-9
+LOG_ROOT = float(np.log(2 * np.pi) / 2)  # log √(2π)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,10 @@ def _conditional(prior: Gaussian, i: int, given: Sequence[int]) -> tuple[float, 
 
 
 def _gaussian_term(prior: Gaussian, i: int, mean: float, deviation: float) -> float:
-    """The worst log-ratio of two windows when x_i is N(mean, deviation²) against N(0, Σ_ii)."""
+    """The worst log-ratio of two windows when x_i is N(mean, deviation²) against N(0, Σ_ii).
+
+    Each window brings the error of its logarithm along; all of them are added.
+    """
     gamma, delta = prior.bound, prior.width
     whole = float(np.sqrt(prior.covariance[i, i]))
     if deviation == 0 or not np.isfinite(mean):
@@ -152,37 +157,78 @@ def _gaussian_term(prior: Gaussian, i: int, mean: float, deviation: float) -> fl
     if deviation >= whole:
         return 0.0 if mean == 0 else _edge_term(prior, mean, deviation, whole)
     top = mean / (1 - (deviation / whole) ** 2)
-    low = _window(-gamma, delta, mean, deviation) - _window(-gamma, delta, 0.0, whole)
+    left = _window(-gamma, delta, mean, deviation).over(_window(-gamma, delta, 0.0, whole))
+    right = _window(gamma - delta, delta, mean, deviation)
+    right = right.over(_window(gamma - delta, delta, 0.0, whole))
     if top >= gamma:
-        high = _window(gamma - delta, delta, mean, deviation)
-        high -= _window(gamma - delta, delta, 0.0, whole)
-    else:
-        high = np.log(whole / deviation) - ((top - mean) / deviation) ** 2 / 2
-        high += (top / whole) ** 2 / 2
-        edge = _window(gamma - delta, delta, mean, deviation)
-        low = min(low, edge - _window(gamma - delta, delta, 0.0, whole))
-    return float(high - low)
+        return _finite(right.log + right.error - left.log + left.error)
+    high = float(np.log(whole / deviation))
+    high += _half_square(top / whole) - _half_square((top - mean) / deviation)
+    return _finite(high - min(left.log - left.error, right.log - right.error))
 
 
 def _edge_term(prior: Gaussian, mean: float, deviation: float, whole: float) -> float:
     """The same when rounding leaves no reduction of variance: the ratio rises throughout."""
     gamma, delta = prior.bound, prior.width
-    right = _window(gamma - delta, delta, mean, deviation)
-    left = _window(-gamma, delta, mean, deviation)
-    return float(right - left) + float(
-        _window(-gamma, delta, 0.0, whole) - _window(gamma - delta, delta, 0.0, whole)
-    )
+    ratio = _window(gamma - delta, delta, mean, deviation)
+    ratio = ratio.over(_window(-gamma, delta, mean, deviation))
+    back = _window(-gamma, delta, 0.0, whole).over(_window(gamma - delta, delta, 0.0, whole))
+    return _finite(ratio.log + ratio.error + back.log + back.error)
 
 
-def _window(start: float, width: float, mean: float, deviation: float) -> float:
-    """The log of P(start ≤ X ≤ start + width) for X ~ N(mean, deviation²), without cancellation."""
+def _finite(value: float) -> float:
+    """A value that is a number; what is none (a window beyond all floats) counts as infinite."""
+    return float(value) if value < np.inf else float("inf")
+
+
+def _half_square(x: float) -> float:
+    """x²/2; infinite beyond all floats."""
+    return x * x / 2
+
+
+@dataclass(frozen=True)
+class _Mass:
+    """The logarithm of a probability, and how far it may be off."""
+
+    log: float
+    error: float
+
+    def over(self, other: "_Mass") -> "_Mass":
+        """The logarithm of the ratio of the two."""
+        return _Mass(self.log - other.log, self.error + other.error)
+
+
+def _window(start: float, width: float, mean: float, deviation: float) -> _Mass:
+    r"""The log of P(start ≤ X ≤ start + width) for X ~ N(mean, deviation²).
+
+    Between standardised ends a < b the difference of two distribution functions cancels when
+    h = b − a is small. With m the middle, the mass is
+    :math:`φ(m)\int_{-h/2}^{h/2} e^{-mt-t^2/2}dt`, hence between e^{−h²/8} times and once
+    :math:`h\,φ(m)\,\sinh(mh/2)/(mh/2)`. Of the two ways the one with the smaller error is taken.
+    """
     from scipy.special import log_ndtr
 
     low, high = (start - mean) / deviation, (start + width - mean) / deviation
     if low > 0:
         low, high = -high, -low
+    wide = width / deviation
+    ulps = 16 * UNIT * (1 + abs(low) + abs(high))  # of the ends, each moving log φ by its own size
+    shift = ulps * (1 + abs(low) + abs(high))
+    found = _Mass(-np.inf, np.inf)
     a, b = float(log_ndtr(low)), float(log_ndtr(high))
-    return b + float(np.log1p(-np.exp(a - b)))
+    gone = -np.expm1(a - b)
+    if gone > 0 and np.isfinite(b):
+        error = shift + 64 * UNIT * (1 + abs(b)) + (shift + 64 * UNIT * (abs(a) + abs(b))) / gone
+        found = _Mass(b + float(np.log(gone)), error)
+    middle = (low + high) / 2
+    x = abs(middle) * wide / 2
+    if 0 < wide < 1 and np.isfinite(middle):
+        bend = x + float(np.log(-np.expm1(-2 * x) / (2 * x))) if x > 1e-4 else 0.0  # log sinh x/x
+        log = float(np.log(wide)) - _half_square(middle) - LOG_ROOT + bend
+        error = wide**2 / 8 + shift + 64 * UNIT * (1 + 2 * _half_square(middle) + x)
+        error += x**2 / 6 if x <= 1e-4 else 0.0  # 0 ≤ log sinh x/x ≤ x²/6
+        found = min(found, _Mass(log, error), key=lambda mass: mass.error)
+    return found
 
 
 def _log_stay(prior: Gaussian, members: Sequence[int], given: Sequence[int]) -> float:
@@ -215,6 +261,8 @@ def _stay(prior: Gaussian, j: int, given: Sequence[int]) -> float:
     # a smaller deviation is not always worse inside the box: the whole range of rounding is
     # covered by taking the smaller of the chances at both ends of a relative 1e-9
     chances = [
-        _window(-prior.bound, 2 * prior.bound, reach, deviation * s) for s in (1.0, 1 + 1e-9)
+        mass.log - mass.error
+        for s in (1.0, 1 + 1e-9)
+        for mass in (_window(-prior.bound, 2 * prior.bound, reach, deviation * s),)
     ]
     return min(chances) - 2.0**-40

@@ -37,6 +37,7 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 
 REST = 30  # steps back over which the odds of two values at rest are bounded, if not more
+FLOOR = 2.0**-900  # what is possible counts as at least this above the line, as 0 below it
 MOST_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
 
 
@@ -153,8 +154,12 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
     odds = np.full((n, n), np.inf)
     for side, alpha in zip(sides[:far], alphas, strict=True):
         odds = whole if chain.start == "stationary" else np.minimum(odds, side)
-        with np.errstate(invalid="ignore"):  # −∞ + ∞: x cannot be reached, and need not be
-            past = np.where(side == -np.inf, 0.0, up(side + odds.T))
+        # x or y cannot be reached from so far back: only entries nearer to the start have both,
+        # and for them nothing is seen at this distance
+        back = odds.T
+        never = np.isneginf(side) | np.isneginf(back)
+        past = up(np.where(never, 0.0, side) + np.where(never, 0.0, back))
+        past = np.where(never, 0.0, past)
         past = np.maximum(np.minimum(past, up(2 * alpha)), 0.0)
         before.append(np.minimum(past, before[-1]) if before else past)
     return before, after
@@ -162,7 +167,7 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
 
 def _extremes(chain: IntervalMarkovChain, far: int) -> Iterator[tuple[LogProduct, LogProduct]]:
     """The largest and smallest chances to go from x to z, for 1, 2, … ``far`` steps."""
-    high, low = chain.upper, chain.lower
+    high, low = _raised(chain.upper), _kept(chain.lower)
     for step in range(far):
         if step:
             high = _mixed(chain, high, largest=True)
@@ -197,19 +202,29 @@ def _mixed(chain: IntervalMarkovChain, values: Floats, *, largest: bool) -> Floa
     blur = gamma(2 * n + 8)
     if largest:
         out = out * (1 + blur) + 8 * (n + 2) * UNIT * tops
-        out = np.minimum(out, (upper @ values) * (1 + blur) + 2.0**-1000)
-        return np.where((upper > 0) @ (values > 0), np.minimum(out, tops), 0.0)
+        out = np.minimum(out, (upper @ values) * (1 + blur) + FLOOR)
+        reached = (upper > 0) @ (values > 0)  # of truths: nothing possible is lost to underflow
+        return np.where(reached, np.maximum(np.minimum(out, tops), FLOOR), 0.0)
     out = out * (1 - blur) - 8 * (n + 2) * UNIT * tops
-    floor = np.maximum((lower @ values) * (1 - blur) - 2.0**-1000, values.min(axis=0))
-    found: Floats = np.maximum(np.maximum(out, floor), 0.0)
-    return found
+    floor = np.maximum((lower @ values) * (1 - blur) - FLOOR, values.min(axis=0))
+    return _kept(np.maximum(out, floor))
+
+
+def _kept(value: Floats) -> Floats:
+    """Least probabilities, with those too small for a product rounded down to 0."""
+    return np.where(value >= FLOOR, value, 0.0)
+
+
+def _raised(value: Floats) -> Floats:
+    """Largest probabilities, with those that are possible but too small for a product raised."""
+    return np.where(value > 0, np.maximum(value, FLOOR), 0.0)
 
 
 class _Spread:
     """What one step from two rows does to values that differ by at most a factor of e^α."""
 
     def __init__(self, chain: IntervalMarkovChain) -> None:
-        low, high = chain.lower, chain.upper
+        low, high = _kept(chain.lower), _raised(chain.upper)
         n = len(low)
         self.n = n
         loose = (n + 2) * UNIT

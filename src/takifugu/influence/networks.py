@@ -96,7 +96,10 @@ class Elimination:
         self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))
         factors = model.factors()
         self._scopes = [factor.scope for factor in factors]
-        self._tables = [factor.table for factor in factors]
+        # only ratios within a table matter: with 1 as the largest cell no product overflows
+        self._tables = [
+            np.ldexp(factor.table, -int(np.frexp(factor.table.max())[1])) for factor in factors
+        ]
         self._masks = [sum(1 << v for v in scope) for scope in self._scopes]
         self._touching: list[int] = [0] * len(self.sizes)  # entry -> bit mask of factors
         for k, scope in enumerate(self._scopes):

@@ -91,6 +91,7 @@ def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
                 row = best[left + right - 2]
                 np.minimum(row, both, out=row)
     best[:, ~around.keep] = 0.0  # not a number there, and not used
+    best[np.isnan(best)] = np.inf  # a pair with no number is not left out: it is not bounded
     np.minimum.accumulate(best, axis=0, out=best)
     best = np.maximum(up(best), 0.0)
     if None not in around.reach and sum(filter(None, around.reach)) + 1 <= most:

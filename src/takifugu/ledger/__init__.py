@@ -13,15 +13,17 @@ them, translated once.
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Receipt
+from takifugu.ledger.decisions import Review, Terms
 from takifugu.ledger.ledger import Ledger, open_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
-from takifugu.ledger.values import Charge, Groups, Window
+from takifugu.ledger.values import Cells, Charge, Groups, Window
 from takifugu.ledger.view import TotalTranslation, Translation
 
 __all__ = [
     "Anchor",
     "Answer",
+    "Cells",
     "Charge",
     "Event",
     "Groups",
@@ -30,7 +32,9 @@ __all__ = [
     "Reading",
     "Receipt",
     "Report",
+    "Review",
     "Stretch",
+    "Terms",
     "TotalTranslation",
     "Translation",
     "Window",

@@ -112,6 +112,16 @@ class Account:
             self.worst = worst((*self.worst, *self.totals(segment, segment.peak)))
         return list({id(segment): segment for segment in changed}.values())
 
+    def everywhere(self) -> None:
+        """Count on every entry what the worst of them has lost, in every currency."""
+        self.always = Total(
+            max(total.epsilon for total in self.worst),
+            max(total.delta for total in self.worst),
+            max(total.rho for total in self.worst),
+        )
+        self.worst = (self.always,)
+        self.segments = [Segment(BEGINNING, END)]
+
     def on(self, touch: Touch) -> Frontier:
         """The worst total of the cells of ``touch``, as they stand."""
         if touch.everything:

@@ -24,6 +24,11 @@ class Book:
     account: Account = field(default_factory=Account)
     id: int = 0
 
+    def everywhere(self) -> None:
+        """Count all that was lost on every row; cells may then be named anew."""
+        self.account.everywhere()
+        self.shape.unit = self.shape.partition = None
+
 
 class Books:
     """All accounts, by replay of the events."""
@@ -49,7 +54,12 @@ class Books:
                 for analyst in charged(body):
                     account = self.book(body["dataset"], analyst).account
                     account.apply(touch, loss_of(body["loss"]))
-            case "created" | "answer":
+            case "cells":
+                if body["how"] == "everywhere":
+                    for (dataset, _), book in self.books.items():
+                        if dataset == body["dataset"]:
+                            book.everywhere()
+            case "created" | "policy" | "accepted" | "answer" | "source" | "separate":
                 pass
             case kind:
                 raise LedgerDamaged(f"there is no kind of event called {kind!r}")

@@ -20,7 +20,11 @@ from takifugu.ledger.values import digest, written
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
-KINDS = ("created", "budget", "partition", "charge", "reuse", "answer")
+KINDS = (
+    *("created", "budget", "partition", "charge", "reuse", "answer"),
+    *("policy", "accepted"),  # under which prior and secrets a dataset is charged
+    *("cells", "source", "separate"),  # what the cells and the rows of a dataset are
+)
 COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body
 
 

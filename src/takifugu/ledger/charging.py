@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import chain, tables, view
+from takifugu.ledger import cells, chain, decisions, sources, tables, view
 from takifugu.ledger.accounts import Touch
 from takifugu.ledger.books import WHOLE, Book, charged
 from takifugu.ledger.chain import Anchor, Event, Head
 from takifugu.ledger.frontier import Frontier, add, worst
-from takifugu.ledger.values import loss_of
+from takifugu.ledger.values import Charge, loss_of
 from takifugu.ledger.view import Limit, Translation
 from takifugu.losses import Loss
 
@@ -80,11 +80,13 @@ class Standing:
 
     Attributes:
         whose: In words.
+        own: Whether it is an analyst's own, not that of the whole dataset.
         overall: The worst total of all its cells.
         touched: The worst total of the cells that the charge would read.
     """
 
     whose: str
+    own: bool
     limit: Limit
     overall: Frontier
     touched: Frontier
@@ -125,12 +127,20 @@ def enter(
     translation: Translation,
     limits: Limits,
     now: datetime,
+    charge: Charge,
 ) -> Event | Untranslated | Refusal:
-    """Write a charge or reuse and its totals, unless a budget forbids it."""
+    """Write a charge or reuse and its totals, unless a budget or another declaration forbids it."""
     found = tables.find(connection, body["dataset"], body["analyst"] or WHOLE)
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
         raise NoBudget(f"dataset {body['dataset']!r} has no budget; have its owner set one")
+    mine = found.get(body["analyst"] or WHOLE)
+    if body["analyst"] is None or mine is None or mine.epsilon is None:
+        decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
+    terms = decisions.Terms(body["prior"], body["secrets"])
+    decisions.refuse_terms(connection, body["dataset"], terms)
+    first = cells.refuse_other(connection, body["dataset"], charge.cells)
+    marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})
     books = [found.get(name) or Book(body["dataset"], name) for name in names]
     touch = whole.shape.touch(body["window"], body["groups"])
@@ -149,7 +159,11 @@ def enter(
             return Refusal(
                 standings(connection, body["dataset"], names, touch, translation, limits)
             )
-    event = chain.append(connection, last, kind, body, now)
+    if marks:
+        chain.append(connection, last, "source", marks, now)
+        last = chain.head(connection)
+    named = {**body, "naming": charge.cells.parts} if first else body
+    event = chain.append(connection, last, kind, named, now)
     for book, changed, known in entries:
         if not book.id:
             tables.open_book(connection, book)
@@ -157,6 +171,14 @@ def enter(
             tables.save_segments(connection, book, changed, touch, known)
     tables.save(connection, books)
     return event
+
+
+def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:
+    """What to file about a state of the data that is new; an error if another dataset has it."""
+    if not charge.sources or sources.is_known(connection, charge.dataset, charge.data):
+        return None
+    sources.refuse_twins(connection, charge.dataset, charge.sources)
+    return sources.content(charge.dataset, charge.data, charge.sources)
 
 
 def untranslated(
@@ -192,5 +214,5 @@ def standings(
         if book.analyst:
             whose = f"analyst {book.analyst!r} on {whose}"
         account = book.account
-        found.append(Standing(whose, limit, account.worst, account.on(touch)))
+        found.append(Standing(whose, bool(book.analyst), limit, account.worst, account.on(touch)))
     return tuple(found)

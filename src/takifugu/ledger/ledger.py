@@ -15,20 +15,39 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, bindparam, select
 
-from takifugu.errors import BudgetExceeded, InvalidCharge, LedgerConflict, NoBudget, UnsoundRequest
-from takifugu.ledger import answers, chain, reading, replay, tables
+from takifugu.errors import (
+    BudgetExceeded,
+    CellsChanged,
+    InvalidCharge,
+    LedgerConflict,
+    LedgerUnwritable,
+    NoBudget,
+    SameRows,
+    UnsoundRequest,
+)
+from takifugu.keys import Key, beside, key_at, state_folder
+from takifugu.ledger import answers, cells, chain, decisions, reading, replay, sources, tables
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
-from takifugu.ledger.charging import Limits, Receipt, Refusal, Standing, Untranslated, enter
+from takifugu.ledger.charging import (
+    Limits,
+    Receipt,
+    Refusal,
+    Standing,
+    Untranslated,
+    enter,
+    unknown_marks,
+)
+from takifugu.ledger.deciding import Deciding
 from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.store import WAIT, Store
-from takifugu.ledger.values import Charge, Groups, Window, named, ratio
+from takifugu.ledger.values import Cells, Charge, Groups, Window, named, ratio
 from takifugu.ledger.view import Translation
 from takifugu.losses import Loss, Number, Pure, Total, exactly
 
@@ -48,6 +67,7 @@ def open_ledger(
     wait: float = WAIT,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
+    key: str | Path | None = None,
 ) -> "Ledger":
     """The ledger in a file, or at a sqlite:/// or postgresql:// address; made if there is none.
 
@@ -58,6 +78,8 @@ def open_ledger(
         wait: Seconds to wait while others hold the ledger locked.
         clock: Tells the time that is written in events; their order never depends on it.
         actor: Who decides what an owner decides here; the user of this process by default.
+        key: The file with the key of its marks; by default beside the file of the ledger, and for
+            a server in this user's state folder. It is made when it is first needed.
     """
     store = Store(where, read_only=read_only, wait=wait)
     try:
@@ -65,15 +87,25 @@ def open_ledger(
     except BaseException:
         store.close()
         raise
-    return Ledger(store, clock, current_actor() if actor is None else actor)
+    place = None if key is None else Path(key)
+    return Ledger(store, clock, current_actor() if actor is None else actor, place)
 
 
-class Ledger:
+class Ledger(Deciding):
     """A budget ledger that cannot be overspent. Threads may share it; processes open their own."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], actor: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        actor: str,
+        key: Path | None = None,
+    ) -> None:
         named(actor, "actor")
         self._store, self._clock, self._actor = store, clock, actor
+        self._key_place = key
+        self._key: Key | None = None
+        self._file = Path(store.name).absolute() if store.sqlite else None
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
 
@@ -126,6 +158,8 @@ class Ledger:
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             who = analyst or WHOLE
+            if analyst is not None:
+                decisions.refuse_double(connection, dataset, analyst)
             book = tables.find(connection, dataset, who).get(who)
             if book is None:
                 book = tables.open_book(connection, Book(dataset, who))
@@ -161,7 +195,90 @@ class Ledger:
             }
             return chain.append(connection, last, "partition", content, self._time())
 
+    def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
+        """From now on the cells of ``dataset`` are named as in ``found``.
+
+        All that was released so far then counts on every row, and its groups and windows may be
+        chosen anew. With ``unchanged`` the owner says instead that the declaration is the one that
+        was used before: for charges that do not say, or where only the source has moved.
+        """
+        named(dataset, "dataset")
+        how = cells.UNCHANGED if unchanged else cells.EVERYWHERE
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            content = cells.accepted(connection, dataset, found, how)
+            content["actor"] = self._actor
+            return chain.append(connection, last, "cells", content, self._time())
+
+    def cells_changed(self, dataset: str, found: Cells) -> CellsChanged | None:
+        """Why charges on ``dataset`` with these cells would be refused; None if they would not."""
+        with self._store.reading() as connection:
+            try:
+                cells.refuse_other(connection, dataset, found)
+            except CellsChanged as error:
+                return error
+        return None
+
+    def count_separately(self, dataset: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        for name in (dataset, other):
+            named(name, "dataset")
+        if dataset == other:
+            raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
+        content = {"dataset": dataset, "analyst": None, "other": other, "actor": self._actor}
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            return chain.append(connection, last, "separate", content, self._time())
+
+    def counted_separately(self, dataset: str) -> frozenset[str]:
+        """The datasets that may have the same rows as ``dataset``, by their owner's word."""
+        with self._store.reading() as connection:
+            return frozenset(sources.separated(connection, dataset))
+
+    # --- what hashes over protected bytes are kept under ---
+
+    def mark(self, *what: Any) -> str:
+        """A keyed hash of ``what``: equal for equal contents, and of no use to guess them by."""
+        if self._key is None:
+            try:
+                self._key = key_at(self._key_file())
+            except OSError as error:
+                reason = (error.strerror or "cannot be used").lower()
+                raise LedgerUnwritable(
+                    f"the key of ledger {self.name!r} cannot be used ({reason}:"
+                    f" {error.filename}); nothing was released. Give this user the right, or name"
+                    " another file with `key`"
+                ) from None
+        return self._key.mark(*what)
+
+    def _key_file(self) -> Path:
+        if self._key_place is not None:
+            return self._key_place
+        if self._file is not None:
+            return beside(self._file)
+        with self._store.reading() as connection:
+            name = str(chain.one(connection, 1).body["ledger"])
+        place = state_folder() / "keys"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place / f"{name}.key"
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the ledger lies in; None for one on a server."""
+        return None if self._file is None else self._file.parent
+
+    def knows_data(self, dataset: str, data: str) -> bool:
+        """Whether a charge was made on this state of the data, so that its sources are known."""
+        with self._store.reading() as connection:
+            return sources.is_known(connection, dataset, data)
+
     # --- charge, release, answer ---
+
+    def check(self, charge: Charge) -> None:
+        """Raise if a charge is about other cells, or another dataset's rows; nothing is written."""
+        with self._store.reading() as connection:
+            cells.refuse_other(connection, charge.dataset, charge.cells)
+            unknown_marks(connection, charge)
 
     def charge(self, charge: Charge, translation: Translation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
@@ -173,8 +290,10 @@ class Ledger:
         _same(charge, translation)
         attempt = uuid.uuid4().hex
         try:
-            event, repeated = self._enter("charge", body | {"attempt": attempt}, translation)
-        except BudgetExceeded:
+            event, repeated = self._enter(
+                "charge", body | {"attempt": attempt}, translation, charge
+            )
+        except (BudgetExceeded, CellsChanged, SameRows):
             raise
         except BaseException:
             self._lost.add(attempt)
@@ -206,10 +325,17 @@ class Ledger:
     def lookup(self, charge: Charge) -> Answer | None:
         """The stored answer to the same question on the same data, if its asker has paid for it.
 
-        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do.
+        A named analyst has paid by a charge or by `reuse`; for nobody in particular any will do,
+        where no analyst has a budget.
         """
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             return answers.find(connection, charge.body()["question"], charge.analyst)
+
+    def told_others(self, charge: Charge) -> bool:
+        """Whether anybody was told the answer to the same question on the same data."""
+        with self._store.reading() as connection:
+            return answers.find(connection, charge.body()["question"], None) is not None
 
     def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
@@ -219,15 +345,16 @@ class Ledger:
         body = charge.body()
         _same(charge, translation)
         with self._store.reading() as connection:
+            decisions.refuse_stranger(connection, charge.dataset, charge.analyst)
             answer = answers.find(connection, body["question"], charge.analyst)
             others = answers.find(connection, body["question"], None)
         if answer is not None or others is None:
             return answer
-        self._enter("reuse", body | {"charge": others.charge}, translation)
+        self._enter("reuse", body | {"charge": others.charge}, translation, charge)
         return others
 
     def _enter(
-        self, kind: str, body: dict[str, Any], translation: Translation
+        self, kind: str, body: dict[str, Any], translation: Translation, charge: Charge
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before."""
         while True:
@@ -243,7 +370,7 @@ class Ledger:
                         )
                     return event, True
                 now = self._time()
-                done = enter(connection, last, kind, body, translation, self._limits, now)
+                done = enter(connection, last, kind, body, translation, self._limits, now, charge)
             if isinstance(done, Event):
                 return done, False
             if isinstance(done, Refusal):
@@ -291,9 +418,13 @@ class Ledger:
         analyst: str | None = None,
         window: Window | None = None,
         groups: Groups | None = None,
+        reuse: bool = False,
     ) -> bool:
-        """Whether a charge of ``loss`` on these entries would be accepted now."""
-        seen = self._standings(dataset, analyst, window, groups, translation)
+        """Whether a charge of ``loss`` on these entries would be accepted now.
+
+        With ``reuse``: whether the analyst's own budget admits another's answer at that price.
+        """
+        seen = self._standings(dataset, analyst, window, groups, translation, reuse=reuse)
         return all(standing.admits(loss) for standing in seen)
 
     def _standings(
@@ -303,15 +434,17 @@ class Ledger:
         window: Window | None,
         groups: Groups | None,
         translation: Translation,
+        *,
+        reuse: bool = False,
     ) -> tuple[Standing, ...]:
-        """How the accounts that a charge would go to stand on these entries."""
+        """How the accounts that a charge (or reuse) would go to stand on these entries."""
         while True:
             with self._store.reading() as connection:
                 found = reading.standings(
                     connection, dataset, analyst, window, groups, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
-                return found
+                return tuple(one for one in found if one.own) if reuse else found
             self._translate(translation, found)
 
     def lost(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 from takifugu.errors import LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger import chain, tables
 from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import MIGRATIONS, TOTALS, TRUTH, Migration
+from takifugu.ledger.schema import BY_DATASET, EVENTS, INDEXES, MIGRATIONS, TOTALS, TRUTH, Migration
 from takifugu.ledger.store import Store
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -20,7 +20,24 @@ def _totals(connection: Connection) -> None:
     tables.rebuild(connection, replayed(connection))
 
 
-KNOWN = (TRUTH, Migration("0002 totals by cell", _totals))
+def _naming(connection: Connection) -> None:
+    """Indexes to find what names the cells of a dataset. Charges before it name none."""
+    for index in EVENTS.indexes:
+        if index.name in INDEXES:
+            index.create(connection, checkfirst=True)
+
+
+def _by_dataset(connection: Connection) -> None:
+    """The last charge or decision on a dataset is found at once, however long the ledger is."""
+    BY_DATASET.create(connection, checkfirst=True)
+
+
+KNOWN = (
+    TRUTH,
+    Migration("0002 totals by cell", _totals),
+    Migration("0004 what names a cell", _naming),
+    Migration("0005 events by dataset", _by_dataset),
+)
 
 
 def prepare(store: Store, now: datetime, *, create: bool) -> None:

@@ -10,6 +10,7 @@ from takifugu.errors import LedgerDamaged, TakifuguError
 from takifugu.ledger import chain, tables
 from takifugu.ledger.books import Books, contents
 from takifugu.ledger.chain import COPIED, KINDS, ROOT, Anchor, Event
+from takifugu.ledger.decisions import Decided
 from takifugu.ledger.values import canonical
 
 MOST_PROBLEMS = 20  # a report names no more
@@ -59,13 +60,15 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
         found = connection.execute(text("PRAGMA integrity_check(1)")).scalar_one()
         if found != "ok":
             problems.append(f"the file is damaged: {found}")
-    books, previous, count, last = Books(), ROOT, 0, 0
+    books, decided, previous, count, last = Books(), Decided(), ROOT, 0, 0
     anchored = anchor is None
     for row in chain.rows(connection):
         count += 1
         problems += _row_problems(row, previous, last + 1)
         try:
-            books.apply(chain.read(row).body)
+            body = chain.read(row).body
+            books.apply(body)
+            problems += decided.problems(body)
         except (TakifuguError, KeyError, ValueError, TypeError, ZeroDivisionError):
             problems.append(f"event {row.seq} cannot be read")
         previous, last = row.hash, row.seq

@@ -43,6 +43,7 @@ EVENTS = Table(
     Column("question", String(64)),
     Column("charge", BigInteger),  # of an answer or a reuse: the event that was paid for
 )
+BY_DATASET = Index("takifugu_events_of", EVENTS.c.dataset, EVENTS.c.kind, EVENTS.c.seq)
 _named_key, _is_question = EVENTS.c.key.is_not(None), EVENTS.c.question.is_not(None)
 _is_answer = EVENTS.c.kind == "answer"
 Index(
@@ -65,6 +66,16 @@ Index(
     sqlite_where=_is_answer,
     postgresql_where=_is_answer,
 )
+
+Index("takifugu_of_dataset", EVENTS.c.dataset, EVENTS.c.seq)  # finds what its cells are
+_is_source = EVENTS.c.kind == "source"
+Index(
+    "takifugu_sources",
+    EVENTS.c.seq,
+    sqlite_where=_is_source,
+    postgresql_where=_is_source,
+)
+INDEXES = ("takifugu_of_dataset", "takifugu_sources")  # that the first ledgers did not have
 
 ACCOUNTS = Table(
     "takifugu_accounts",

@@ -228,6 +228,33 @@ def _folded(value: object) -> str:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """What names the cells of a dataset: everything that decides which rows a charge reads.
+
+    Attributes:
+        text: The parts as canonical JSON: same parts, same text; 1 and "1" are not the same.
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any]) -> "Cells":
+        """From parts that are JSON, and public: they are shown when they change."""
+        return cls(canonical(dict(parts), "cells"))
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The parts, readable."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+    @property
+    def fingerprint(self) -> str:
+        """What a charge names."""
+        return digest(self.text)
+
+
+@dataclass(frozen=True)
 class Charge:
     """One release, before it happens: what is asked, how, and what it costs each entry it touches.
 
@@ -236,13 +263,16 @@ class Charge:
         query: What is asked, as JSON.
         mechanism: How the answer is protected, as JSON.
         loss: What one entry loses, proven by whoever made the mechanism.
-        data: Fingerprint of the data that is read.
+        data: Keyed mark of the data that is read: see `Ledger.mark`.
         prior: Fingerprint of the belief that the budget protects against.
         secrets: Fingerprint of the secrets it protects.
         translation: Fingerprint of what turns per-entry losses into Pufferfish losses.
+        cells: What names the cells that are read; the ledger refuses others than before.
         window: The times of the entries that are read; None for all.
         groups: The public groups that are read; None for all.
         analyst: Who asks; None for nobody in particular.
+        declared: Fingerprint of how the data is read; an answer under another is another answer.
+        sources: Keyed marks of where the rows are and what they hold; empty if known already.
         key: Makes a retry of this very call recognisable. Made anew for every charge.
     """
 
@@ -254,9 +284,12 @@ class Charge:
     prior: str
     secrets: str
     translation: str
+    cells: Cells
     window: Window | None = None
     groups: Groups | None = None
     analyst: str | None = None
+    declared: str = ""
+    sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
 
     def __post_init__(self) -> None:
@@ -264,6 +297,10 @@ class Charge:
             named(getattr(self, name), name)
         if self.analyst is not None:
             named(self.analyst, "analyst")
+        if not isinstance(self.cells, Cells):
+            raise InvalidCharge(
+                "cells", given=f"is a {type(self.cells).__name__}", needed="be made by Cells.of"
+            )
         loss_body(self.loss)
 
     def body(self) -> dict[str, Any]:
@@ -282,6 +319,8 @@ class Charge:
             "prior": self.prior,
             "secrets": self.secrets,
             "translation": self.translation,
+            "cells": self.cells.fingerprint,
+            "declared": self.declared,
             "key": self.key,
         }
         return body | {"question": question(body)}
@@ -310,7 +349,8 @@ def groups_body(groups: Groups | None) -> dict[str, Any] | None:
 def question(body: Mapping[str, Any]) -> str:
     """What makes two charges the same question: all that decides the law of the answer."""
     same = ("dataset", "query_fingerprint", "data", "mechanism", "loss", "window", "groups")
-    return digest(written({name: body[name] for name in same}))
+    read = ("cells", "declared")  # the numbers of an answer stand in the order of a declaration
+    return digest(written({name: body[name] for name in (*same, *read)}))
 
 
 def loss_body(loss: Loss) -> dict[str, str]:

@@ -11,6 +11,7 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.provenance import FittedRows
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import (
     EntryIs,
@@ -30,6 +31,7 @@ __all__ = [
     "Contacts",
     "EntryIs",
     "Explicit",
+    "FittedRows",
     "Gaussian",
     "Holds",
     "IndependentEntries",

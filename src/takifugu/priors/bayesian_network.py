@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu.errors import InvalidPrior, Malformed
-from takifugu.fingerprint import ByContent
+from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, checked_names, written_out
+from takifugu.priors.factors import Factor, checked_names, listed_names, written_out
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class BayesianNetwork(ByContent):
+class BayesianNetwork(Documented):
     """The adversary knows which entries each entry depends on, and how.
 
     The law is proportional to the product of the tables, each taken as the float64 numbers it
@@ -50,7 +50,7 @@ class BayesianNetwork(ByContent):
 
     def __post_init__(self) -> None:
         entries, states = checked_names(self.entries, self.states)
-        parents = tuple(tuple(given) for given in self.parents)
+        parents = tuple(listed_names(given, "parents") for given in self.parents)
         for what, given in (("parents", parents), ("tables", tuple(self.tables))):
             if len(given) != len(entries):
                 raise InvalidPrior(
@@ -118,7 +118,7 @@ class BayesianNetwork(ByContent):
 
     def explicit(self) -> Explicit:
         """The same law with one probability for every dataset; for small networks only."""
-        return written_out(self)
+        return written_out(self).also_fitted_on(*self.fitted_on)
 
     def sample(self, draws: int, *, rng: np.random.Generator) -> Integers:
         """``[draw, entry]``: the number of the value of each entry, parents drawn first."""
@@ -133,7 +133,7 @@ class BayesianNetwork(ByContent):
             drawn[:, entry] = (mark[:, None] >= heights).sum(axis=1)
         return drawn
 
-    def to_document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """As JSON: ``kind``, ``name`` and ``entries``, each with name, states, parents, table."""
         return {
             "kind": self.kind,
@@ -147,16 +147,14 @@ class BayesianNetwork(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "BayesianNetwork":
+    def _of_document(cls, document: Mapping[str, Any]) -> "BayesianNetwork":
         """Read what ``to_document`` wrote."""
         try:
             rows = [
-                (row["name"], tuple(row["states"]), tuple(row["parents"]), row["table"])
+                (row["name"], row["states"], row["parents"], row["table"])
                 for row in document["entries"]
             ]
             kind, name = document["kind"], str(document["name"])
-        except Malformed:
-            raise
         except (KeyError, TypeError) as error:
             raise InvalidPrior(
                 "document",
@@ -164,6 +162,6 @@ class BayesianNetwork(ByContent):
                 needed="have kind, name and entries, each with name, states, parents and table",
             ) from error
         if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r}", needed=f"be {cls.kind!r}")
+            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
         entries, states, parents, tables = zip(*rows, strict=True) if rows else ((), (), (), ())
         return cls(entries, states, parents, tables, name)

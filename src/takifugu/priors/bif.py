@@ -27,12 +27,14 @@ _TOKEN = re.compile(
 )
 
 
-def read_bif(path: str | Path, *, renormalise: bool = False) -> BayesianNetwork:
+def read_bif(path: str | Path, *, renormalise: bool = True) -> BayesianNetwork:
     """The network of a ``.bif`` or ``.bif.gz`` file.
 
-    A row whose printed numbers do not sum to 1 within 5e-10 is refused. With ``renormalise`` it is
-    divided by its sum, if the sum is off by no more than the digits left out in print can
-    explain; the network says how many rows that were (``rescaled_rows``).
+    Files print few digits: a row of three thirds reads 0.333 0.333 0.333. A row that does not sum
+    to 1 within 5e-10 is divided by its sum if the digits left out in print can explain it (half a
+    unit in the last digit of each number), and the network says how many rows that were
+    (``rescaled_rows``; ``takifugu prior show`` prints it). A row that is further off is refused.
+    With ``renormalise=False`` every row that does not sum to 1 within 5e-10 is.
     """
     place = Path(path)
     try:
@@ -51,7 +53,7 @@ def read_bif(path: str | Path, *, renormalise: bool = False) -> BayesianNetwork:
 _BIF = "be a readable BIF file, plain or gzipped"
 
 
-def parse_bif(text: str, *, source: str = "bif", renormalise: bool = False) -> BayesianNetwork:
+def parse_bif(text: str, *, source: str = "bif", renormalise: bool = True) -> BayesianNetwork:
     """The network that ``text`` describes; ``source`` is what error messages call it."""
     return _Parser(text, source, renormalise).network()
 
@@ -245,6 +247,9 @@ class _Parser:
                 value = float(word)
             except ValueError:
                 value = float("nan")
+            lost = value == 0 and any(digit in "123456789" for digit in _mantissa(word))
+            if lost or not _NUMBER.fullmatch(word):
+                value = float("nan")
             if not (isfinite(value) and (value == 0 or LEAST <= value <= 1 + SUMS_TO_ONE)):
                 self._fail(start, f"holds {word!r}", f"hold 0 or numbers from {LEAST:.3g} to 1")
             row.append(value)
@@ -255,8 +260,12 @@ class _Parser:
             doubt = sum(_half_digit(word) for word in printed)
             within = abs(total - 1) <= doubt
             if not (self.renormalise and within and total > 0):
-                advice = " (or be read with renormalise=True)" if within else ""
-                self._fail(start, f"sums to {total:.12g}", f"sum to 1{advice}")
+                needed = "sum to 1"
+                if not within:
+                    needed += f", or be off by at most {doubt:.3g}, what rounding in print explains"
+                elif total > 0:
+                    needed += " (or be read with renormalise=True)"
+                self._fail(start, f"sums to {total:.12g}", needed)
             self.rescaled += 1
             row = [value / total for value in row]
         return row
@@ -320,8 +329,13 @@ class _Parser:
         raise InvalidFile(f"{self.source}, line {line}", given=given, needed=needed)
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _MARKS = frozenset("{}()[],;|")
 _ROWS = "be one row for each state of the parents; programs disagree about the order of a table"
+
+
+def _mantissa(printed: str) -> str:
+    return printed.lower().partition("e")[0]
 
 
 def _half_digit(printed: str) -> float:

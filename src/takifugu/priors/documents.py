@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.priors.independent import Product
+from takifugu.priors.independent import DEEPEST, Product, too_deep
+from takifugu.priors.provenance import KEY, fitted_rules
+from takifugu.strict import parse_json
 from takifugu.whole import write_whole
 
 LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
@@ -30,24 +32,37 @@ def from_document(document: Any) -> Any:
         raise InvalidPrior("document", given="is not an object", needed="be one, with a `kind`")
     kind = document.get("kind")
     if kind == Product.kind:
+        if _depth(document) > DEEPEST:
+            raise too_deep()
         return _product(document)
     if not isinstance(kind, str) or kind not in KINDS:
         near = get_close_matches(str(kind), [*KINDS, Product.kind], n=1, cutoff=0.4)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(sorted([*KINDS, Product.kind]))
-        raise InvalidPrior("kind", given=f"is {kind!r}{meant}", needed=f"be one of {known}")
+        raise InvalidPrior("kind", given=f"is {kind!r:.60}{meant}", needed=f"be one of {known}")
     module, name = KINDS[kind]
     return getattr(import_module(module), name).from_document(document)
 
 
 def _product(document: Mapping[str, Any]) -> Product:
     for key in document:
-        if key not in ("kind", "parts"):
+        if key not in ("kind", "parts", KEY):
             raise InvalidPrior(key, given="is not a key of a product", needed="be kind or parts")
     parts = document.get("parts")
     if not isinstance(parts, Mapping):
         raise InvalidPrior("parts", given="is missing", needed="map names to priors")
-    return Product({str(name): from_document(part) for name, part in parts.items()})
+    made = Product({str(name): from_document(part) for name, part in parts.items()})
+    return made.also_fitted_on(*fitted_rules(document))
+
+
+def _depth(document: Any) -> int:
+    """How many products lie inside one another, as far as it matters."""
+    depth, layer = 0, [document]
+    while layer and depth <= DEEPEST:
+        parts = [d.get("parts") for d in layer if isinstance(d, Mapping)]
+        layer = [part for given in parts if isinstance(given, Mapping) for part in given.values()]
+        depth += bool(layer)
+    return depth
 
 
 def read_prior(path: Path | str) -> Any:
@@ -56,7 +71,7 @@ def read_prior(path: Path | str) -> Any:
     if path.name.endswith((".bif", ".bif.gz")):
         from takifugu.priors.bif import read_bif
 
-        return read_bif(path, renormalise=True)  # rows printed with few digits are rescaled
+        return read_bif(path)
     return from_document(read_json(path, needed="be a readable JSON file"))
 
 
@@ -73,19 +88,7 @@ def read_json(path: Path, *, needed: str) -> Any:
         raise InvalidFile(str(path), given=f"cannot be read ({reason})", needed=needed) from error
     except UnicodeDecodeError as error:
         raise InvalidFile(str(path), given="is not UTF-8 text", needed="be JSON") from error
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InvalidFile):
-            raise
-        place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InvalidFile(
-            str(path), given=f"is not JSON{place}", needed="hold one JSON document"
-        ) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise InvalidFile("document", given=f"holds {name}", needed="hold finite numbers only")
+    return parse_json(text, field=str(path))
 
 
 def write_prior(prior: Any, path: Path | str) -> None:

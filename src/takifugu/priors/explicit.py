@@ -7,15 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.fingerprint import ByContent
-from takifugu.numeric import Floats, distribution, frozen
+from takifugu.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
+from takifugu.priors.provenance import Documented
 from takifugu.priors.secrets import Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
 
 @dataclass(frozen=True, eq=False)
-class Explicit(ByContent):
+class Explicit(Documented):
     """A table: one probability for every dataset of a universe.
 
     >>> Explicit(Universe(("rain", "shine")), [0.25, 0.75]).probability[1]
@@ -52,7 +53,7 @@ class Explicit(ByContent):
             raise InvalidPrior(
                 "universe", given="is not made of tables", needed="have entries and values"
             )
-        p = np.ones(len(universe))
+        parts = [np.ones(len(universe))]
         for column, entry in enumerate(universe.entries):
             if entry not in marginals:
                 raise InvalidPrior(
@@ -65,10 +66,23 @@ class Explicit(ByContent):
                     given=f"has shape {law.shape}",
                     needed=f"hold one number for each of its {universe.shape[column]} values",
                 )
-            p *= law[universe.codes[:, column]]
-        return cls(universe, p, name)
+            parts.append(law[universe.codes[:, column]])
+        return cls.multiplied(universe, parts, name=name)
 
-    def to_document(self) -> dict[str, Any]:
+    @classmethod
+    def multiplied(
+        cls, universe: Universe, parts: Sequence[Floats], *, name: str = "prior"
+    ) -> "Explicit":
+        """The law that is the product of ``parts``, ``[dataset]`` each.
+
+        A dataset that is possible but less likely than 2⁻⁵⁰⁰ is refused, never rounded to 0.
+        """
+        scaled, top, possible = multiplied(parts)
+        law = np.ldexp(scaled, top)
+        refuse_vanishing(law, possible, name)
+        return cls(universe, law, name)
+
+    def _document(self) -> dict[str, Any]:
         """The prior as a JSON document; for tables whose names and values JSON can hold."""
         if not isinstance(self.universe, Tables):
             raise InvalidPrior(
@@ -83,7 +97,7 @@ class Explicit(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Explicit":
+    def _of_document(cls, document: Mapping[str, Any]) -> "Explicit":
         """Read ``entries`` as [name, values] pairs and ``probability``, last entry fastest."""
         for key in document:
             if key not in ("kind", "entries", "probability", "name"):
@@ -97,8 +111,24 @@ class Explicit(ByContent):
             raise InvalidPrior(
                 "entries", given="is missing or malformed", needed="list [name, values] pairs"
             )
+        names = [name for name, _ in entries]
+        if not all(isinstance(n, str | int) and not isinstance(n, bool) for n in names):
+            raise InvalidPrior(
+                "entries", given="has a name that is none", needed="be named by texts or numbers"
+            )
+        if len(set(names)) != len(names):
+            raise InvalidPrior("entries", given="names one twice", needed="name each entry once")
         tables = Tables.of({name: tuple(values) for name, values in entries})
         return cls(tables, document.get("probability", ()), str(document.get("name", "prior")))
+
+
+def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:
+    """Refuse a law that would say 0, or nearly, of a dataset that can happen."""
+    if (possible & (law < LEAST)).any():
+        raise TooLarge(
+            f"{name!r} allows datasets with a probability below {LEAST:.3g}, too small to be"
+            " written out; nothing was rounded to 0. Use the prior itself, or fewer entries"
+        )
 
 
 @dataclass(frozen=True, eq=False)

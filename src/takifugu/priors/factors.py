@@ -1,6 +1,6 @@
 """Laws that are products of small tables: Bayesian networks and random fields alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Protocol
@@ -9,9 +9,9 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.fingerprint import ByContent
-from takifugu.numeric import LEAST, Floats, frozen
-from takifugu.priors.explicit import Explicit
-from takifugu.priors.universe import Name, Tables
+from takifugu.numeric import LEAST, Floats, frozen, multiplied, vanished
+from takifugu.priors.explicit import Explicit, refuse_vanishing
+from takifugu.priors.universe import Name, Tables, distinct
 
 WRITTEN_OUT = 2**20  # datasets that `written_out` makes at most
 
@@ -60,35 +60,41 @@ def neighbours(model: FactorModel) -> tuple[frozenset[int], ...]:
 
 
 def written_out(model: FactorModel) -> Explicit:
-    """The same law with one probability for every dataset; for small models only."""
+    """The same law with one probability for every dataset; for small models only.
+
+    A dataset that is possible but less likely than 2⁻⁵⁰⁰ is refused, never rounded to 0.
+    """
     shape = tuple(len(states) for states in model.states)
     if prod(shape) > WRITTEN_OUT:
         raise TooLarge(
             f"{model.name!r} has {prod(shape):,} datasets; at most {WRITTEN_OUT:,} are written out."
             " Use the network itself, or fewer entries."
         )
-    weight = np.ones(shape)
+    parts = [np.ones(shape)]
     for factor in model.factors():
         axes = [1] * len(shape)
         for entry in factor.scope:
             axes[entry] = shape[entry]
         ordered = np.transpose(factor.table, np.argsort(factor.scope))
-        weight = weight * ordered.reshape(axes)
-    total = float(weight.sum())
-    if not 0 < total < np.inf:
+        parts.append(ordered.reshape(axes))
+    weight, _, possible = multiplied(parts)
+    if not possible.any():
         raise InvalidPrior(
             "factors", given="allow no dataset at all", needed="leave at least one possible"
         )
     values = dict(zip(model.entries, model.states, strict=True))
-    return Explicit(Tables.of(values), weight.ravel() / total, model.name)
+    law = weight.ravel() / float(weight.sum())
+    refuse_vanishing(law, possible.ravel(), model.name)
+    return Explicit(Tables.of(values), law, model.name)
 
 
 def checked_names(
     entries: Sequence[Name], states: Sequence[Sequence[Name]]
 ) -> tuple[tuple[Name, ...], tuple[tuple[Name, ...], ...]]:
     """Entries and their values as tuples, after checking that none is missing or named twice."""
-    names, values = tuple(entries), tuple(tuple(given) for given in states)
-    if not names or len(set(names)) != len(names):
+    names = listed_names(entries, "entries")
+    values = tuple(listed_names(given, "states") for given in _listed(states, "states"))
+    if not names or not distinct(names, "entries", InvalidPrior):
         raise InvalidPrior("entries", given="are empty or repeat a name", needed="name each once")
     if len(values) != len(names):
         raise InvalidPrior(
@@ -97,7 +103,7 @@ def checked_names(
             needed=f"be given for each of the {len(names)} entries",
         )
     for name, domain in zip(names, values, strict=True):
-        if not domain or len(set(domain)) != len(domain):
+        if not domain or not distinct(domain, "states", InvalidPrior):
             raise InvalidPrior(
                 "states",
                 given=f"of entry {name!r} are empty or repeat themselves",
@@ -106,11 +112,34 @@ def checked_names(
     return names, values
 
 
+def _listed(given: object, field: str) -> tuple[object, ...]:
+    """A list as a tuple; a text is not a list of letters."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidPrior(field, given="is not a list", needed="be a list of names")
+    return tuple(given)
+
+
+def listed_names(given: object, field: str) -> tuple[Name, ...]:
+    """Names, each a text or a whole number, as a tuple."""
+    names: list[Name] = []
+    for name in _listed(given, field):
+        if isinstance(name, np.generic):
+            name = name.item()
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InvalidPrior(
+                field,
+                given=f"holds a {type(name).__name__}",
+                needed="hold texts or whole numbers",
+            )
+        names.append(name)
+    return tuple(names)
+
+
 def checked_weights(values: object, field: str) -> Floats:
     """A frozen table of weights: finite, 0 or at least 2⁻⁵⁰⁰, and not all 0."""
     try:
         table = frozen(values)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPrior(
             field, given="is not an array of numbers", needed="hold one number in each place"
         ) from error
@@ -119,6 +148,12 @@ def checked_weights(values: object, field: str) -> Floats:
         raise InvalidPrior(
             field,
             given=f"holds {table[~fits].ravel()[0]:g}",
+            needed=f"hold weights that are 0 or between {LEAST:.3g} and {1 / LEAST:.3g}",
+        )
+    if vanished(values, table):
+        raise InvalidPrior(
+            field,
+            given="holds a number that is not 0 but too small for float64",
             needed=f"hold weights that are 0 or between {LEAST:.3g} and {1 / LEAST:.3g}",
         )
     if not (table > 0).any():

@@ -1,23 +1,23 @@
 """From sequences of states to chains: counts, smoothing, and how sure the counts make us."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain, named_states
+from takifugu.priors.provenance import Provenance
 from takifugu.priors.universe import Name
 
 TAU = 1e-5  # the paper's tolerance, appendix "Smoothing and Stability"
 
 
 @dataclass(frozen=True, eq=False)
-class Transitions(ByContent):
+class Transitions(Provenance):
     """How often each state followed each other one, staying included.
 
     >>> Transitions.of(["aab", "ba"], states=("a", "b")).counts
@@ -109,7 +109,7 @@ class Transitions(ByContent):
             table, states = _grown(table), (*states, other)
         if tau is not None:
             table = smooth(table, tau=tau)
-        return MarkovChain(table, states, length=length)
+        return MarkovChain(table, states, length=length, fitted_on=self.fitted_on)
 
     def intervals(
         self,
@@ -146,6 +146,7 @@ class Transitions(ByContent):
             self.states,
             start,
             length,
+            fitted_on=self.fitted_on,
         )
 
 
@@ -155,12 +156,13 @@ def with_other(chain: MarkovChain, *, name: Name = "other") -> MarkovChain:
     The paper's step before smoothing, to make room for states that were never seen.
     """
     start = chain.start if isinstance(chain.start, str) else np.append(chain.start, 0.0)
-    return MarkovChain(_grown(_one_matrix(chain)), (*chain.states, name), start, chain.length)
+    grown = _grown(_one_matrix(chain))
+    return replace(chain, transition=grown, states=(*chain.states, name), start=start)
 
 
 def smoothed(chain: MarkovChain, *, tau: float = TAU) -> MarkovChain:
     """The chain with every zero raised to ``tau``: see `smooth`."""
-    return MarkovChain(smooth(_one_matrix(chain), tau=tau), chain.states, chain.start, chain.length)
+    return replace(chain, transition=smooth(_one_matrix(chain), tau=tau))
 
 
 def smooth(table: Floats, *, tau: float = TAU) -> Floats:

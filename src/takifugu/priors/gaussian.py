@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, frozen
+from takifugu.priors.provenance import Documented
 
+MOST_ENTRIES = 4096  # a covariance of 128 MiB
 Kernel = Literal["squared-exponential", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(ByContent):
+class Gaussian(Documented):
     r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
 
     The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
@@ -34,10 +36,15 @@ class Gaussian(ByContent):
     width: float
 
     def __post_init__(self) -> None:
-        sigma = frozen(self.covariance)
+        try:
+            sigma = frozen(self.covariance)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidPrior(
+                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+            ) from error
         object.__setattr__(self, "covariance", sigma)
         for name in ("bound", "width"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+            object.__setattr__(self, name, _number(getattr(self, name), name))
         if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
             raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
         if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
@@ -75,25 +82,30 @@ class Gaussian(ByContent):
         ``squared-exponential`` is exp(−(j−k)²/length), the paper's; ``exponential`` is
         exp(−|j−k|/length), an Ornstein-Uhlenbeck process.
         """
-        if not entries >= 1:
-            raise InvalidPrior("entries", given=f"is {entries}", needed="be at least 1")
+        if isinstance(entries, bool) or not isinstance(entries, int | np.integer):
+            raise InvalidPrior("entries", given="is no whole number", needed="be one")
+        if not 1 <= entries <= MOST_ENTRIES:
+            raise InvalidPrior(
+                "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
+            )
+        length = _number(length, "length")
         if not 0 < length < np.inf:
             raise InvalidPrior("length", given=f"is {length}", needed="be positive and finite")
-        if kernel not in ("squared-exponential", "exponential"):
+        if not isinstance(kernel, str) or kernel not in ("squared-exponential", "exponential"):
             raise InvalidPrior(
                 "kernel", given=f"is {kernel!r}", needed="be squared-exponential or exponential"
             )
         apart = np.abs(np.subtract.outer(np.arange(entries), np.arange(entries))).astype(float)
         power = 2 if kernel == "squared-exponential" else 1
-        return cls(np.exp(-(apart**power) / length), bound, width)
+        # e^−1000 is 0 in float64 already: nothing is divided beyond all floats
+        return cls(np.exp(-np.minimum(apart**power, 1000 * length) / length), bound, width)
 
     @property
     def entries(self) -> int:
         """How many coordinates there are."""
         return len(self.covariance)
 
-    def to_document(self) -> dict[str, Any]:
-        """The prior as a JSON document."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "covariance": self.covariance.tolist(),
@@ -102,29 +114,21 @@ class Gaussian(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Gaussian":
+    def _of_document(cls, document: Mapping[str, Any]) -> "Gaussian":
         """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
-        known = {"kind", "covariance", "bound", "width", "entries", "length", "kernel"}
+        known = ("kind", "covariance", "bound", "width", "entries", "length", "kernel")
         for key in document:
             if key not in known:
                 raise InvalidPrior(
-                    key, given="is not a key of a gaussian prior", needed=f"be one of {known}"
+                    str(key),
+                    given="is not a key of a gaussian prior",
+                    needed=f"be one of {', '.join(known)}",
                 )
-        for key in ("bound", "width"):
-            if not isinstance(document.get(key), int | float):
-                raise InvalidPrior(key, given="is missing or not a number", needed="be a number")
-        bound, width = float(document["bound"]), float(document["width"])
+        bound, width = (_number(document.get(key), key) for key in ("bound", "width"))
         if "covariance" in document:
-            try:
-                return cls(np.asarray(document["covariance"], dtype=np.float64), bound, width)
-            except (TypeError, ValueError) as error:
-                if isinstance(error, InvalidPrior):
-                    raise
-                raise InvalidPrior(
-                    "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-                ) from error
+            return cls(document["covariance"], bound, width)
         entries, length = document.get("entries"), document.get("length")
-        if not isinstance(entries, int) or not isinstance(length, int | float):
+        if entries is None or length is None:
             raise InvalidPrior(
                 "covariance",
                 given="is missing",
@@ -132,3 +136,15 @@ class Gaussian(ByContent):
             )
         kernel: Kernel = document.get("kernel", "squared-exponential")
         return cls.process(entries, length=length, kernel=kernel, bound=bound, width=width)
+
+
+def _number(value: object, name: str) -> float:
+    """A number as float64; a truth value or a text is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
+        raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidPrior(
+            name, given="is beyond all floats", needed="be a number that float64 can hold"
+        ) from error

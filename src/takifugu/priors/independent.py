@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name, Tables
+
+DEEPEST = 16  # products inside one another
 
 
 @dataclass(frozen=True, eq=False)
-class IndependentEntries(ByContent):
+class IndependentEntries(Documented):
     """Every entry is drawn on its own: nothing about one tells of another.
 
     >>> IndependentEntries({"age": {"young": 0.25, "old": 0.75}}).states["age"]
@@ -52,10 +54,10 @@ class IndependentEntries(ByContent):
     def explicit(self) -> Explicit:
         """The same prior, written out."""
         laws = {entry: list(law.values()) for entry, law in self.marginals.items()}
-        return Explicit.independent(Tables.of(self.states), laws)
+        found = Explicit.independent(Tables.of(self.states), laws)
+        return found.also_fitted_on(*self.fitted_on)
 
-    def to_document(self) -> dict[str, Any]:
-        """The prior as a JSON document."""
+    def _document(self) -> dict[str, Any]:
         laws = {
             str(entry): {str(value): chance for value, chance in law.items()}
             for entry, law in self.marginals.items()
@@ -63,7 +65,7 @@ class IndependentEntries(ByContent):
         return {"kind": self.kind, "marginals": laws}
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
+    def _of_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
         """Read ``{"kind": "independent-entries", "marginals": {entry: {value: chance}}}``."""
         for key in document:
             if key not in ("kind", "marginals"):
@@ -71,8 +73,17 @@ class IndependentEntries(ByContent):
         return cls(document.get("marginals", {}))
 
 
+def too_deep() -> InvalidPrior:
+    """The error of products inside products inside products."""
+    return InvalidPrior(
+        "parts",
+        given=f"nest more than {DEEPEST} products inside one another",
+        needed="be flatter: a product of products is a product of all their parts",
+    )
+
+
 @dataclass(frozen=True, eq=False)
-class Product(ByContent):
+class Product(Documented):
     """Independent people, each with a prior of their own: a secret of one is told by no other.
 
     Attributes:
@@ -88,14 +99,25 @@ class Product(ByContent):
             raise InvalidPrior(
                 "parts", given="is empty or not a mapping", needed="map names to priors"
             )
+        depth = 1 + max(
+            part.depth if isinstance(part, Product) else 0 for part in self.parts.values()
+        )
+        if depth > DEEPEST:
+            raise too_deep()
+        object.__setattr__(self, "_depth", depth)
         for name, part in self.parts.items():
-            if not isinstance(part, ByContent) or not hasattr(part, "to_document"):
+            if not isinstance(part, Documented):
                 raise InvalidPrior(
                     "parts", given=f"has no prior for {name!r}", needed="map every name to a prior"
                 )
         object.__setattr__(self, "parts", dict(self.parts))
 
-    def to_document(self) -> dict[str, Any]:
-        """The prior as a JSON document."""
+    @property
+    def depth(self) -> int:
+        """How many products lie inside one another, this one included."""
+        depth: int = self.__dict__["_depth"]
+        return depth
+
+    def _document(self) -> dict[str, Any]:
         parts = {name: part.to_document() for name, part in self.parts.items()}
         return {"kind": self.kind, "parts": parts}

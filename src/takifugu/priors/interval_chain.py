@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.priors.markov import (
     MarkovChain,
@@ -18,11 +17,12 @@ from takifugu.priors.markov import (
     listed_states,
     named_states,
 )
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalMarkovChain(ByContent):
+class IntervalMarkovChain(Documented):
     """Every chain whose transition chances lie between two matrices.
 
     This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:
@@ -101,10 +101,10 @@ class IntervalMarkovChain(ByContent):
             chain.states,
             rest if start is None else start,
             chain.length,
+            fitted_on=chain.fitted_on,
         )
 
-    def to_document(self) -> dict[str, Any]:
-        """The set as a JSON document, to the last bit."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
@@ -115,7 +115,7 @@ class IntervalMarkovChain(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
+    def _of_document(cls, document: Mapping[str, Any]) -> "IntervalMarkovChain":
         """Read a document: ``kind``, ``lower``, ``upper``; ``states``, ``start``, ``length``."""
         known_keys(document, cls.kind, ("lower", "upper"), ("states", "start", "length"))
         return cls(
@@ -130,7 +130,7 @@ class IntervalMarkovChain(ByContent):
 def _bounds(values: ArrayLike, field: str) -> Floats:
     try:
         array = frozen(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPrior(
             field, given="is not an array of numbers", needed="be a square matrix of numbers"
         ) from error

@@ -9,17 +9,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
-from takifugu.numeric import LEAST, Floats, distribution, frozen, gamma
+from takifugu.numeric import Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.provenance import Documented
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
 
 Start = Floats | Literal["stationary"]
 
 
+LONGEST = 2**53  # entries of a chain: beyond it float64 skips whole numbers
+
+
 @dataclass(frozen=True, eq=False)
-class MarkovChain(ByContent):
+class MarkovChain(Documented):
     """The adversary knows how one state follows another, and where the chain starts.
 
     Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
@@ -164,18 +167,10 @@ class MarkovChain(ByContent):
         size = self._at_most(length)
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
-        law = self.start_law[codes[:, 0]]
-        able = law > 0
-        for time in range(size - 1):
-            step = self.kernel(time)[codes[:, time], codes[:, time + 1]]
-            law, able = law * step, able & (step > 0)
-        if (able & (law < LEAST)).any():
-            raise InvalidPrior(
-                "transition",
-                given=f"makes paths of {size} entries less likely than {LEAST:.3g}",
-                needed="have less extreme probabilities to be written out as a table",
-            )
-        return Explicit(universe, law, name=self.kind)
+        steps = [self.kernel(t)[codes[:, t], codes[:, t + 1]] for t in range(size - 1)]
+        parts = [self.start_law[codes[:, 0]], *steps]
+        made = Explicit.multiplied(universe, parts, name=self.kind)
+        return made.also_fitted_on(*self.fitted_on)
 
     def _at_most(self, length: int | None) -> int:
         size = checked_length(self.length if length is None else length)
@@ -187,8 +182,7 @@ class MarkovChain(ByContent):
             )
         return size
 
-    def to_document(self) -> dict[str, Any]:
-        """The chain as a JSON document, to the last bit."""
+    def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "states": list(self.states),
@@ -198,7 +192,7 @@ class MarkovChain(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
+    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
         known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
         return cls(
@@ -233,6 +227,10 @@ def checked_length(length: object) -> int | None:
         raise InvalidPrior(
             "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
         )
+    if length > LONGEST:
+        raise InvalidPrior(
+            "length", given="is beyond 2^53", needed="be smaller, or null for no end"
+        )
     return int(length)
 
 
@@ -241,7 +239,7 @@ def known_keys(
 ) -> None:
     """Refuse a document of another kind, with a key missing, or with one nobody knows."""
     if document.get("kind") != kind:
-        raise InvalidPrior("kind", given=f"is {document.get('kind')!r}", needed=f"be {kind!r}")
+        raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
     known = ("kind", *needed, *optional)
     for key in document:
         if key not in known:

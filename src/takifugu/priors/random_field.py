@@ -8,15 +8,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
-from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, checked_names, checked_weights, written_out
+from takifugu.priors.factors import (
+    Factor,
+    checked_names,
+    checked_weights,
+    listed_names,
+    written_out,
+)
+from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
+def _ends(edge: object) -> tuple[Name, Name]:
+    """The two entries that an edge joins."""
+    ends = listed_names(edge, "edges")
+    if len(ends) != 2:
+        raise InvalidPrior("edges", given=f"join {len(ends)} entries", needed="join two each")
+    return ends[0], ends[1]
+
+
 @dataclass(frozen=True, eq=False)
-class MarkovRandomField(ByContent):
+class MarkovRandomField(Documented):
     """The adversary knows which entries touch, and how much each pair of values is favoured.
 
     The law is proportional to the product of ``unary[i][x_i]`` over the entries and of
@@ -53,7 +67,7 @@ class MarkovRandomField(ByContent):
     def __post_init__(self) -> None:
         entries, states = checked_names(self.entries, self.states)
         number = {entry: i for i, entry in enumerate(entries)}
-        edges = tuple((edge[0], edge[1]) for edge in map(tuple, self.edges))
+        edges = tuple(_ends(edge) for edge in self.edges)
         if len(self.unary) != len(entries) or len(self.weights) != len(edges):
             raise InvalidPrior(
                 "unary",
@@ -133,9 +147,9 @@ class MarkovRandomField(ByContent):
 
     def explicit(self) -> Explicit:
         """The same law with one probability for every dataset; for small fields only."""
-        return written_out(self)
+        return written_out(self).also_fitted_on(*self.fitted_on)
 
-    def to_document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """As JSON: ``kind``, ``name``, ``entries`` (name, states, weights) and ``edges``."""
         return {
             "kind": self.kind,
@@ -151,23 +165,23 @@ class MarkovRandomField(ByContent):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "MarkovRandomField":
+    def _of_document(cls, document: Mapping[str, Any]) -> "MarkovRandomField":
         """Read what ``to_document`` wrote."""
         try:
             kind, name = document["kind"], str(document["name"])
             nodes: Sequence[Mapping[str, Any]] = document["entries"]
             joints: Sequence[Mapping[str, Any]] = document["edges"]
             entries = tuple(node["name"] for node in nodes)
-            states = tuple(tuple(node["states"]) for node in nodes)
+            states = tuple(node["states"] for node in nodes)
             unary = tuple(node["weights"] for node in nodes)
-            edges = tuple((joint["between"][0], joint["between"][1]) for joint in joints)
+            edges = tuple(joint["between"] for joint in joints)
             weights = tuple(joint["weights"] for joint in joints)
-        except (KeyError, TypeError, IndexError) as error:
+        except (KeyError, TypeError) as error:
             raise InvalidPrior(
                 "document",
                 given="does not describe a Markov random field",
                 needed="have kind, name, entries (name, states, weights), edges (between, weights)",
             ) from error
         if kind != cls.kind:
-            raise InvalidPrior("kind", given=f"is {kind!r}", needed=f"be {cls.kind!r}")
+            raise InvalidPrior("kind", given=f"is {kind!r:.60}", needed=f"be {cls.kind!r}")
         return cls(entries, states, unary, edges, weights, name)

@@ -6,6 +6,7 @@ with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledge
     print(session.release(plan))                                    # charged, then drawn
 """
 
+from takifugu.session.binding import Entries
 from takifugu.session.cost import Cost
 from takifugu.session.problems import OverBudget, ReleaseFailed, StalePlan
 from takifugu.session.project import Project, init_project, open_project
@@ -14,6 +15,7 @@ from takifugu.session.values import Plan, Result
 
 __all__ = [
     "Cost",
+    "Entries",
     "OverBudget",
     "Plan",
     "Project",

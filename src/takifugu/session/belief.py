@@ -2,23 +2,22 @@
 
 A bound for seven days says nothing of a year, one for two states nothing of three, and one for a
 ward of 75 nothing of a town. Row counts and declared labels are public, so all of it can be checked
-before anything is asked.
+before anything is asked; `takifugu.session.binding` sees to what the entries are.
 """
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
-from takifugu.ledger import Ledger
+from takifugu.ledger import Terms
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.universe import Tables
-from takifugu.translation.translation import Translation, person_size
-
-Draw = Literal["entity", "table"]  # what one draw from the prior is: an entity's rows, or all rows
+from takifugu.session.binding import Entries, Said, readings, refuse_unmatched
+from takifugu.translation.translation import Translation, entries_of
 
 
 def protected_column(declaration: Declaration, about: str | None) -> str:
@@ -36,42 +35,27 @@ def protected_column(declaration: Declaration, about: str | None) -> str:
     return about
 
 
-def refuse_misfit(translation: Translation, engine: Engine, about: str) -> Draw:
-    """What one draw is; an error if the data has more entries or other values than the priors.
-
-    A chain, or a part of a product, is about one entity. A network whose entities have one row
-    each joins entities to one another: then it must know of all rows.
-    """
-    declaration, priors = engine.declaration, list(_priors(translation))
-    matters = any(_joins(prior) or person_size(prior) is not None for _, prior in priors)
-    longest = engine.lengths().longest if matters else 0  # a pass over all rows: not for nothing
-    draws: set[Draw] = set()
-    for name, prior in priors:
-        if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
-            raise UnsoundRequest(
-                f"{name} is about datasets as a whole; a session needs a prior over entries, such"
-                " as one over `Tables`"
-            )
-        draw: Draw = "table" if longest <= 1 and _joins(prior) else "entity"
-        draws.add(draw)
-        size = person_size(prior)
-        if draw == "table" and size is not None and engine.count() > size:
-            raise UnsoundRequest(
-                f"{name} joins {size} entries but the table has {engine.count()} rows, one for each"
-                f" {declaration.entity}; use a prior that speaks of all of them"
-            )
-        if size is not None and longest > size:
-            raise UnsoundRequest(
-                f"{name} speaks of {size} entries but some {declaration.entity} has {longest}"
-                " rows; use a prior that is as long, or one without end"
-            )
-        _refuse_values(name, prior, declaration, about)
-    return "table" if "table" in draws else "entity"
-
-
-def _joins(prior: Any) -> bool:
-    """Whether a prior may be about several entities at once: neither a chain nor independence."""
-    return not hasattr(prior, "length") and not isinstance(prior, IndependentEntries)
+def refuse_misfit(
+    translation: Translation,
+    engine: Engine,
+    about: str,
+    over: Said | Mapping[str, Said] = None,
+    *,
+    where: str = "",
+) -> dict[str, Entries]:
+    """What the entries of every prior are; an error if the data has others, or other values."""
+    several = translation.priors if len(translation.priors) > 1 else {}
+    sizes = {name: entries_of(prior) for name, prior in several.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
+        raise UnsoundRequest(
+            f"the priors are about different numbers of entries ({told}); give all the same length"
+        )
+    read = readings(translation, over, entity=engine.declaration.entity, where=where)
+    refuse_unmatched(translation.priors, read, engine)
+    for name, prior in _priors(translation):
+        _refuse_values(name, prior, engine.declaration, about)
+    return read
 
 
 def _refuse_values(name: str, prior: Any, declaration: Declaration, about: str) -> None:
@@ -138,16 +122,6 @@ def secrets_of(translation: Translation) -> str:
     return fingerprint(translation.secrets)
 
 
-def refuse_change(ledger: Ledger, dataset: str, translation: Translation) -> None:
-    """Raise if the budget of ``dataset`` was last spent under another prior or other secrets.
-
-    The ledger keeps to a budget under the translation it is given. Under two by turns it would
-    keep to neither of two promises for sure.
-    """
-    for event in ledger.history(dataset, kind="charge", last=1):
-        mine = (belief_of(translation), secrets_of(translation))
-        if (event.body["prior"], event.body["secrets"]) != mine:
-            raise UnsoundRequest(
-                f"dataset {dataset!r} was charged under another prior or other secrets; use the"
-                " same ones, or have the owner allow the change (new_belief=True)"
-            )
+def terms_of(translation: Translation) -> Terms:
+    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
+    return Terms(belief_of(translation), secrets_of(translation))

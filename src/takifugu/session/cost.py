@@ -34,6 +34,38 @@ class Translates(Protocol):
 
 
 @dataclass(frozen=True)
+class Own:
+    """What a release costs an analyst who has a budget of their own.
+
+    Attributes:
+        analyst: Who asks.
+        budget: The Pufferfish ε that the owner allows them.
+        before: The Pufferfish ε of all that they were told before, rounded up.
+        after: The same with this release; None if it does not fit.
+    """
+
+    analyst: str
+    budget: Fraction
+    before: float
+    after: float | None
+
+    @property
+    def left(self) -> float:
+        """What would be left of their budget, rounded down."""
+        return _left(self.budget, self.before if self.after is None else self.after)
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON."""
+        return {
+            "analyst": self.analyst,
+            "budget": str(self.budget),
+            "before": self.before if self.before < math.inf else None,
+            "after": self.after,
+            "left": self.left,
+        }
+
+
+@dataclass(frozen=True)
 class Cost:
     """The price of a release.
 
@@ -48,6 +80,9 @@ class Cost:
         budget_delta: The Pufferfish δ that the owner allows.
         fits: Whether the ledger would accept the charge now.
         most: A Pufferfish ε that would be accepted on these rows now, rounded down; 0 if none.
+        own: What it costs the analyst who asks; None if they have no budget of their own.
+        reuse: Whether another analyst was told the same: then it costs this analyst's own budget,
+            and nothing of the whole.
     """
 
     currency: str
@@ -60,6 +95,8 @@ class Cost:
     budget_delta: Fraction
     fits: bool
     most: Decimal
+    own: Own | None = None
+    reuse: bool = False
 
     @property
     def marginal(self) -> float | None:
@@ -72,10 +109,7 @@ class Cost:
     @property
     def left(self) -> float:
         """What would be left of the budget, rounded down."""
-        spent = self.before if self.after is None else self.after
-        rest = max(self.budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
-        near = float(rest)
-        return near if Fraction(near) <= rest else math.nextafter(near, 0.0)
+        return _left(self.budget, self.before if self.after is None else self.after)
 
     @property
     def words(self) -> str:
@@ -98,7 +132,15 @@ class Cost:
             "left": self.left,
             "fits": self.fits,
             "most": str(self.most),
+            "own": None if self.own is None else self.own.describe(),
+            "reuse": self.reuse,
         }
+
+
+def _left(budget: Fraction, spent: float) -> float:
+    rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
+    near = float(rest)
+    return near if Fraction(near) <= rest else math.nextafter(near, 0.0)
 
 
 class Prices:
@@ -110,24 +152,39 @@ class Prices:
         self._ledger, self._dataset = ledger, dataset
         self._translation, self._analyst = translation, analyst
 
-    def of(self, loss: Charged, rows: Rows, delta: Fraction) -> Cost:
-        """What ``loss`` on ``rows`` would cost now. Nothing is spent."""
-        account = self.account()
+    def of(self, loss: Charged, rows: Rows, delta: Fraction, *, reuse: bool = False) -> Cost:
+        """What ``loss`` on ``rows`` would cost now. Nothing is spent.
+
+        With ``reuse``: what another analyst's answer at that price would cost this one.
+        """
+        account, mine = self.account(), self.own()
         touched: dict[str, Any] = {"window": rows.window, "groups": rows.groups}
         ask = (self._dataset, loss, self._translation)
-        fits = self._ledger.accepts(*ask, analyst=self._analyst, **touched)
+        fits = self._ledger.accepts(*ask, analyst=self._analyst, reuse=reuse, **touched)
         pure = isinstance(loss, Pure)
+        before = self._ledger.spent(self._dataset, self._translation)
+        after = before if reuse or not fits else self._ledger.spent_after(*ask, **touched)
+        own = None
+        if mine is not None:
+            own = Own(
+                str(mine.analyst),
+                mine.epsilon or Fraction(0),
+                self._ledger.spent(self._dataset, self._translation, analyst=mine.analyst),
+                self._ledger.spent_after(*ask, analyst=mine.analyst, **touched) if fits else None,
+            )
         return Cost(
             currency="epsilon" if pure else "rho",
             per_entry=_amount(loss),
             delta=Fraction(0) if pure else delta,
             alone=self._alone(loss, delta),
-            before=self._ledger.spent(self._dataset, self._translation),
-            after=self._ledger.spent_after(*ask, **touched) if fits else None,
+            before=before,
+            after=after if fits else None,
             budget=account.epsilon or Fraction(0),
             budget_delta=account.delta,
             fits=fits,
             most=self._most(loss, rows, delta),
+            own=own,
+            reuse=reuse,
         )
 
     def account(self) -> Position:
@@ -136,6 +193,11 @@ class Prices:
             if position.analyst is None:
                 return position
         raise NoBudget(f"dataset {self._dataset!r} has no budget; have its owner set one")
+
+    def own(self) -> Position | None:
+        """The account of the analyst who asks, if they have a budget of their own."""
+        mine = (p for p in self._accounts() if p.analyst is not None)
+        return next(mine, None)
 
     @property
     def delta(self) -> Fraction:
@@ -171,6 +233,13 @@ class Prices:
 
     def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
         """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ."""
+        least = getattr(self._translation, "least", 0.0)
+        if target_of(epsilon) < least:
+            raise UnsoundRequest(
+                f"epsilon is {float(target_of(epsilon)):g}, and what this prior allows is looked up"
+                f" from {least:.4g} on; ask for at least that, or translate each number"
+                " (--no-table, or no `table`)"
+            )
         if delta is None:
             return Pure(allowance(epsilon, self._translation))
         return Concentrated(rho_within(self._translation, target_of(epsilon), delta))
@@ -209,6 +278,8 @@ class Prices:
         return most
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
+        if float(epsilon) < getattr(self._translation, "least", 0.0):
+            return False  # it would be accepted and cannot be asked for
         if isinstance(like, Pure):
             return Fraction(float(self._translation.differential(float(epsilon)))) <= room
         try:

@@ -19,7 +19,7 @@ from takifugu.session.session import Session
 from takifugu.session.values import Plan
 
 FORM = "takifugu-plan-1"
-SAME = ("dataset", "query", "window", "groups", "mechanism")  # what must not differ in a plan
+SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
 PRICE = ("currency", "per_entry", "delta")  # nor in its cost: the rest moves with the ledger
 
 

@@ -1,9 +1,7 @@
 """Fit a prior on a declared dataset, in the database, and say what that means for releases."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 from takifugu.engines import (
@@ -17,9 +15,7 @@ from takifugu.engines import (
 )
 from takifugu.priors import Name
 from takifugu.priors.fitting import TAU
-from takifugu.session.rows import rows_of
-
-SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
+from takifugu.session.held_out import first_kept
 
 
 @dataclass(frozen=True)
@@ -83,24 +79,7 @@ def policy_of(file: str, prior: Any, found: Fitted, declaration: Declaration) ->
             section["fitted"] = "all-rows"
         case FirstDays():
             section |= {"fitted": "first-days"}
-            section["released_from"] = _first_kept(found.train.end, declaration)
+            section["released_from"] = first_kept(found.train.end, declaration)
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
     return section | {"statement": found.statement}
-
-
-def _first_kept(cut: Any, declaration: Declaration) -> datetime | int:
-    """The first place at or after ``cut`` that a window can begin with: later is safe."""
-    place: datetime | int = cut if isinstance(cut, datetime) else ceil(cut)
-    for _ in range(MOST_SHIFTS):
-        try:
-            rows_of(declaration, (place, None), None)
-        except InvalidQuery:  # clocks change in that very hour
-            if not isinstance(place, datetime):
-                raise
-            place += SHIFT
-        else:
-            return place
-    raise InvalidQuery(
-        "first days", given=f"end at {cut}, when clocks change", needed="be one more or less"
-    )

@@ -5,8 +5,8 @@ unknown key is refused: a policy that is half understood is no policy. docs/proj
 format.
 """
 
+import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +18,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
+from takifugu.strict import parse_toml
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
 Side = tuple[Name, ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
+OVER = ("sequence", "entities", "columns")  # what entries may be; sessions say which are served
 
 
 class InvalidProject(Malformed):
@@ -41,6 +43,8 @@ class PriorPolicy:
         share: With ``share``: how large a share of the entities it has seen.
         salt: With ``share``: what deals the entities out.
         statement: What readers of the policy are told about the fit.
+        over: What its entries are, ``sequence`` or ``entities``; None where only one is possible.
+        positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
     """
 
     file: str
@@ -50,6 +54,8 @@ class PriorPolicy:
     share: Fraction | None = None
     salt: str | None = None
     statement: str | None = None
+    over: str | None = None
+    positions: tuple[Name, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,9 +127,9 @@ def read_text(path: Path) -> str:
 def parse_policy(text: str) -> Policy:
     """The policy that ``text`` holds, in TOML."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidProject("file", given=f"is not TOML: {error}", needed="be TOML") from None
+        document = parse_toml(text)
+    except InvalidFile as error:
+        raise InvalidProject("file", given=error.given, needed=error.needed) from None
     top = _Section(document, "", ("ledger", "dataset"))
     ledger = top.section("ledger", ("place", "id"))
     place = ledger.text("place")
@@ -182,11 +188,22 @@ def _dataset(named: "_Section", name: str) -> DatasetPolicy:
     )
 
 
-_PRIOR_KEYS = ("file", "fingerprint", "fitted", "released_from", "share", "salt", "statement")
+_PRIOR_KEYS = (
+    "file", "over", "positions", "fingerprint", "fitted", "released_from", "share", "salt",
+    "statement",
+)  # fmt: skip
 
 
 def _prior(given: "_Section") -> PriorPolicy:
-    fitted = given.optional("fitted")
+    fitted, over = given.optional("fitted"), given.optional("over")
+    if over not in (None, *OVER):
+        raise InvalidProject(
+            given.at("over"), given=f"is {over!r:.80}", needed=f"be one of {', '.join(OVER)}"
+        )
+    if over != "sequence" and "positions" in given.content:
+        raise InvalidProject(
+            given.at("positions"), given="is given", needed="go with over = 'sequence'"
+        )
     if fitted not in (None, *get_args(FittedOn)):
         raise InvalidProject(
             given.at("fitted"),
@@ -212,6 +229,8 @@ def _prior(given: "_Section") -> PriorPolicy:
         share=_share(given),
         salt=given.optional("salt"),
         statement=given.optional("statement"),
+        over=over,
+        positions=given.names("positions"),
     )
 
 
@@ -310,8 +329,13 @@ class _Section:
     def sections(self, key: str, known: Sequence[str]) -> list["_Section"]:
         listed = self.content.get(key, [])
         if not isinstance(listed, list):
+            header = ".".join((*self.place.split(", "), key))
+            file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
             raise InvalidProject(
-                self.at(key), given="is no list", needed=f"be written as [[{self.place}.{key}]]"
+                self.at(key),
+                given="is no list",
+                needed=f"be a section at the end of the file: the line [[{header}]], and below it"
+                f" the line file = {file}",
             )
         return [_Section(part, self.at(key), known) for part in listed]
 

@@ -8,19 +8,22 @@ import contextlib
 import json
 import os
 import tempfile
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from takifugu.errors import InvalidFile
-from takifugu.session.project_policy import InvalidProject, parse_policy, read_text
+from takifugu.session.project_policy import InvalidProject, Policy, parse_policy, read_text
+from takifugu.strict import parse_toml
+
+Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
 HEAD = """\
 # A takifugu project: what is protected, against whom, and where it is paid for.
 # Edit it as you like; every command reads it anew and refuses what it does not understand.
+# Another prior or other secrets count once `takifugu prior accept NAME` has shown their price.
 # docs/projects.md explains each key. Never write a password here.
 
 [ledger]
@@ -41,6 +44,7 @@ id = {id}  # its first event: no other ledger will do
 #
 # [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
 # file = "visits.prior.json"
+# over = "entities"                    # of a network: "entities", one row each, or "sequence"
 """
 
 
@@ -86,33 +90,44 @@ def _mask() -> int:
     return mask
 
 
-def add_dataset(path: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Add the section of a dataset, and one for each prior."""
+def add_dataset(
+    path: Path, name: str, values: Mapping[str, Any], *, check: Check | None = None
+) -> None:
+    """Add the section of a dataset, and one for each prior, unless ``check`` objects."""
     text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     document.setdefault("dataset", {})[name] = dict(deepcopy(values))
     plain = {key: value for key, value in values.items() if key != "prior"}
     added = [_section(f"[dataset.{name}]", plain)]
     added += [_section(f"[[dataset.{name}.prior]]", prior) for prior in values.get("prior", ())]
-    _write(path, text, "\n".join([_ended(text), *added]), document)
+    _write(path, text, "\n".join([_ended(text), *added]), document, check)
 
 
-def add_prior(path: Path, name: str, prior: Mapping[str, Any], *, replace: bool) -> None:
+def add_prior(
+    path: Path,
+    name: str,
+    prior: Mapping[str, Any],
+    *,
+    replace: bool,
+    check: Check | None = None,
+) -> None:
     """Add a prior to a dataset, in place of the ones that are there if ``replace``."""
     before = text = read_text(path)
-    document = tomllib.loads(text)
+    document = parse_toml(text)
     dataset = document["dataset"][name]
     dataset["prior"] = [*([] if replace else dataset.get("prior", [])), dict(prior)]
     if replace:
         text = _without(text, f"[[dataset.{name}.prior]]")
     added = _section(f"[[dataset.{name}.prior]]", prior)
-    _write(path, before, f"{_ended(text)}\n{added}", document)
+    _write(path, before, f"{_ended(text)}\n{added}", document, check)
 
 
-def _write(path: Path, before: str, text: str, document: Mapping[str, Any]) -> None:
+def _write(
+    path: Path, before: str, text: str, document: Mapping[str, Any], check: Check | None
+) -> None:
     try:
-        right = tomllib.loads(text) == document
-    except tomllib.TOMLDecodeError:
+        right = parse_toml(text) == document
+    except InvalidFile:
         right = False
     if not right:
         raise InvalidProject(
@@ -120,7 +135,9 @@ def _write(path: Path, before: str, text: str, document: Mapping[str, Any]) -> N
             given="is written in a way that cannot be added to here",
             needed="have [dataset.NAME] and [[dataset.NAME.prior]] sections, or be edited by hand",
         )
-    parse_policy(text)
+    policy = parse_policy(text)
+    if check is not None:
+        check(policy)
     with whole_file(path, what="project") as part:
         part.write_text(text, encoding="utf-8")
         if read_text(path) != before:

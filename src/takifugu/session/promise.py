@@ -1,5 +1,6 @@
 """What is promised, in plain words: whose belief, which secrets, and what is taken for granted."""
 
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
@@ -8,7 +9,7 @@ from takifugu.engines import Amount, Declaration
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.secrets import Secrets
-from takifugu.session.belief import Draw
+from takifugu.session.binding import Entries
 from takifugu.translation.translation import Translation, entries_of
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
@@ -19,7 +20,7 @@ def promise(
     declaration: Declaration,
     translation: Translation,
     about: str,
-    draw: Draw,
+    read: Mapping[str, Entries],
     *,
     delta: Fraction,
     statement: str,
@@ -27,7 +28,7 @@ def promise(
     """The promise of the declaration, and what the prior adds to it."""
     parts = [
         f"The loss is about `{about}` alone, against {_beliefs(translation)}.",
-        _drawn(declaration, translation, draw),
+        *_drawn(declaration, translation, read),
     ]
     column = next(c for c in declaration.protected if c.column == about)
     plain = [p for p in translation.priors.values() if not isinstance(p, Gaussian)]
@@ -71,18 +72,35 @@ def described(prior: Any) -> str:
     return f"{article}{kind}{called} {length}"
 
 
-def _drawn(declaration: Declaration, translation: Translation, draw: Draw) -> str:
+def _drawn(
+    declaration: Declaration, translation: Translation, read: Mapping[str, Entries]
+) -> Iterator[str]:
+    """What one draw from each prior is; once for all that are read alike."""
     entity, order = declaration.entity, declaration.order.column
-    it = "it" if len(translation.priors) == 1 else "one of them"
-    if draw == "table":
-        return (
-            f"All rows together are taken to be one draw from {it}: what it says of one `{entity}`"
-            " and another is what they may tell of each other, and no more."
-        )
-    return (
-        f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw from {it},"
-        " or the beginning of one, and to be independent of every other one's."
-    )
+    alike: dict[tuple[str, bool], list[str]] = {}
+    for name, prior in translation.priors.items():
+        alike.setdefault((read[name].over, isinstance(prior, Product)), []).append(name)
+    for (over, product), names in alike.items():
+        it = "it" if len(translation.priors) == 1 else "one of them"
+        if len(alike) > 1:
+            it = " or ".join(names)
+        if product:
+            yield (
+                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f" from the part of {it} that has its name, or the beginning of one, and to be"
+                " independent of every other one's."
+            )
+        elif over == "entities":
+            yield (
+                f"All rows together are taken to be one draw from {it}, whose entries are the"
+                f" entities of `{entity}`, matched by name, with one row each: what it says of one"
+                " and another is what they may tell of each other, and no more."
+            )
+        else:
+            yield (
+                f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
+                f" from {it}, or the beginning of one, and to be independent of every other one's."
+            )
 
 
 def _kept(secrets: Secrets) -> str:

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from takifugu.engines import Engine
+from takifugu.engines import Engine, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
+from takifugu.keys import same_key
 from takifugu.ledger import Charge, Ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
@@ -25,28 +27,47 @@ from takifugu.session.asking import Kind, asked_for
 from takifugu.session.belief import (
     belief_of,
     protected_column,
-    refuse_change,
     refuse_misfit,
     secrets_of,
+    terms_of,
 )
+from takifugu.session.binding import Said, refuse_unmatched
+from takifugu.session.cells import cells_of, declared
 from takifugu.session.checking import charged, same_mechanism, same_question
 from takifugu.session.choosing import Wanted, choose
 from takifugu.session.cost import Cost, Prices, Translates
+from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.session.problems import OverBudget, StalePlan
 from takifugu.session.promise import promise
 from takifugu.session.questions import Question, TransitionsOf
+from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.totals import float_down
 from takifugu.translation.translation import Translation
 
+CHANGED = (
+    "the data changed since the last release ({at}). What was released then stays spent, and a"
+    " query that was answered then is charged again. If rows were edited in their order or public"
+    " columns, not only added, have the owner count the earlier releases on every row first"
+)
+OTHER_KEY = (
+    "the last release ({at}) was marked with another key than this one, or without one: whether"
+    " the same was answered before on the same data cannot be told, and it is charged again"
+)
+MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while they are read
+
 
 class Session:
     """Questions about one protected column of a declared table, paid from one ledger.
 
-    Entities count as independent of one another, and each of them as following the prior; but a
-    network over entities with one row each is about all of them together. `promise` says which.
+    What the entries of a prior are is said by ``over`` and never guessed: see
+    `takifugu.session.binding`. Rows that a prior was fitted on are not released from: see
+    `takifugu.session.held_out`. `promise` tells both.
+
+    The prior and the secrets are those that the owner accepted, or that the budget was last spent
+    under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
 
     Args:
         engine: The table.
@@ -56,8 +77,13 @@ class Session:
         about: The protected column that the prior is about, if there are several.
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
-        new_belief: Whether the prior or the secrets may differ from those charged under before.
-        statement: How the prior came about, for those who read the promise: `Fitted.statement`.
+        statement: How the prior came about, for those who read the promise. A fitted prior tells
+            by itself.
+        home: What paths of the source count from when the ledger asks whether it is the same one;
+            by default the folder of the ledger, so that both may be moved together.
+        over: What the entries of the prior are, ``"sequence"`` or ``"entities"``, or `Entries`; by
+            name if there are several priors. Chains and products need none.
+        release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
     """
 
     def __init__(
@@ -70,26 +96,44 @@ class Session:
         about: str | None = None,
         analyst: str | None = None,
         table: TranslationTable | None = None,
-        new_belief: bool = False,
         statement: str = "",
+        home: Path | None = None,
+        over: Said | Mapping[str, Said] = None,
+        release_fitted_rows: bool = False,
     ) -> None:
         if table is not None and table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
-        self._engine, self._ledger, self._belief = engine, ledger, translation
+        rules = rules_of(translation.priors.values())
+        self._kept = kept_rows(
+            rules, engine.declaration, dataset=dataset, release=release_fitted_rows
+        )
+        self._engine = HeldOut.of(engine, self._kept.entities)
+        self._ledger, self._belief = ledger, translation
         self._dataset, self._analyst = dataset, analyst
         self._about = protected_column(engine.declaration, about)
-        self._translation: Translates = translation if table is None else table
+        self._translation: Translates = (
+            translation if table is None else Reaching(translation, table)
+        )
         self._mark = translation.fingerprint if table is None else table.fingerprint
-        self._draw = refuse_misfit(translation, engine, self._about)
-        self._statement = statement
-        if not new_belief:
-            refuse_change(ledger, dataset, translation)
+        self._read = refuse_misfit(translation, self._engine, self._about, over)
+        told = self._kept.told
+        self._statement = told if statement in told else f"{told} {statement}".strip()
+        ledger.refuse_terms(dataset, terms_of(translation))
+        ledger.refuse_stranger(dataset, analyst)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
+        self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
+        self._read_as = declared(engine.declaration)
+        self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
 
     @property
     def about(self) -> str:
         """The column that is asked about."""
         return self._about
+
+    @property
+    def kept(self) -> Kept:
+        """The rows that may be released from: none that a prior was fitted on."""
+        return self._kept
 
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, rounded up."""
@@ -101,7 +145,7 @@ class Session:
             self._engine.declaration,
             self._belief,
             self._about,
-            self._draw,
+            self._read,
             delta=self._prices.delta,
             statement=self._statement,
         )
@@ -133,7 +177,8 @@ class Session:
             kind: What to ask.
             column: Of which column; by default the one that the prior is about.
             by: Public columns whose groups are answered one by one, for one charge.
-            window: Rows from the first to before the second; None leaves a side open.
+            window: Rows from the first to before the second; None leaves a side open. Without a
+                start it begins with the first row that no prior was fitted on.
             where: For public columns, the keys to keep.
             epsilon: The Pufferfish ε that the release may cost alone.
             delta: The Pufferfish δ beside it, at most that of the budget: noise is then of a kind
@@ -154,7 +199,7 @@ class Session:
             kind,
             column,
             by=by,
-            window=window,
+            window=self._kept.opened(window),
             where=where,
             values=values,
             k=k,
@@ -166,7 +211,13 @@ class Session:
                 "say what may be lost (`epsilon`) or how good the answer must be (`within`, or"
                 " `chance` for a ranking): one of the two"
             )
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
+        self._refuse_rows(question)
         self._prices.account()
+        refused = self._ledger.cells_changed(self._dataset, self._cells)
+        if refused is not None:
+            raise refused
         spare = None if delta is None else exactly(delta, "delta")
         if spare is not None:
             self._prices.refuse_delta(spare)
@@ -182,40 +233,101 @@ class Session:
         if epsilon is not None:
             self._prices.certify(loss, epsilon, read_at)
         charge = self._charge(question, chosen.mechanism, loss)
+        self._ledger.check(charge)
+        stored, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, read_at, reuse=reuse)
+        instead = None
+        if epsilon is None and not cost.fits and not reuse and cost.most > 0:
+            wanted = Wanted(
+                self._prices.allowed(cost.most, spare), near, None, None, reference, gap
+            )
+            best = choose(question, self._engine, wanted)
+            instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
             question=question,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
-            cost=self._prices.of(loss, question.rows, read_at),
+            cost=cost,
             delta=read_at,
             charge=charge,
-            stored=self._ledger.lookup(charge) is not None,
+            stored=stored,
+            instead=instead,
+            notes=() if stored else self._notes(charge),
         )
+
+    def _told(self, charge: Charge) -> tuple[bool, bool]:
+        """Whether the answer is known and free, and whether it is known and costs this analyst."""
+        if self._ledger.lookup(charge) is not None:
+            return True, False
+        known = self._analyst is not None and self._ledger.told_others(charge)
+        costs = self._prices.own() is not None
+        return known and not costs, known and costs
+
+    def _refuse_rows(self, question: Question) -> None:
+        """Raise if rows that are asked for were fitted on, or are not what the priors are about.
+
+        The lengths of sequences are looked at again only in a table that others may write to: files
+        that change while they are open are refused by the engine.
+        """
+        self._kept.refuse_fitted(question.rows.scope.start, self._engine.declaration)
+        named = any(entries.over == "entities" for entries in self._read.values())
+        if named or self._engine.declaration.source.kind in MAY_CHANGE:
+            refuse_unmatched(self._belief.priors, self._read, self._engine)
 
     def _charge(
         self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
     ) -> Charge:
+        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
         return Charge(
             dataset=self._dataset,
             query=question.body(),
             mechanism=mechanism.describe(),
             loss=loss,
-            data=self._engine.fingerprint().fingerprint,
+            data=data,
             prior=belief_of(self._belief),
             secrets=secrets_of(self._belief),
             translation=self._mark,
+            cells=self._cells,
+            declared=self._read_as,
+            sources=self._marks(data),
             window=question.rows.window,
             groups=question.rows.groups,
             analyst=self._analyst,
         )
 
+    def _marks(self, data: str) -> tuple[str, ...]:
+        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
+        if self._sources[0] != data:
+            marks: tuple[str, ...] = ()
+            if not self._ledger.knows_data(self._dataset, data):
+                found = identities(self._engine, self._about)
+                marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
+            self._sources = (data, marks)
+        return self._sources[1]
+
+    def _notes(self, charge: Charge) -> tuple[str, ...]:
+        """What to know before paying: that the data is not what it was, or that nobody can say."""
+        for event in self._ledger.history(self._dataset, kind="charge", last=1):
+            before, at = str(event.body["data"]), f"{event.at:%Y-%m-%d %H:%M} UTC"
+            if not same_key(before, charge.data):
+                return (OTHER_KEY.format(at=at),)
+            if before != charge.data:
+                return (CHANGED.format(at=at),)
+        return ()
+
     # --- charge, then release ---
 
     def release(self, plan: Plan) -> Result:
-        """Pay for a plan, then answer it; for free if the same was answered before."""
+        """Pay for a plan, then answer it; for free if the same was answered before.
+
+        What another analyst was told costs this one's own budget, if they have one.
+        """
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         question = same_question(plan.question, self._engine.declaration, self._about)
         mechanism = same_mechanism(plan.mechanism, question, self._engine)
+        self._refuse_rows(question)
         loss, charge = charged(mechanism), plan.charge
         made = self._charge(question, mechanism, loss)
         if charge != made:  # but for its key
@@ -224,12 +336,13 @@ class Session:
                 " charged. Plan again"
             )
         charge = replace(made, key=charge.key)  # what is written is what was made here
-        cost = self._prices.of(loss, question.rows, self._read_at(plan))
+        _, reuse = self._told(charge)
+        cost = self._prices.of(loss, question.rows, self._read_at(plan), reuse=reuse)
         sure = replace(plan, question=question, mechanism=mechanism)
         try:
             known = self._known(charge)
             if known is not None:
-                return self._result(sure, cost, known.value["drawn"], known.at, free=True)
+                return self._result(sure, cost, known.value["drawn"], known.at, free=not reuse)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
@@ -237,6 +350,7 @@ class Session:
         except BudgetExceeded as refused:
             raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
         answer = drawn(question, mechanism, self._engine)
+        self._refuse_rows(question)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
         return self._result(sure, cost, answer, stored.at, free=False)
 

@@ -32,9 +32,12 @@ class Plan:
         reason: Why this mechanism.
         cost: What it costs now.
         delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
-        charge: What will be written in the ledger first. It holds the fingerprint of the data,
-            which is the owner's, and so is not printed.
+        charge: What will be written in the ledger first. It holds the mark of the data, which is
+            the owner's, and so is not printed.
         stored: Whether the answer is known already, and so free.
+        instead: If the error that was wanted costs too much: an ``epsilon`` that would be accepted
+            and the ``error`` that is predicted for it.
+        notes: What to know before it is released: that the data changed, for one.
     """
 
     question: Question
@@ -45,9 +48,11 @@ class Plan:
     delta: Fraction
     charge: Charge = field(repr=False)
     stored: bool
+    instead: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        """Ready to be written as JSON. The fingerprint of the data is the owner's and left out."""
+        """Ready to be written as JSON. The mark of the data is the owner's and left out."""
         return {
             "dataset": self.charge.dataset,
             **_asked(self.charge),
@@ -56,20 +61,26 @@ class Plan:
             "reason": self.reason,
             "cost": self.cost.describe(),
             "stored": self.stored,
+            "instead": None if self.instead is None else dict(self.instead),
+            "cells": self.charge.cells.fingerprint,
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
         cost = self.cost
         if self.stored:
             price = "free: it was answered before, and the same answer will be given"
+        elif cost.fits and cost.reuse:
+            price = f"{cost.words}{_reused(cost)}"
         elif cost.fits:
             price = (
                 f"{cost.words} alone, {cost.marginal:.6g} on top of the {cost.before:.6g} spent"
-                f" before; {cost.left:.6g} of {float(cost.budget):g} left"
+                f" before; {cost.left:.6g} of {float(cost.budget):g} left{_own(cost)}"
             )
         else:
-            price = f"{cost.words}: too much; at most {cost.most:f} would be accepted"
-        return f"{self.question.kind} of {self.question.column}\ncosts {price}\n{self.reason}"
+            price = f"{cost.words}: too much{_accepted(cost, self.instead)}"
+        told = [f"{self.question.kind} of {self.question.column}", f"costs {price}", self.reason]
+        return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,8 @@ class Result:
             ``high level``, between which the number is an exact quantile 95 % of the time.
         error: What was predicted of the noise.
         cost: What it cost; for a stored answer, what it would cost to ask anew.
-        free: Whether it was stored, and cost nothing.
+        free: Whether it was stored, and cost nothing: an answer that another analyst was told
+            costs the budget of whoever asks, if they have one of their own.
         at: When it was released.
         mechanism: How it was protected, as JSON.
         promise: What is protected and what is not.
@@ -175,6 +187,8 @@ class Result:
         price = f"{self.cost.words} alone"
         if self.cost.marginal is not None:
             price += f", {self.cost.marginal:.6g} on top of what was spent before"
+        if self.cost.reuse:
+            price = f"{self.cost.words}{_reused(self.cost)}"
         lines.append("free: answered before" if self.free else f"cost {price}")
         return "\n".join(lines)
 
@@ -182,6 +196,37 @@ class Result:
         """Labels to the left, numbers to the right."""
         text = any(isinstance(row[place], str) for row in self.rows[:MOST_LINES])
         return str.ljust if text else str.rjust
+
+
+def _reused(cost: Cost) -> str:
+    """What another analyst's answer costs, in words."""
+    if cost.own is None:
+        return ""
+    return (
+        f" of the budget of analyst {cost.own.analyst!r} alone, nothing of the dataset's: another"
+        f" analyst was told the same{_own(cost)}"
+    )
+
+
+def _own(cost: Cost) -> str:
+    """What is left to an analyst with a budget of their own."""
+    if cost.own is None:
+        return ""
+    own = cost.own
+    return f"; {own.left:.6g} of {float(own.budget):g} left to analyst {own.analyst!r}"
+
+
+def _accepted(cost: Cost, instead: Mapping[str, Any] | None) -> str:
+    """What would be accepted in place of a plan that costs too much."""
+    if not cost.most > 0:
+        return "; nothing more is accepted on these rows. Have the owner raise the budget"
+    told = f"; at most {cost.most:f} would be accepted"
+    error = {} if instead is None else instead["error"]
+    if "interval" in error:
+        told += f". That keeps each number within ±{error['interval']:.4g} in 95 % of releases"
+    elif "ranks" in error:
+        told += f". That keeps the rank within {error['ranks']:.4g} in 95 % of releases"
+    return told
 
 
 def _cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Per-entry DP loss to Pufferfish loss and back, exactly: optimal transport with gains."""
+"""Per-entry DP loss to Pufferfish loss and back, tightly: optimal transport with gains."""
 
 from takifugu.translation.allocation import Allocation, allocate
 from takifugu.translation.approximate import approximate, concentrated, zcdp_epsilon

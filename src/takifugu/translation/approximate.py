@@ -30,6 +30,7 @@ from takifugu.translation.bounds import Bound
 from takifugu.translation.translation import METHODS, Method, Translation
 
 ROUNDS = 60  # of fitting δ per entry to a δ of Pufferfish privacy
+SMALLEST = 2.0**-1000  # a δ that is not 0 is never rounded below this
 RAISED = 0.1  # an entry with δ > 0 gets at least this share of the largest ε
 
 
@@ -74,12 +75,14 @@ def approximate(
     if top == 0:
         return ApproximateLoss(bound.value, 0.0, name, bound, one, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(chance > 0, chance / np.expm1(raised), 0.0)
+        # beyond all floats e^ε − 1 reads infinite: what is left of δ is small, and not nothing
+        ratio = np.where(chance > 0, np.maximum(chance / np.expm1(raised), SMALLEST), 0.0)
     kappa = float(np.max(ratio)) * (1 + 8 * UNIT)
     grown = float(np.expm1(min(bound.value, 700.0))) if bound.value <= 700 else np.inf
     if name == "curve":
         grown = min(grown, _exposed(translation, float(np.max(raised))))
-    spare = min(1.0, kappa * grown * (1 + 32 * UNIT) * (1 + 2 * UNIT * min(bound.value, 700.0)))
+    spare = kappa * grown * (1 + 32 * UNIT) * (1 + 2 * UNIT * min(bound.value, 700.0))
+    spare = min(1.0, max(spare, SMALLEST)) if grown > 0 else 0.0
     return ApproximateLoss(bound.value, spare, name, bound, one, top)
 
 
@@ -91,19 +94,16 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         raise UnsoundRequest(f"delta is {delta}; it must be above 0 and below 1")
     if rho == 0:
         return 0.0
-    wish = np.log(1 / delta)
-    guess = 1 + np.sqrt(max(wish, 1e-3) / rho)
-    orders = 1 + (guess - 1) * np.geomspace(1e-3, 1e3, 601)
-    for _ in range(3):  # zoom in on the best order
-        values = _converted(rho, wish, orders)
-        k = int(np.argmin(values))
-        low, high = orders[max(k - 1, 0)], orders[min(k + 1, len(orders) - 1)]
-        orders = 1 + np.geomspace(low - 1, high - 1, 101)
-    order = float(orders[int(np.argmin(_converted(rho, wish, orders)))])
-    # four terms, each within a few units in its own last place
-    parts = (order * rho, wish / (order - 1), np.log(order) / (order - 1), np.log1p(-1 / order))
-    value = parts[0] + parts[1] - parts[2] + parts[3]
-    slack = 16 * UNIT * (sum(abs(part) for part in parts) + order / (order - 1))
+    wish = -float(np.log(delta))
+    above = np.sqrt(max(wish, 1e-3) / max(rho, 1e-300)) * np.geomspace(1e-3, 1e3, 601)
+    for _ in range(3):  # zoom in on the best order, 1 + one of ``above``
+        k = int(np.argmin(_converted(rho, wish, above)))
+        above = np.geomspace(above[max(k - 1, 0)], above[min(k + 1, len(above) - 1)], 101)
+    best = float(above[int(np.argmin(_converted(rho, wish, above)))])
+    # five terms, each within a few units in its own last place
+    parts = (rho, best * rho, wish / best, -np.log1p(best) / best, np.log(best) - np.log1p(best))
+    value = sum(parts)
+    slack = 16 * UNIT * (sum(abs(part) for part in parts) + abs(np.log(best)) + 2)
     return max(float(up(value + slack)), 0.0)
 
 
@@ -151,8 +151,10 @@ def mixed(
     )
 
 
-def _converted(rho: float, wish: float, orders: Floats) -> Floats:
-    values: Floats = orders * rho + (wish - np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
+def _converted(rho: float, wish: float, above: Floats) -> Floats:
+    """ε at the orders 1 + ``above``, written so that an order close to 1 loses no digits."""
+    grown = np.log1p(above)
+    values: Floats = rho + above * rho + (wish - grown) / above + np.log(above) - grown
     return values
 
 

@@ -30,6 +30,7 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.allowance import Spending, spent_per_entry
+from takifugu.translation.bounds import EXACT
 from takifugu.translation.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.partition import Sums
 from takifugu.translation.pinning import PairwiseField, log_odds_rise, pairwise_field
@@ -50,7 +51,7 @@ class AttractiveLosses:
         upper: ``[pair]``: no per-entry ε-DP mechanism loses more.
         lower: ``[pair]``: the mechanism that counts loses at least this much.
         by_entry: ``[entry]``: the largest upper bound of its pairs; −∞ if it has none.
-        exact: Whether the bounds differ by rounding only.
+        exact: Whether it is a closed form, whose largest bounds agree to a share of 1e-6.
     """
 
     entries: tuple[Name, ...]
@@ -102,11 +103,11 @@ def attractive_losses(
     chosen = [v for v in chosen_entries(model, asked) if asked.sides(model.states[v])]
     try:
         lower, upper = _summed(junction_tree(model, largest=largest), model, spent, chosen)
-        exact = True
+        summed = True
     except TooLarge:
+        summed = False
         lower, upper = _pinned(pairwise_field(model), spent, chosen, visits)
-        exact = False
-    most = float(up(np.sum(spent)))  # group privacy
+    most = float(up(np.sum(spent))) if spent.any() else 0.0  # group privacy
     pairs, least, greatest = [], [], []
     by_entry = np.full(len(model.entries), -np.inf)
     for k, entry in enumerate(chosen):
@@ -125,7 +126,7 @@ def attractive_losses(
         frozen(greatest),
         frozen(least),
         frozen(by_entry),
-        exact,
+        summed and max(least, default=0.0) >= (1 - EXACT) * max(greatest, default=0.0),
     )
 
 

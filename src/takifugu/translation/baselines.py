@@ -5,16 +5,18 @@ group DP; the Markov Quilt Mechanism, exact and approximate (Song, Wang and Chau
 2017); temporal privacy leakage (Cao, Yoshikawa, Xiao and Xiong, ICDE 2017). Times count from 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, repeat
 from math import exp, inf, log
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import UNIT, Floats, distribution, down, frozen, gamma, log_ratio_up, up
+from takifugu.influence.powers import LogProduct, largest_ratios, products, turned
+from takifugu.numeric import UNIT, Floats, distribution, down, frozen, gamma, up
 from takifugu.translation.laws import stationary_law
 
 GUARD = 1e-9  # how far a computed spectral gap and the least stationary chance are trusted
@@ -69,35 +71,38 @@ def mqm_exact(
     P = _square(transition)
     states, at_rest = len(P), start is None
     law = stationary(P) if start is None else _start(start, P)
-    powers = [np.eye(states)]
-    laws = [law]
+    off = gamma(_rest_terms(states)) if at_rest else 0.0
+    x, y = (grid.ravel() for grid in np.indices((states, states)))
+    steps_ahead, steps_on = products(P, 0.0, repeat(P), 0.0), _laws(law, off, P)
+    powers: list[LogProduct] = []
+    laws: list[LogProduct] = []
 
-    def power(steps: int) -> Floats:
-        while len(powers) <= steps:
-            powers.append(powers[-1] @ P)
-        return powers[steps]
+    def power(steps: int) -> LogProduct:
+        while len(powers) < steps:
+            powers.append(next(steps_ahead))
+        return powers[steps - 1]
 
-    def law_at(time: int) -> Floats:
-        while len(laws) <= time:
-            laws.append(law if at_rest else laws[-1] @ P)
-        return laws[time]
-
-    rest_terms = _rest_terms(states) if at_rest else 0
+    def law_at(time: int) -> LogProduct:
+        while len(laws) <= (0 if at_rest else time):
+            laws.append(next(steps_on))
+        return laws[0 if at_rest else time]
 
     @cache
     def ahead(steps: int) -> Floats:  # [x, y]
-        error = gamma(steps * (states + 2))
-        return _pairwise(power(steps), error)
+        return largest_ratios(power(steps), x, y).reshape(states, states)
 
     @cache
     def behind(steps: int, node: int) -> Floats:  # [x, y]
-        now = law_at(node)
-        given = (law_at(node - steps)[:, None] * power(steps) / np.where(now > 0, now, 1.0)).T
-        return _pairwise(given, gamma(2 * (node + steps + 2) * (states + 2) + rest_terms))
+        now, seen = law_at(node), law_at(node - steps).possible[0]
+        back = LogProduct(power(steps).log[seen], power(steps).error)
+        table = largest_ratios(turned(back), x, y).reshape(states, states)
+        odds = np.where(now.possible, now.log, 0.0)  # impossible values are left out below
+        slack = 2 * now.error + 4 * UNIT * np.abs(odds).max()
+        return np.asarray(table + (odds - odds.T) + slack)
 
     @cache
     def one(node: int, a: int | None, b: int | None) -> float:
-        possible = np.ix_(law_at(node) > 0, law_at(node) > 0)
+        possible = np.ix_(law_at(node).possible[0], law_at(node).possible[0])
         left = 0.0 if a is None else behind(a, node)[possible]
         right = 0.0 if b is None else ahead(b)[possible]
         return float(up(np.max(left + right)))
@@ -257,14 +262,16 @@ def _steps(
     """For every time but the first the step back, for every time but the last the step ahead."""
     if start is None:
         law = stationary(P)
-        back = _prefixes(_reverse(P, law), terms=_rest_terms(len(P)))
+        back = _prefixes(_reverse(P, law), _rest_terms(len(P)))
         return [back] * (length - 1), [_prefixes(P)] * (length - 1)
-    laws = [_start(start, P)]
-    for _ in range(length - 1):
-        laws.append(laws[-1] @ P)
-    terms = 2 * length * (len(P) + 2)
-    back_steps = [_prefixes(_reverse(P, law), terms=terms) for law in laws[:-1]]
-    return back_steps, [_prefixes(P[law > 0]) for law in laws[:-1]]
+    laws = list(islice(_laws(_start(start, P), 0.0, P), length - 1))
+    back_steps = [_prefixes(*_reverse_logs(P, law)) for law in laws]
+    return back_steps, [_prefixes(P[law.possible[0]]) for law in laws]
+
+
+def _laws(start: Floats, error: float, P: Floats) -> Iterator[LogProduct]:
+    """The law of each entry, in logarithms: what is possible is never lost to underflow."""
+    return products(start[None], error, repeat(P), 0.0)
 
 
 def _total(steps: tuple[list[Prefixes], list[Prefixes]], spent: Floats) -> Floats:
@@ -276,20 +283,22 @@ def _total(steps: tuple[list[Prefixes], list[Prefixes]], spent: Floats) -> Float
     return frozen(up(back + ahead + spent))
 
 
-def _prefixes(rows: Floats, *, terms: int = 0) -> Prefixes:
+def _prefixes(rows: Floats, terms: int = 0) -> Prefixes:
     """P_x(A) rounded up and P_y(A) rounded down, for rows x ≠ y and prefixes A; the best only.
 
     The step grows with the first and falls with the second, so a pair that another one beats in
-    both is left out. ``terms`` says how many operations made the rows.
+    both is left out. ``terms`` says how many operations made the rows. A chance that was lost to
+    underflow adds less than 2⁻¹⁰²² to the first, which is added.
     """
     n, states = rows.shape
     x, y = np.nonzero(~np.eye(n, dtype=bool))
     upper, lower = rows[x], rows[y]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(upper > 0, upper / lower, 0.0)
+        ratio = np.where(upper > 0, np.log(upper) - np.log(lower), -np.inf)
     order = np.argsort(-ratio, axis=1, kind="stable")
     error = gamma(states + terms)
-    q = np.minimum(np.cumsum(np.take_along_axis(upper, order, 1), axis=1) * (1 + error), 1.0)
+    q = np.cumsum(np.take_along_axis(upper, order, 1), axis=1) * (1 + error)
+    q = np.minimum(q + states * 2.0**-1022, 1.0)
     d = np.minimum(np.cumsum(np.take_along_axis(lower, order, 1), axis=1), 1.0) * (1 - error)
     q, d = np.append(q, 0.0), np.append(d, 0.0)  # the empty set: one row alone leaks nothing
     by_d = np.lexsort((-q, d))
@@ -304,6 +313,21 @@ def _step(prefixes: Prefixes, leak: ArrayLike) -> Floats:
     grown = np.expm1(np.minimum(alpha, 700.0))[..., None]
     value = np.maximum((np.log1p(grown * q) - np.log1p(grown * d)).max(axis=-1), 0.0)
     return up(np.where(alpha > 700, alpha, value))  # never more than α; e^α would overflow
+
+
+def _reverse_logs(P: Floats, before: LogProduct) -> tuple[Floats, int]:
+    """`_reverse` from a law in logarithms, and the roundings that went into it.
+
+    Each row is scaled by its largest term. A share below all floats reads 0, which `_prefixes`
+    allows for.
+    """
+    with np.errstate(divide="ignore"):
+        joint = before.log[0] + np.log(P).T  # [now, before]
+    top = joint.max(axis=1)
+    rows = np.exp(joint[top > -np.inf] - top[top > -np.inf, None])
+    finite = np.abs(joint[joint > -np.inf]).max(initial=0.0)
+    off = 2 * (before.error + 8 * UNIT * (1 + finite))
+    return rows / rows.sum(axis=1, keepdims=True), int(np.ceil(off / UNIT)) + 2 * len(P)
 
 
 def _reverse(P: Floats, before: Floats) -> Floats:
@@ -324,12 +348,6 @@ def _spent(epsilons: Sequence[float]) -> Floats:
     if spent.ndim != 1 or not spent.size or not (np.isfinite(spent) & (spent >= 0)).all():
         raise UnsoundRequest("every entry needs an epsilon, 0 or more and finite")
     return spent
-
-
-def _pairwise(rows: Floats, error: float) -> Floats:
-    """``[x, y]``: the largest log rows[x, z]/rows[y, z], rounded up."""
-    table: Floats = log_ratio_up(rows[:, None, :], rows[None, :, :], error=error).max(axis=-1)
-    return table
 
 
 def _check(length: int, epsilon: float) -> None:

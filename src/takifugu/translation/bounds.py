@@ -11,6 +11,8 @@ from takifugu.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
 
+EXACT = 1e-6  # how far apart, as a share, the two bounds of a number may be that is called exact
+
 
 class LooserTranslation(UserWarning):
     """The tight translation is out of reach for this prior; the answer is sound but looser."""
@@ -85,9 +87,10 @@ class Witness:
 
     Attributes:
         leak: At most the loss of ``binding`` when "yes" is seen everywhere; rounded down.
+            Near the supremum of an unbounded chain no entries are listed: it takes many.
         binding: The question that leaks.
         entries: The entries that are asked.
-        factors: ``[entry, value]``: g.
+        factors: ``[entry, value]``: g, rounded down to what float64 can hold.
         mechanism: The table instead, where the world is written out.
     """
 

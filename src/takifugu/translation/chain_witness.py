@@ -7,9 +7,8 @@ the greatest ratio, 1 on the others. Messages along the chain give both function
 fro improves the ratio until it rests. What is reported is the ratio of the factors found,
 computed once more and rounded down: it is a mechanism's, whether or not the search found the best.
 
-For two states this is exact. Rename the two states of every other entry where a step has a
-negative determinant: then all steps are positively affiliated, and the worst mechanism counts
-(see docs/translation.md).
+For two states the best product is the worst mechanism of all, and it is known without a search
+(`takifugu.translation.binary_closed_form`).
 """
 
 from collections.abc import Sequence

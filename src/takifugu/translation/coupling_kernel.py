@@ -1,6 +1,6 @@
 """The transport with gains between two short lists of states, compiled.
 
-Sources u have chances p, sinks v chances q, all positive, and gains W(u, v). The least t for which
+Sources u have chances p > 0, sinks v chances q ≥ 0, and gains W(u, v). The least t for which
 some γ ≥ 0 has Σ_v γ(u, v) = p(u) and Σ_u γ(u, v) W(u, v) ≤ t q(v) is the largest Σ p a / Σ q b
 over positive a, b with a(u) ≤ W(u, v) b(v). An extreme ray (a, b) is a spanning tree of tight
 arcs. Along a tight arc mass times potential is conserved, so each arc's flow is the sum of
@@ -151,7 +151,10 @@ solve = compiled(_solve)
 def _proven(
     p: Floats, q: Floats, gain: Floats, source: Integers, sink: Integers, flow: Floats, sums: Floats
 ) -> float:
-    """An upper bound on t from the flow alone: rows are scaled up to p, columns read off."""
+    """An upper bound on t from the flow alone: rows are scaled up to p, columns read off.
+
+    A sink without a chance takes nothing: what was sent there goes elsewhere.
+    """
     k, w = gain.shape
     leaving, arriving = sums[0], sums[1]
     for u in range(k):
@@ -159,18 +162,23 @@ def _proven(
     for v in range(w):
         arriving[v] = 0.0
     for arc in range(k + w - 1):
-        if flow[arc] > 0:
+        if flow[arc] > 0 and q[sink[arc]] > 0:
             leaving[source[arc]] += flow[arc]
     for arc in range(k + w - 1):
         u, v = source[arc], sink[arc]
-        if leaving[u] == 0:  # no mass was found for this source: send all of it along one arc
+        if leaving[u] == 0:  # no mass was found for this source: send all of it to one sink
             leaving[u] = -1.0
+            if q[v] == 0:
+                for other in range(w):
+                    if q[other] > q[v]:
+                        v = other
             arriving[v] += p[u] * gain[u, v]
-        elif leaving[u] > 0 and flow[arc] > 0:
+        elif leaving[u] > 0 and flow[arc] > 0 and q[v] > 0:
             arriving[v] += flow[arc] / leaving[u] * p[u] * gain[u, v]
     worst = 0.0
     for v in range(w):
-        worst = max(worst, arriving[v] / q[v])
+        if arriving[v] > 0:
+            worst = max(worst, arriving[v] / q[v])
     return float(worst * (1 + 4 * (k + w + 8) * UNIT))
 
 
@@ -180,7 +188,8 @@ proven = compiled(_proven)
 def _cross(
     starts: Integers,
     states: Integers,
-    chances: Floats,
+    most_chances: Floats,
+    least_chances: Floats,
     index: Integers,
     flat: Floats,
     offset: Integers,
@@ -191,9 +200,10 @@ def _cross(
 ) -> None:
     """``values[n]``: an upper bound on log t between the sides ``lefts[n]`` and ``rights[n]``.
 
-    Side s has the states ``states[starts[s]:starts[s + 1]]`` with their ``chances``. Moving from
-    state u to state v costs the sum over tables k of ``flat[offset[k] + i * width[k] + j]``, where
-    i = ``index[k, u]`` and j = ``index[k, v]``.
+    Side s has the states ``states[starts[s]:starts[s + 1]]``, with ``most_chances`` as a source
+    and ``least_chances`` as a sink: raising the one and lowering the other can only raise t.
+    Moving from state u to state v costs the sum over tables k of
+    ``flat[offset[k] + i * width[k] + j]``, where i = ``index[k, u]`` and j = ``index[k, v]``.
     """
     tables = len(offset)
     most = 0
@@ -227,7 +237,7 @@ def _cross(
                 gain[u, v] = math.exp(cost[u, v] - low + 4 * UNIT * cost[u, v]) * (1 + 8 * UNIT)
                 mark = (mark + 0.6180339887498949) % 1.0
                 apart[u, v] = gain[u, v] * (1 + NUDGE * mark)
-        p, q = chances[a : a + k], chances[b : b + w]
+        p, q = most_chances[a : a + k], least_chances[b : b + w]
         solve(p, q, apart, source, sink, flow, level, links, sums)
         t = proven(p, q, gain, source, sink, flow, sums)
         found = low + math.log(t) * (1 + 8 * UNIT)

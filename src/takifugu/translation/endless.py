@@ -1,4 +1,4 @@
-r"""The exact translation for a chain at rest without a beginning or an end.
+r"""The tight translation for a chain at rest without a beginning or an end.
 
 The pair (x, y) at any entry loses at most ε + F(x, y) + B(x, y), with F and B super-solutions of
 the forward and the backward step (`takifugu.translation.fixedpoint`). This covers every finite

@@ -30,13 +30,7 @@ class NetworkTransport:
             self._attractive = True
         except UnsoundRequest:
             self._attractive = False
-        self._exact = False
         self.uniform(0.0)  # an error now rather than later
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bounds are the worst loss itself: so in attractive fields that fit."""
-        return self._exact
 
     @property
     def size(self) -> int | None:
@@ -74,7 +68,5 @@ class NetworkTransport:
 
     def _losses(self, epsilon: Floats) -> AttractiveLosses | NetworkLosses:
         if self._attractive:
-            found = attractive_losses(self._model, epsilon, self._secrets)
-            self._exact = found.exact
-            return found
+            return attractive_losses(self._model, epsilon, self._secrets)
         return network_losses(self._model, epsilon, self._secrets)

@@ -7,6 +7,7 @@ from takifugu.numeric import LEAST, Floats, up
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.translation.binary_transport import BinaryTransport
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.fixedpoint import fixed_point
 from takifugu.translation.inverse import largest_within
@@ -26,8 +27,6 @@ STAGES = 24  # entries near a free start whose laws are bounded one by one
 
 class IntervalTransport:
     """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
-
-    exact = False
 
     def __init__(
         self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
@@ -120,9 +119,10 @@ class IntervalTransport:
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
         middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
         middle = np.where((chain.lower == 0) & (middle < LEAST), 0.0, middle)
+        kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
         try:
             inside = MarkovChain(middle, chain.states, length=chain.length)
-            tight = ChainTransport(inside, self._secrets)
-        except InvalidPrior:  # it has no single law to rest in: nothing is shown from below
+            tight = kind(inside, self._secrets)
+        except InvalidPrior:  # it has no single stationary law: nothing is shown from below
             return Witness(0.0, None)
         return tight.witness(epsilon, Bound(bound.value))

@@ -7,6 +7,7 @@ import numpy as np
 from takifugu.errors import UnsoundRequest
 
 TRIALS = 40  # evaluations before a search gives what it has
+TINIEST = 1e-300  # an ε below this is not looked for
 HOPELESS = 1e-9  # a share of the target below which no ε is looked for
 
 
@@ -51,3 +52,39 @@ def largest_within(
         middle = np.sqrt(proven * above) if proven else above / 4
         trial = float(aim if proven < aim < above else middle)
     return proven
+
+
+def largest_by_bracket(
+    loss: Callable[[float], float], target: float, *, tolerance: float = 1e-10
+) -> float:
+    """The largest ε, to a relative ``tolerance``, with loss(ε) ≤ ``target``; 0 if none is found.
+
+    As `largest_within`, for a loss that is cheap and accurate: false position by the Illinois
+    rule, and a bisection whenever three steps have not halved the bracket.
+    """
+    if not 0 <= target < np.inf:  # also false for NaN
+        raise UnsoundRequest(f"the target is {target}; it must be 0 or more, and finite")
+    low, high = 0.0, float(target)
+    below, above = -float(target), loss(high) - target
+    if above <= 0:
+        return high
+    widths, side = [np.inf] * 3, 0
+    while high - low > tolerance * high and high > TINIEST:
+        width = high - low
+        if width > widths[0] / 2 or not above < np.inf:
+            trial = float(np.sqrt(low) * np.sqrt(high)) if low > 0 else high / 16
+        else:
+            trial = low + width * (below / (below - above))
+        inside = tolerance / 4 * high  # so that neither end is tried again
+        trial = min(max(trial, low + inside), high - inside)
+        now = loss(trial) - target
+        widths = [*widths[1:], width]
+        if now <= 0:
+            low, below = trial, now
+            above = above / 2 if side < 0 else above
+            side = -1
+        else:
+            high, above = trial, now
+            below = below / 2 if side > 0 else below
+            side = 1
+    return low

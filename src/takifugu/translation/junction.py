@@ -1,4 +1,4 @@
-r"""The exact translation for Bayesian networks and random fields of small treewidth.
+r"""The tight translation for Bayesian networks and random fields of small treewidth.
 
 Let S separate the junction tree in two. For states σ, σ′ of S the *message* to S bounds
 :math:`\log E[h|σ]/E[h|σ']` over all admissible h of the entries on one side. One step couples
@@ -25,7 +25,7 @@ from math import prod
 import numpy as np
 
 from takifugu.influence.search import chosen_entries
-from takifugu.numeric import LEAST, Booleans, Floats, Integers, frozen, gamma, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen, gamma, up
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
@@ -36,6 +36,7 @@ from takifugu.translation.partition import Sums, Weights, positions
 LARGEST = 4096  # states of a clique; a message then compares millions of pairs of them
 AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
 AT_LAST = 256  # the same for the step to a secret, of which there are few
+WITHIN = 2.0**-500  # a rarer state counts as this rare where it must go, as none to go to
 ALSO = 512  # states up to which a second clique that holds a secret is tried
 
 
@@ -215,12 +216,13 @@ class _Recursion:
             return np.zeros(len(lefts))
         weight = law.table.ravel()
         kept = [side[weight[side] > 0] for side in sides]
-        chances = [weight[side] / max(weight[side].sum(), LEAST) for side in kept]
+        chances = np.concatenate([_normalised(weight[side]) for side in kept])
         values = np.zeros(len(lefts))
         coupling_kernel.cross(
             np.cumsum([0, *map(len, kept)]),
             np.concatenate(kept),
-            np.concatenate(chances),
+            np.maximum(chances, WITHIN),
+            np.where(chances >= WITHIN, chances, 0.0),
             np.array([positions(law.scope, part, self.tree.sizes) for part, _ in terms]),
             np.concatenate([cost.ravel() for _, cost in terms]),
             np.cumsum([0, *(cost.size for _, cost in terms)])[:-1],
@@ -231,3 +233,15 @@ class _Recursion:
         )
         error = gamma(law.roundings + max(map(len, kept)))
         return up(values + 5 * error)  # two rows, each divided by its sum
+
+
+def _normalised(weight: Floats) -> Floats:
+    """Positive weights divided by their sum, whatever their size.
+
+    They lie within 2⁹⁶⁰ of one another (`partition` refuses the rest), so none is lost.
+    """
+    if not weight.size:
+        return weight
+    scaled = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    law: Floats = scaled / scaled.sum()
+    return law

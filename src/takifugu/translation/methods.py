@@ -11,7 +11,7 @@ import numpy as np
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
-from takifugu.numeric import UNIT, Floats, down, frozen
+from takifugu.numeric import UNIT, Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
@@ -21,6 +21,7 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
+from takifugu.translation.binary_transport import BinaryTransport
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
 from takifugu.translation.intervals import IntervalTransport
 from takifugu.translation.inverse import largest_within
@@ -29,11 +30,10 @@ from takifugu.translation.steps import MOST_STATES
 
 
 class Tight(Protocol):
-    """The transport bound of one prior."""
+    """The transport bound of one prior.
 
-    @property
-    def exact(self) -> bool:
-        """Whether it is the worst loss over all mechanisms, up to rounding and the tolerance."""
+    None of them calls itself exact. An answer is, where its witness leaks what its bound says.
+    """
 
     @property
     def size(self) -> int | None:
@@ -99,6 +99,8 @@ def _chain(
         return None
     try:
         if isinstance(prior, MarkovChain):
+            if len(prior.states) == 2:
+                return BinaryTransport(prior, secrets)
             return ChainTransport(prior, secrets, tolerance=tolerance)
         return IntervalTransport(prior, secrets, tolerance=tolerance)
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
@@ -119,11 +121,6 @@ class Alternatives:
 
     def __init__(self, parts: Mapping[str, Tight]) -> None:
         self._parts = parts
-
-    @property
-    def exact(self) -> bool:
-        """Whether each part is."""
-        return all(part.exact for part in self._parts.values())
 
     @property
     def size(self) -> int | None:
@@ -199,8 +196,6 @@ def _together(parts: Mapping[str, Tight | None]) -> Tight | None:
 class ExplicitTransport:
     """A world written out: the linear programme itself, certified from both sides."""
 
-    exact = True
-
     def __init__(self, prior: Explicit, secrets: Secrets) -> None:
         self._world = World.asked(prior, secrets)
         self._universe = self._world.universe
@@ -248,8 +243,6 @@ class ExplicitTransport:
 
 class IndependentTransport:
     """Entries that tell nothing of one another: the loss is what the entry was charged."""
-
-    exact = True
 
     def __init__(self, prior: IndependentEntries, secrets: Secrets) -> None:
         self._prior = prior
@@ -309,10 +302,10 @@ class IndependentTransport:
         if binding is None:
             return Witness(0.0, None)
         states = self._prior.states[self._entries[k]]
-        high = max(float(np.exp(min(spent[k], 600.0))) * (1 - 4 * UNIT), 1.0)
+        steep = min(float(spent[k]), 600.0)
+        high = max(float(np.exp(steep)) * (1 - 4 * UNIT), 1.0)
         factors = [[high if str(s) in binding.left.split("|") else 1.0 for s in states]]
-        leak = max(float(down(np.log(high))), 0.0)
-        return Witness(leak, binding, (self._entries[k],), frozen(factors))
+        return Witness(steep * (1 - UNIT), binding, (self._entries[k],), frozen(factors))
 
     def _binding(self, k: int) -> Binding | None:
         asked = self._questions.get(self._entries[k])

@@ -123,8 +123,9 @@ def log_odds_rise(
     lower, upper = np.zeros(len(entries)), np.full(len(entries), np.inf)
     tolerance = float(epsilon.max(initial=0.0)) / 10
     open_ones = list(range(len(entries)))
-    left = visits
-    while open_ones and (left > 0 or not np.isfinite(upper).all()):
+    left, looked = visits, False
+    while open_ones and (left > 0 or not looked):
+        looked = True  # each of them at least once
         for k in open_ones:
             made[0] = 0
             _, _, least, greatest = pinning_kernel.explore(
@@ -136,7 +137,8 @@ def log_odds_rise(
                 made,
             )
             left -= int(made[0])
-            lower[k], upper[k] = max(lower[k], least), min(upper[k], greatest)
+            if least <= greatest:  # also false for NaN, beyond all floats: nothing was learnt
+                lower[k], upper[k] = max(lower[k], least), min(upper[k], greatest)
         narrow = (1 + close) * float(lower.max())
         open_ones = [k for k in open_ones if upper[k] > narrow]
         tolerance /= FINER

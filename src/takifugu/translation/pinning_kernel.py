@@ -95,6 +95,7 @@ def far_boxes(
                         continue
                     down, up = boxes[m + 1, w, b, 0], boxes[m + 1, w, b, 1]
                     grown, more = boxes[m + 1, w, b, 2], boxes[m + 1, w, b, 3]
+                    size += abs(down) + abs(up) + more  # `felt` is off by units of these
                     floor[count] = max(felt(down, push), 0.0)
                     spread[count] = least_rise(down, up, grown, push)
                     one = felt(up, pull)
@@ -161,6 +162,7 @@ def explore(
             )
             down, up = max(down, found[0]), min(up, found[1])
             grown, more = max(grown, found[2]), min(more, found[3])
+        size += abs(down) + abs(up) + more  # `felt` is off by units of these
         lower += max(felt(down, push), 0.0)
         upper += felt(up, pull)
         least += least_rise(down, up, grown, push)

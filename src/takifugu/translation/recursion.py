@@ -1,4 +1,4 @@
-r"""The exact translation for a Markov chain of finite length, entry by entry.
+r"""The tight translation for a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
 that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and

@@ -14,9 +14,9 @@ convex in p and in q, so the supremum sits at vertices, of which there are expon
 changes E[g] by τ (g(u) − g(v)) ≤ τ g(u) (1 − e^{−c(u,v)}) ≤ τ g(u) θ(u). And q comes from q̂ by
 moves from u, at most q̂(u) − l(u), each changing E[g] by τ (g(v) − g(u)) ≥ −τ g(u) θ(u). So the
 ratio of expectations is at most that of the two measures on the right, for every g. ∎
-It costs one transport, is exact for boxes that are points, and fades as c does. Any distribution
-may be p̂ or q̂, in the box or not: so they may be rounded. And q̂ − θ(q̂ − l) is computed as
-l + e^{−max c}(q̂ − l), in which nothing cancels, however large c is.
+It costs one transport, equals the plain step for boxes that are points, and fades as c does. Any
+distribution may be p̂ or q̂, in the box or not: so they may be rounded. And q̂ − θ(q̂ − l) is
+computed as l + e^{−max c}(q̂ − l), in which nothing cancels, however large c is.
 """
 
 import numpy as np

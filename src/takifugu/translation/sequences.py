@@ -39,7 +39,8 @@ TAIL = 16  # entries after the last one that was touched whose losses are kept a
 class ChainTransport:
     """The pairwise recursion for one Markov chain and chosen secrets.
 
-    Exact for two states; for more an upper bound, whose distance from the truth the witness shows.
+    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
+    which is exact (`takifugu.translation.binary_transport`).
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
@@ -47,7 +48,7 @@ class ChainTransport:
         self._at_rest = isinstance(chain.start, str)
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
-        self._asked = _asked(secrets, chain.length)
+        self._asked = asked_entries(secrets, chain.length)
         self._pairs = pair_mask(self._sides, self._size)
         if self._at_rest:
             _ = self._rest  # an error now rather than later
@@ -55,11 +56,6 @@ class ChainTransport:
             raise UnsoundRequest(
                 "a chain without end that begins somewhere is not at rest; give `length`"
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bound is the worst loss itself, up to rounding and the tolerance."""
-        return self._size == 2 and all(len(a) == len(b) == 1 for a, b in self._sides)
 
     @property
     def size(self) -> int | None:
@@ -197,7 +193,7 @@ class ChainTransport:
 
     @property
     def _blocks(self) -> int:
-        """How many entries are coupled at once; two states are exact without."""
+        """How many entries are coupled at once; two states gain nothing."""
         return 1 if self._size <= 2 else block_length(self._size)
 
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
@@ -334,7 +330,8 @@ def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: 
     return mask
 
 
-def _asked(secrets: Secrets, length: int | None) -> Integers | None:
+def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+    """The numbers of the entries that have secrets, rising; None if all have."""
     if secrets.entries is None:
         return None
     for entry in secrets.entries:

@@ -84,7 +84,7 @@ def improve(
     n, m = numerator.shape
     if m > MOST_STATES:
         raise TooLarge(
-            f"the exact translation of {m} states needs a coupling for each of {n * n} pairs; "
+            f"the tight translation of {m} states needs a coupling for each of {n * n} pairs; "
             f"merge states until there are at most {MOST_STATES}, or use the influence curve"
         )
     apart = 0.5 + 0.5 * np.modf(np.arange(1, m * m + 1) * 0.6180339887498949)[0].reshape(m, m)

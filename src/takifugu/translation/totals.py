@@ -179,5 +179,8 @@ def float_up(value: Fraction) -> float:
 
 def float_down(value: Fraction) -> float:
     """The largest float that is not above ``value`` ≥ 0."""
-    near = float(value)
+    try:
+        near = float(value)
+    except OverflowError:
+        return nextafter(inf, 0.0)
     return near if Fraction(near) <= value else nextafter(near, 0.0)

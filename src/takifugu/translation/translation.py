@@ -31,7 +31,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
 from takifugu.translation.totals import Filter, pufferfish_of
 
@@ -72,6 +72,11 @@ class Answer:
     def gap(self) -> float:
         """How far the two bounds are apart."""
         return self.pufferfish - self.lower
+
+    @property
+    def exact(self) -> bool:
+        """Whether both bounds agree to a share of 1e-6: no other number is called exact."""
+        return self.pufferfish < np.inf and self.lower >= (1 - EXACT) * self.pufferfish
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,10 +160,17 @@ def number(value: Any, place: str) -> float:
     """A finite number: an integer, a decimal, or text such as "1/3"; rounded to float64 once."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise wrong_kind(place, value, 'be a number, or a fraction in quotes such as "1/3"')
+    exact = _fraction(value, place) if isinstance(value, str) else value
     try:
-        found = float(_fraction(value, place) if isinstance(value, str) else value)
+        found = float(exact)
     except OverflowError:
         found = float("inf")
+    if found == 0 and exact != 0:
+        raise InvalidFile(
+            place,
+            given=f"is {shown(value)}, which is not 0 but too small for float64",
+            needed="be larger; write 0 for what cannot happen",
+        )
     if not isfinite(found):
         raise InvalidFile(place, given=f"is {shown(value)}", needed="be a finite number")
     return found

@@ -1,7 +1,5 @@
 """From the bytes of a TOML or JSON file to a world with its mechanisms."""
 
-import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from takifugu.finite.files.mechanisms import read_mechanisms
 from takifugu.finite.files.pairs import read_pairs, read_secrets
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.world import World
+from takifugu.strict import parse_json, parse_toml
 
 MOST_BYTES = 8 * 2**20
 KEYS = (
@@ -100,32 +99,7 @@ def _parsed(data: bytes, form: Form) -> Any:
         raise InvalidFile(
             "file", given=f"is not UTF-8 text (byte {error.start})", needed="be saved as UTF-8"
         ) from None
-    try:
-        if form == "toml":
-            return tomllib.loads(text)
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except InvalidFile:
-        raise
-    except RecursionError:
-        raise InvalidFile("file", given="is nested too deeply", needed="be flatter") from None
-    except ValueError as error:  # both parsers' own errors, and integers of too many digits
-        reason = " ".join(str(error).split())[:160]
-        raise InvalidFile(
-            "file", given=f"cannot be read as {form.upper()}: {reason}", needed=f"be valid {form}"
-        ) from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InvalidFile("file", given=f"has key {doc.shown(twice)} twice", needed="have it once")
-    return found
-
-
-def _no_constant(constant: str) -> Any:
-    raise InvalidFile("file", given=f"holds {constant}", needed="hold finite numbers")
+    return parse_toml(text) if form == "toml" else parse_json(text)
 
 
 def _assembled(file: Part) -> WorldFile:

@@ -1,0 +1,61 @@
+"""Commands that refuse an option that is given twice, unless it is one that makes a list.
+
+Parsers keep the last value and drop the others without a word: ``--by zone --by floor`` would be
+charged, and answer another question than the one asked. Every command and group of ``takifugu`` is
+made by `Strict`.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from takifugu.cli.options import InvalidOption
+
+
+def _once(parser: Any, ctx: Any) -> Any:
+    """A parser that counts which options it met."""
+    if ctx.resilient_parsing:  # a shell that completes a line
+        return parser
+    parse = parser.parse_args
+
+    def parse_args(args: list[str]) -> Any:
+        found = parse(args=args)
+        for option, times in Counter(found[2]).items():
+            lists = option.multiple or option.param_type_name != "option"
+            if times > 1 and not lists and not getattr(option, "count", False):
+                flag = max(option.opts, key=len)
+                raise InvalidOption(flag, given=f"is given {times} times", needed="be given once")
+        return found
+
+    parser.parse_args = parse_args
+    return parser
+
+
+class StrictCommand(TyperCommand):
+    """A command whose options are given once each."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser, made to count."""
+        return _once(super().make_parser(ctx), ctx)
+
+
+class StrictGroup(TyperGroup):
+    """A group whose options are given once each."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser, made to count."""
+        return _once(super().make_parser(ctx), ctx)
+
+
+class Strict(typer.Typer):
+    """A `typer.Typer` whose commands and groups are strict."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(cls=StrictGroup, **how)
+
+    def command(self, name: str | None = None, **how: Any) -> Callable[[Any], Any]:
+        """Register a command."""
+        return super().command(name, **({"cls": StrictCommand} | how))

@@ -1,0 +1,275 @@
+"""What the entries of a prior are: the positions of a sequence, or the entities of the table.
+
+A network over ann and bob says one thing of two people and quite another of the first two rows of
+every person. Numbers of rows do not tell which is meant, so it is said, ``over``, in one place: by
+whoever opens the session, or in the policy of a project. Then names are matched by name:
+
+* ``sequence``: each entity's rows, in order, are a draw from the prior or the beginning of one, and
+  entities are independent. Entries are called 0, 1, 2, …, or their order is said (``positions``).
+  Chains are never anything else, and independent entries may as well be this.
+* ``entities``: all rows together are one draw. Every entry is an entity with exactly one row, and
+  every entity is an entry. The parts of a product are entities too, each with its own sequence.
+
+A loss per entry is translated alike under both; what is at stake is of whom the result is true.
+Entities and how many rows each has are public by declaration, so they may be told in a message.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from takifugu.engines import Engine
+from takifugu.errors import UnsoundRequest
+from takifugu.priors import Name
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.universe import Tables
+from takifugu.translation.translation import Translation, entries_of, names_of
+
+Over = Literal["sequence", "entities"]
+KINDS: tuple[str, ...] = ("sequence", "entities")
+SHOWN = 10  # names that a message lists
+WHOLE, LONG = re.compile(r"0|-?[1-9][0-9]*"), 20  # how a whole number of 64 bits is written
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What the entries of one prior are.
+
+    Attributes:
+        over: Positions of a sequence, or entities.
+        positions: For a sequence, the names of the entries in its order; none if they are called
+            0, 1, 2, …
+    """
+
+    over: Over
+    positions: tuple[Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.over == "columns":  # type: ignore[comparison-overlap]
+            raise UnsoundRequest(
+                'over = "columns" is not served yet: a session is about one protected column, and'
+                ' no prior may join several; use over = "sequence" or over = "entities"'
+            )
+        if self.over not in KINDS:
+            raise UnsoundRequest(f"over is {self.over!r:.80}; it must be one of {', '.join(KINDS)}")
+        if isinstance(self.positions, str) or not isinstance(self.positions, Sequence):
+            raise UnsoundRequest("positions is no list; list the entries of the prior in order")
+        object.__setattr__(self, "positions", tuple(self.positions))
+        if self.positions and self.over != "sequence":
+            raise UnsoundRequest('positions go with over = "sequence" and with nothing else')
+
+
+Said = Entries | str | None  # of one prior
+
+
+def readings(
+    translation: Translation,
+    over: Said | Mapping[str, Said],
+    *,
+    entity: str,
+    where: str = "",
+) -> dict[str, Entries]:
+    """What the entries of every prior are; an error where it is not said, or said wrongly.
+
+    ``where`` is added to the advice to say it.
+    """
+    if isinstance(over, Mapping):
+        unknown = [name for name in over if name not in translation.priors]
+        if unknown:
+            raise UnsoundRequest(
+                f"over names {unknown[0]!r:.80}; the priors are"
+                f" {', '.join(map(repr, translation.priors))}"
+            )
+    found = {}
+    for name, prior in translation.priors.items():
+        said = over.get(name) if isinstance(over, Mapping) else over
+        chosen = Entries(said) if isinstance(said, str) else said  # type: ignore[arg-type]
+        if not isinstance(chosen, Entries | None):
+            raise UnsoundRequest(f"over is a {type(said).__name__}; say one of {', '.join(KINDS)}")
+        found[name] = _reading(name, prior, chosen, entity, where)
+    return found
+
+
+def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: str) -> Entries:
+    if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
+        raise UnsoundRequest(
+            f"{name} is about datasets as a whole; a session needs a prior over entries, such"
+            " as one over `Tables`"
+        )
+    if isinstance(prior, Product):
+        if said not in (None, Entries("entities")):
+            raise UnsoundRequest(
+                f'{name} is a product, whose parts are entities; leave `over` out or say "entities"'
+            )
+        for part, each in prior.parts.items():
+            _refuse_part(f"{name}, {part}", each)
+        return Entries("entities")
+    if _is_chain(prior):
+        if said not in (None, Entries("sequence")):
+            raise UnsoundRequest(
+                f"{name} is a {prior.kind}, whose entries follow one another; leave `over` out or"
+                ' say "sequence"'
+            )
+        return Entries("sequence")
+    if said is None and isinstance(prior, IndependentEntries):
+        return Entries("sequence")  # nothing of one tells of another: what they are is no matter
+    if said is None:
+        raise UnsoundRequest(
+            f"{name} is a {prior.kind} over {_listed(names_of(prior) or ())}, and what these are is"
+            f' not said; say over = "entities" if each is one `{entity}` with one row, or over ='
+            f' "sequence" if they are the positions in the rows of each `{entity}`{where}'
+        )
+    _refuse_records(name, prior, said)
+    if said.over == "sequence":
+        _refuse_places(name, prior, said.positions)
+    return said
+
+
+def _refuse_part(name: str, part: Any) -> None:
+    """A part is about one entity, so that its entries can only be positions of a sequence."""
+    if isinstance(part, Product):
+        raise UnsoundRequest(f"{name} is a product within a product; give each entity one prior")
+    if not _is_chain(part) and not isinstance(part, IndependentEntries):
+        _reading(name, part, Entries("sequence"), "", "")
+
+
+def _is_chain(prior: Any) -> bool:
+    return hasattr(prior, "length")
+
+
+def _refuse_records(name: str, prior: Any, said: Entries) -> None:
+    """A table that says whose its entries are must not be read as something else."""
+    if not isinstance(prior, Explicit) or not isinstance(prior.universe, Tables):
+        return
+    entries, records = prior.universe.entries, prior.universe.records
+    one = said.over == "sequence" and len(set(records)) == 1
+    if records != entries and not one:
+        raise UnsoundRequest(
+            f"{name} says that its {len(entries)} entries belong to {len(set(records))} records;"
+            f' over = "{said.over}" reads them otherwise'
+        )
+
+
+def _refuse_places(name: str, prior: Any, positions: tuple[Name, ...]) -> None:
+    names = names_of(prior) or ()
+    if positions:
+        if _typed(positions) != _typed(names) or len(positions) != len(names):
+            raise UnsoundRequest(
+                f"{name} and its positions differ in names. {_both(names, 'positions', positions)};"
+                " list each entry once"
+            )
+        return
+    if _typed(_numbers(names)) != _typed(range(len(names))):
+        raise UnsoundRequest(
+            f"{name} has the entries {_listed(names)}, which are no positions of a sequence: those"
+            f" are called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
+            f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]"
+        )
+
+
+def refuse_unmatched(
+    priors: Mapping[str, Any], read: Mapping[str, Entries], engine: Engine
+) -> None:
+    """Raise unless the rows of the table are what the entries of every prior are said to be.
+
+    Of an engine that is kept to a share of the entities, the whole table is looked at.
+    """
+    entity = engine.declaration.entity
+    longest: int | None = None
+    for name, prior in priors.items():
+        if isinstance(prior, Product):
+            _refuse_parts(name, prior, engine)
+        elif read[name].over == "entities":
+            _refuse_entities(name, prior, engine)
+        elif (size := entries_of(prior)) is not None:
+            longest = engine.whole.lengths().longest if longest is None else longest
+            if longest > size:
+                raise UnsoundRequest(
+                    f"{name} speaks of {size} entries but some {entity} has {longest} rows; use a"
+                    " prior that is as long, or one without end"
+                )
+
+
+def _refuse_entities(name: str, prior: Any, engine: Engine) -> None:
+    names = names_of(prior) or ()
+    if isinstance(prior, IndependentEntries):
+        names = _as_keys(names, engine)
+    rows = _matched(name, names, engine)
+    many = [who for who, count in rows.items() if count != 1]
+    if many:
+        raise UnsoundRequest(
+            f"{name} has one entry for each {engine.declaration.entity}, but {_listed(many)} have"
+            ' more rows than one; over = "entities" needs exactly one row for each'
+        )
+
+
+def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
+    parts = dict(zip(_as_keys(tuple(prior.parts), engine), prior.parts.values(), strict=True))
+    for who, count in _matched(name, tuple(parts), engine).items():
+        size = entries_of(parts[who])
+        if size is not None and count > size:
+            raise UnsoundRequest(
+                f"{name}, {who} speaks of {size} entries but that {engine.declaration.entity} has"
+                f" {count} rows; use a prior that is as long, or one without end"
+            )
+
+
+def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
+    """The rows of each entity, if entities and names are the same; the order is no matter."""
+    entity = engine.declaration.entity
+    most = len(names) + SHOWN + 1
+    rows = engine.whole.entities(most)
+    if _typed(rows) == _typed(names):
+        return rows
+    typed = ""
+    if {str(who) for who in rows} == {str(who) for who in names}:
+        typed = " They are whole numbers on one side and text on the other."
+    raise UnsoundRequest(
+        f"{name} and the table differ in names."
+        f" {_both(names, entity, tuple(rows), more=len(rows) == most)}.{typed} Every"
+        f" entry must be a {entity} of the table and every {entity} an entry, by the same name"
+    )
+
+
+def _both(
+    names: tuple[Name, ...], what: str, others: tuple[Name, ...], *, more: bool = False
+) -> str:
+    """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
+    mine, theirs = _typed(names), _typed(others)
+    said = [f"Prior: {_listed(names)}", f"{what}: {_listed(others)}"]
+    for whose, here, there in (("the prior", names, theirs), (what, others, mine)):
+        alone = [one for one in here if (type(one), one) not in there]
+        if alone and not (more and here is names):
+            said.append(f"only in {whose}: {_listed(alone)}")
+    return "; ".join(said)
+
+
+def _typed(names: Iterable[Name]) -> frozenset[tuple[type, Name]]:
+    """Names with their types: 1 is not "1"."""
+    return frozenset((type(name), name) for name in names)
+
+
+def _as_keys(names: tuple[Name, ...], engine: Engine) -> tuple[Name, ...]:
+    """Names that JSON holds as keys of an object, and so as text, as the column has them."""
+    found = _numbers(names) if engine.whole_entities else names
+    return found if len(set(found)) == len(names) else names
+
+
+def _numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:
+    """Names that are written as whole numbers are whole numbers."""
+    return tuple(_number(name) for name in names)
+
+
+def _number(name: Name) -> Name:
+    if isinstance(name, str) and len(name) < LONG and WHOLE.fullmatch(name):
+        return int(name)
+    return name
+
+
+def _listed(names: Collection[Name]) -> str:
+    """The first names; what cannot be printed is escaped."""
+    shown = ", ".join(repr(name)[:80] for name in list(names)[:SHOWN])
+    return shown + (", …" if len(names) > SHOWN else "") if names else "nobody"

@@ -1,0 +1,218 @@
+"""Keeping releases away from the rows that a prior was fitted on.
+
+A fitted prior is published with the policy, and no loss is accounted for what it tells about the
+rows behind it. It knows which they are (`FittedRows`): a session whose prior was fitted on the
+first days releases from the days after them only, and one whose prior was fitted on some entities
+from the others only; unless the owner says ``release_fitted_rows``, and then every guarantee says
+so too. Where it cannot be told which rows of this table the prior has seen, nothing is released.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from takifugu.engines import (
+    DataFingerprint,
+    Declaration,
+    Engine,
+    InvalidQuery,
+    Scope,
+    Share,
+)
+from takifugu.engines.scope import EVERYTHING
+from takifugu.engines.seen import fitted_rows, table_name
+from takifugu.errors import UnsoundRequest
+from takifugu.fingerprint import fingerprint
+from takifugu.priors import FittedRows
+from takifugu.priors.independent import Product
+from takifugu.session.rows import Bound, rows_of
+
+SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
+ALLOW = "have the owner allow it: release_fitted_rows = true"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The rows that may be released from, and what is said about them.
+
+    Attributes:
+        start: The first place in the order; None if there is no such limit.
+        entities: The share of the entities; None for all.
+        statements: What readers of the policy are told.
+        warning: Why releases come from rows that a prior was fitted on; None if they do not.
+    """
+
+    start: datetime | int | None = None
+    entities: Share | None = None
+    statements: tuple[str, ...] = ()
+    warning: str | None = None
+
+    @property
+    def told(self) -> str:
+        """All that a guarantee says about it."""
+        note = () if self.warning is None else (f"Note: {self.warning}.",)
+        return " ".join((*self.statements, *note))
+
+    def refuse_fitted(self, start: Any, declaration: Declaration) -> None:
+        """Raise if rows from ``start`` on, as an engine takes it, are not all kept."""
+        if self.start is None:
+            return
+        if start is None or start < _placed(declaration, self.start):
+            raise UnsoundRequest(
+                f"the window begins before {self.start}, in rows that the prior was fitted on;"
+                f" begin there, or {ALLOW}"
+            )
+
+    def opened(self, window: Any) -> Any:
+        """A window whose open start is the first row that may be released."""
+        if self.start is None:
+            return window
+        if window is None:
+            return (self.start, None)
+        pair = isinstance(window, tuple | list) and len(window) == 2
+        return (self.start, window[1]) if pair and window[0] is None else window
+
+
+def rules_of(priors: Iterable[Any]) -> tuple[FittedRows, ...]:
+    """Every set of rows that some prior, or a part of one, was fitted on."""
+    return tuple(dict.fromkeys(rule for prior in priors for rule in _rules(prior)))
+
+
+def _rules(prior: Any) -> Iterator[FittedRows]:
+    yield from getattr(prior, "fitted_on", ())
+    if isinstance(prior, Product):
+        for part in prior.parts.values():
+            yield from _rules(part)
+
+
+def kept_rows(
+    rules: Iterable[FittedRows], declaration: Declaration, *, dataset: str, release: bool = False
+) -> Kept:
+    """What no prior has seen: all limits together; all rows, with a warning, if ``release``."""
+    rules = tuple(rules)
+    statements = tuple(dict.fromkeys(rule.statement for rule in rules))
+    if not rules:
+        return Kept()
+    if release:
+        return Kept(statements=statements, warning=_warning(rules, declaration, dataset))
+    for rule in rules:
+        _refuse_unknown(rule, declaration)
+    starts = [first_kept(rule.before, declaration) for rule in rules if rule.before is not None]
+    shares = [(rule.salt or "", rule.share) for rule in rules if rule.share is not None]
+    if len({salt for salt, _ in shares}) > 1:
+        raise UnsoundRequest(
+            "the priors were fitted on shares of the entities with different salts, so that those"
+            " outside all shares are not one share; fit them with one salt"
+        )
+    entities = None
+    if shares:
+        entities = Share(shares[0][0], max(share for _, share in shares), Fraction(1))
+    start = max(starts, key=lambda place: _placed(declaration, place), default=None)
+    return Kept(start, entities, statements)
+
+
+def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
+    """Raise unless the rows that the prior has not seen are known in this table."""
+    if rule.everything:
+        raise UnsoundRequest(
+            f"the prior was fitted on all rows of {rule.source!r}, which leaves none to release"
+            f" from; fit it on the first days or on a share of the entities, or {ALLOW}"
+        )
+    here = fitted_rows(declaration, EVERYTHING)
+    timed = declaration.order.kind != "number"
+    other = rule.before is not None and isinstance(rule.before, datetime) != timed
+    if other or _where(rule) != _where(here):
+        raise UnsoundRequest(
+            f"the prior was fitted on {_where(rule)}, and this table is {_where(here)}: which of"
+            f" its rows the prior has seen is not known; fit it on this table, or {ALLOW}"
+        )
+
+
+def _where(rows: FittedRows) -> str:
+    clocks = "" if rows.zone is None else f" in {rows.zone}"
+    return f"{rows.source!r} ({rows.entity!r} by {rows.order!r}{clocks})"
+
+
+def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str) -> str:
+    here = table_name(declaration.source)
+    others = sorted({rule.source for rule in rules} - {here})
+    if any(rule.source == here for rule in rules):
+        return (
+            f"a prior of {dataset!r} was fitted on rows that are released from; no loss is"
+            " accounted for what the prior itself tells about them"
+        )
+    return (
+        f"a prior of {dataset!r} was fitted on rows of {', '.join(map(repr, others))}; if any of"
+        " them is among those released from, no loss is accounted for what the prior itself tells"
+        " about it"
+    )
+
+
+def first_kept(cut: Any, declaration: Declaration) -> datetime | int:
+    """The first place at or after ``cut`` that a window can begin with: later is safe."""
+    place: datetime | int = cut if isinstance(cut, datetime) else ceil(cut)
+    for _ in range(MOST_SHIFTS):
+        try:
+            rows_of(declaration, (place, None), None)
+        except InvalidQuery:  # clocks change in that very hour
+            if not isinstance(place, datetime):
+                raise
+            place += SHIFT
+        else:
+            return place
+    raise InvalidQuery(
+        "first days", given=f"end at {cut}, when clocks change", needed="be one more or less"
+    )
+
+
+def _placed(declaration: Declaration, place: Bound) -> Any:
+    return rows_of(declaration, (place, None), None).scope.start
+
+
+class HeldOut(Engine):
+    """An engine that sees some of the entities only; all that it counts is about them.
+
+    The ledger does not tell entities apart and charges every one: more than is read, never less.
+    """
+
+    def __init__(self, engine: Engine, entities: Share) -> None:
+        super().__init__(engine.declaration, engine._backend)
+        self._entities, self._whole = entities, engine
+
+    @property
+    def whole(self) -> Engine:
+        """The engine that sees all entities."""
+        return self._whole
+
+    @classmethod
+    def of(cls, engine: Engine, entities: Share | None) -> Engine:
+        """The engine, kept to a share; as it is if it is kept to that or to less."""
+        if entities is None:
+            return engine
+        if not isinstance(engine, HeldOut):
+            return cls(engine, entities)
+        had = engine._entities
+        if had.salt != entities.salt:
+            raise UnsoundRequest(
+                "the engine is kept to a share of the entities by another salt than the prior was"
+                " fitted with; open it anew"
+            )
+        low, high = max(had.low, entities.low), min(had.high, entities.high)
+        both = Share(had.salt, low, high)
+        return engine if both == had else cls(engine.whole, both)
+
+    def fingerprint(self) -> DataFingerprint:
+        """The identity of the data and of the share: an answer about all is not one about some."""
+        whole = super().fingerprint()
+        mark = fingerprint(("held out", whole.fingerprint, self._entities))
+        return replace(whole, fingerprint=mark)
+
+    def _within(self, scope: Scope) -> Any:
+        if scope.entities is not None:
+            raise InvalidQuery(
+                "scope, entities", given="is given", needed="be left to the policy of the project"
+            )
+        return super()._within(replace(scope, entities=self._entities))

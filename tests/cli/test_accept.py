@@ -1,0 +1,85 @@
+"""``takifugu dataset accept``: what differs, what it costs, and who decided."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import call
+from tests.session.study import write_data
+
+
+@pytest.fixture
+def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_data(tmp_path)
+    for line in (
+        "init",
+        "dataset add stays stays.toml",
+        "prior new 0.9,0.1;0.2,0.8 --states home,ward -o a.json",
+        "budget set stays 2",
+    ):
+        assert call(tmp_path, monkeypatch, *line.split()).status == 0
+    with (tmp_path / "takifugu.toml").open("a") as file:
+        file.write('[[dataset.stays.prior]]\nfile = "a.json"\n')
+    assert (tmp_path / "takifugu.key").stat().st_mode & 0o777 == 0o600
+    done = call(tmp_path, monkeypatch, *["accept", "stays", "--yes"])
+    assert done.status == 2  # no such command
+    line = "release stays count --values ward --where zone=north --epsilon 1"
+    assert call(tmp_path, monkeypatch, *line.split()).status == 0
+    return tmp_path
+
+
+def test_an_edit_is_refused_told_and_accepted(
+    released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def do(line: str) -> tuple[int, str, str]:
+        ran = call(released, monkeypatch, *line.split())
+        return ran.status, ran.out, ran.err
+
+    path = released / "stays.toml"
+    text = path.read_text()
+    path.write_text(text.replace('["north", "south"]', '["south"]\noutside = "other"'))
+    for command in ("plan", "release"):
+        status, out, err = do(f"{command} stays count --values ward --where zone=other --epsilon 1")
+        assert status == 3 and out == "" and err.count("\n") == 1
+        assert 'public zone values was ["north", "south"] and is now ["south"]' in err
+    status, out, err = do("dataset accept stays")
+    assert status == 2 and "--yes" in err
+    status, _, err = do("dataset accept stays --unchanged --yes")
+    assert status == 2 and "not unchanged" in err
+    status, out, _ = do("dataset accept stays --yes")
+    assert status == 0 and "public zone values was" in out and "on every row" in out
+    assert "accepted by" in out
+    status, _, err = do("release stays count --values ward --where zone=south --epsilon 1.2")
+    assert status == 3 and "Ask for at most" in err  # what north lost counts on south as well
+    assert do("ledger verify")[0] == 0 and "everywhere" in do("ledger show")[1]
+
+
+def test_edited_data_is_told_before_it_is_charged(
+    released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (released / "stays.csv").open("a") as file:
+        file.write("p99,0,north,1,home\n")
+    line = "stays count --values ward --where zone=north --epsilon 0.1"
+    assert "note: the data changed" in call(released, monkeypatch, "plan", *line.split()).out
+    ran = call(released, monkeypatch, "release", *line.split())
+    assert ran.status == 0 and ran.err.startswith("takifugu: the data changed since")
+
+
+def test_a_copy_is_refused_until_it_is_counted_separately(
+    released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (released / "copy.csv").write_bytes((released / "stays.csv").read_bytes())
+    text = (released / "stays.toml").read_text()
+    (released / "copy.toml").write_text(text.replace("stays.csv", "copy.csv"))
+    for line in ("dataset add copy copy.toml --prior a.json", "budget set copy 2"):
+        assert call(released, monkeypatch, *line.split()).status == 0
+    asked = ["plan", "copy", "count", "--values", "ward", "--epsilon", "1"]
+    refused = call(released, monkeypatch, *asked)
+    assert refused.status == 3 and "--separate-from stays" in refused.err
+    ran = call(
+        released,
+        monkeypatch,
+        *["dataset", "accept", "copy", "--separate-from", "stays", "--yes", "--json"],
+    )
+    assert ran.json()["decision"] == "separate"
+    assert call(released, monkeypatch, *asked).status == 0

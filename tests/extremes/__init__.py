@@ -1,0 +1,1 @@
+"""Priors at the edge of float64, against sums in high precision."""

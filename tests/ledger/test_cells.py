@@ -1,0 +1,301 @@
+"""A ledger knows what its cells are: another declaration is refused until its owner decides."""
+
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from takifugu.errors import (
+    BudgetExceeded,
+    CellsChanged,
+    InvalidCharge,
+    NoBudget,
+    SameRows,
+    UnsoundRequest,
+)
+from takifugu.ledger import Cells, Charge, Ledger, open_ledger
+from takifugu.losses import Concentrated, Pure
+from tests.ledger.charges import CELLS, DOUBLING, RICH, charge
+
+OLD = Path(__file__).with_name("before_cells.sql")  # as written before charges named their cells
+PARTS: dict[str, Any] = {
+    "source": {"kind": "csv", "path": "ward.csv"},
+    "entity": "person",
+    "order": {"column": "at", "kind": "time", "zone": "Asia/Jakarta", "ties": []},
+    "public": {"zone": {"values": ["north", "south"], "outside": "refuse"}},
+}
+NORTH = Cells.of(PARTS)
+OTHER = Cells.of(
+    PARTS | {"public": {"zone": {"values": ["south"], "outside": "other", "other": "other"}}}
+)
+
+
+def test_a_charge_with_other_cells_is_refused_and_says_which_part_differs(ledger: Ledger) -> None:
+    ledger.charge(charge("0.5", None, ["north"], cells=NORTH), DOUBLING)
+    head = ledger.head()
+    for try_ in (ledger.charge, lambda one, _: ledger.check(one)):
+        with pytest.raises(CellsChanged) as told:
+            try_(charge("0.5", None, ["other"], cells=OTHER), DOUBLING)
+        assert told.value.changes == (
+            'public zone outside was "refuse" and is now "other"',
+            'public zone values was ["north", "south"] and is now ["south"]',
+            'public zone other was not declared and is now "other"',
+        )
+        assert "takifugu dataset accept ward" in str(told.value) and "\n" not in str(told.value)
+    assert ledger.head() == head and ledger.verify().sound
+    ledger.charge(charge("0.25", None, ["south"], cells=NORTH), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1
+
+
+def test_reusing_an_answer_is_refused_under_other_cells(ledger: Ledger) -> None:
+    first = charge("0.25", cells=NORTH, analyst="ana")
+    ledger.record_answer(ledger.charge(first, DOUBLING), [1])
+    same = charge("0.25", cells=NORTH, analyst="bob")
+    assert ledger.reuse(same, DOUBLING) is not None
+    assert ledger.lookup(charge("0.25", cells=OTHER)) is None
+    assert ledger.lookup(charge("0.25", cells=NORTH, declared="other order")) is None
+
+
+def test_an_owner_counts_all_earlier_releases_on_every_row(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["north"], cells=NORTH, analyst="ana"), DOUBLING)
+    ledger.charge(charge("0.125", (3, 9), None, cells=NORTH), DOUBLING)
+    before = ledger.spent("ward", DOUBLING)
+    event = ledger.accept_cells("ward", OTHER)
+    assert event.kind == "cells" and event.body["how"] == "everywhere" and event.body["actor"]
+    assert event.body["before"] == NORTH.fingerprint and event.body["naming"] == OTHER.parts
+    assert ledger.spent("ward", DOUBLING) == before == 0.75
+    assert ledger.spent("ward", DOUBLING, analyst="ana") == 0.5
+    for cells in ((None, None), ((100, 200), None), (None, ["nobody named"])):
+        loss = ledger.lost(
+            "ward",
+            **_touched(charge("0", *cells)),
+        )
+        assert [total.epsilon for total in loss] == [Fraction(3, 8)]
+    with pytest.raises(CellsChanged):
+        ledger.charge(charge("0.1", cells=NORTH), DOUBLING)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(charge("0.7", (50, 60), ["other"], cells=OTHER), DOUBLING)
+    ledger.charge(charge("0.5", (50, 60), ["other"], cells=OTHER), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 1.75
+    assert ledger.verify().sound
+    ledger.rebuild()
+    assert ledger.spent("ward", DOUBLING) == 1.75 and ledger.verify().sound
+    assert [r.epsilon for r in ledger.odometer("ward", DOUBLING)] == [0.5, 0.75, 1.75]
+
+
+def _touched(one: Charge) -> dict[str, Any]:
+    return {"window": one.window, "groups": one.groups}
+
+
+def test_the_worst_in_every_currency_is_what_every_row_has_lost(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 50, delta="0.01")
+    ledger.charge(charge(Pure(1), None, ["a"], translation="rich"), RICH)
+    ledger.charge(charge(Concentrated("0.5"), None, ["b"], translation="rich"), RICH)
+    ledger.accept_cells("ward", OTHER)
+    (total,) = ledger.lost("ward", groups=charge("0", None, ["c"]).groups)
+    assert total.epsilon == 1 and total.rho == Fraction(1, 2)
+
+
+def test_groups_and_windows_may_be_chosen_anew_after_that(ledger: Ledger) -> None:
+    ledger.set_partition("ward", ("country",))
+    ledger.charge(charge("0.1", (0, 5), ["fr"]), DOUBLING)
+    ledger.accept_cells("ward", OTHER)
+    assert ledger.set_partition("ward", ("floor",)).body["columns"] == ["floor"]
+    assert ledger.verify().sound
+
+
+def test_unchanged_is_believed_only_where_nothing_can_be_seen_to_differ(ledger: Ledger) -> None:
+    with pytest.raises(UnsoundRequest, match="nothing was ever charged"):
+        ledger.accept_cells("ward", NORTH, unchanged=True)
+    ledger.charge(charge("0.1", None, ["north"], cells=NORTH), DOUBLING)
+    with pytest.raises(UnsoundRequest, match="public zone outside"):
+        ledger.accept_cells("ward", OTHER, unchanged=True)
+    moved = Cells.of(PARTS | {"source": {"kind": "csv", "path": "elsewhere.csv"}})
+    with pytest.raises(CellsChanged, match="source path"):
+        ledger.charge(charge("0.1", None, ["north"], cells=moved), DOUBLING)
+    assert ledger.accept_cells("ward", moved, unchanged=True).body["how"] == "unchanged"
+    ledger.charge(charge("0.1", None, ["south"], cells=moved), DOUBLING)
+    assert ledger.spent("ward", DOUBLING) == 0.2
+    with pytest.raises(NoBudget):
+        ledger.accept_cells("nobody", NORTH)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"entity": "family"},
+        {"entity": "perso\u006e\u0301"},
+        {"source": {"kind": "parquet", "path": "ward.csv"}},
+        {"order": PARTS["order"] | {"zone": "UTC"}},
+        {"order": PARTS["order"] | {"column": "seen"}},
+        {"order": PARTS["order"] | {"ties": ["row"]}},
+        {"public": {}},
+        {"public": {"zone": {"values": ["north", "south"], "outside": "drop"}}},
+        {"public": {"zone": {"values": ["n\u006frth", "sou\u0442h"], "outside": "refuse"}}},
+        {"public": {"zone": {"values": [1, 2], "outside": "refuse"}}},
+        {"public": {"zone": {"values": ["1", "2"], "outside": "refuse"}}},
+        {"public": {"zone": {"values": ["north", None], "outside": "refuse"}}},
+    ],
+)
+def test_every_part_counts_letter_by_letter(edit: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.1", cells=NORTH), DOUBLING)
+        with pytest.raises(CellsChanged) as told:
+            ledger.charge(charge("0.1", cells=Cells.of(PARTS | edit)), DOUBLING)
+        assert told.value.changes
+
+
+def test_a_charge_must_name_its_cells() -> None:
+    with pytest.raises(InvalidCharge, match=r"Cells\.of"):
+        charge("0.1", cells=None)
+
+
+def test_long_lists_are_told_by_what_differs() -> None:
+    many = [f"street {i}" for i in range(5000)]
+    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.1", cells=Cells.of({"public": {"s": many}})), DOUBLING)
+        edited = Cells.of({"public": {"s": [*many[1:], "avenue"]}})
+        with pytest.raises(CellsChanged, match="street 0") as told:
+            ledger.charge(charge("0.1", cells=edited), DOUBLING)
+        assert "avenue" in str(told.value) and len(str(told.value)) < 600
+
+
+# --- ledgers from before ---
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.ledger"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(OLD.read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
+    with open_ledger(old) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.8125
+        with pytest.raises(CellsChanged, match="--unchanged"):
+            ledger.charge(charge("0.1"), DOUBLING)
+        ledger.charge(charge("0.1", dataset="quiet"), DOUBLING)  # nothing was charged to it
+        assert ledger.lookup(charge("1/4", (0, 10), ["fr"])) is None  # charged again, not guessed
+        assert ledger.accept_cells("ward", CELLS, unchanged=True).body["before"] is None
+        ledger.charge(charge("0.25", (30, 40), ["it"]), DOUBLING)
+        assert ledger.spent("ward", DOUBLING) == 0.8125  # other cells than the worst so far
+        assert ledger.verify().sound
+
+
+def test_the_owner_of_an_old_ledger_may_count_everything_everywhere(old: Path) -> None:
+    with open_ledger(old) as ledger:
+        ledger.accept_cells("ward", CELLS)
+        ledger.charge(charge("0.25", (30, 40), ["it"]), DOUBLING)
+        assert ledger.spent("ward", DOUBLING) == 0.8125 + 0.5
+        assert ledger.verify().sound
+        ledger.rebuild()
+        assert ledger.spent("ward", DOUBLING) == 0.8125 + 0.5
+
+
+# --- the same rows under two names ---
+
+
+def test_the_same_rows_have_one_budget(ledger: Ledger) -> None:
+    ledger.set_budget("copy", 2)
+    ledger.charge(charge("0.1", sources=("path a", "bytes b"), data="1"), DOUBLING)
+    assert ledger.knows_data("ward", "1") and not ledger.knows_data("copy", "1")
+    twin = charge("0.1", dataset="copy", sources=("path c", "bytes b"), data="1")
+    head = ledger.head()
+    for try_ in (ledger.charge, lambda one, _: ledger.check(one)):
+        with pytest.raises(SameRows, match="same bytes") as told:
+            try_(twin, DOUBLING)
+        assert told.value.other == "ward" and ledger.head() == head
+    ledger.charge(charge("0.1", dataset="copy", sources=("path c", "bytes d"), data="2"), DOUBLING)
+    with pytest.raises(SameRows):  # it became the same later
+        ledger.charge(twin, DOUBLING)
+    assert ledger.count_separately("ward", "copy").body["actor"]
+    assert ledger.counted_separately("copy") == {"ward"}
+    ledger.charge(twin, DOUBLING)
+    assert ledger.verify().sound
+    with pytest.raises(InvalidCharge):
+        ledger.count_separately("ward", "ward")
+
+
+def test_rows_are_filed_once_for_each_state_of_the_data(ledger: Ledger) -> None:
+    for data in ("1", "1", "2", "1"):
+        ledger.charge(charge("0.1", sources=("path a", f"bytes {data}"), data=data), DOUBLING)
+    assert [e.body["marks"] for e in ledger.history(kind="source")] == [
+        ["bytes 1", "path a"],
+        ["bytes 2", "path a"],
+    ]
+
+
+def test_marks_are_keyed_beside_a_file_and_in_the_state_folder_for_a_server(
+    ledger: Ledger, url: str, opened: Callable[..., Ledger], folder: Path,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    mark = ledger.mark("data", "rows")
+    assert opened(url).mark("data", "rows") == mark != ledger.mark("data", "other rows")
+    keys = list(folder.glob("*.key")) or list(tmp_path.rglob("*.key"))
+    assert len(keys) == 1 and keys[0].stat().st_mode & 0o777 == 0o600
+    given = opened(url, key=tmp_path / "given.key")
+    assert given.mark("data", "rows") != mark and (tmp_path / "given.key").exists()
+
+
+# --- whatever the owner and the analysts do, no row has lost more than is counted ---
+
+ROWS = range(6)
+NAMINGS = st.lists(
+    st.lists(st.sampled_from("abc"), min_size=len(ROWS), max_size=len(ROWS)), min_size=1, max_size=3
+)
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # under which declaration
+        st.sampled_from(["charge", "charge", "accept"]),
+        st.sets(st.sampled_from("abc"), max_size=2),  # no group: all rows
+        st.integers(1, 4),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40)
+@given(namings=NAMINGS, steps=STEPS)
+def test_no_row_has_lost_more_than_the_ledger_counts(
+    namings: list[list[str]], steps: list[tuple[int, str, set[str], int]]
+) -> None:
+    """A declaration is a list of the group of each row; an edit is another list."""
+    lost = [Fraction(0)] * len(ROWS)
+    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
+        ledger.set_budget("ward", 100)
+        for which, what, groups, eighths in steps:
+            naming = namings[which % len(namings)]
+            cells = Cells.of({"public": {"country": naming}})
+            if what == "accept":
+                ledger.accept_cells("ward", cells)
+                continue
+            try:
+                ledger.charge(
+                    charge(Fraction(eighths, 8), None, sorted(groups) or None, cells=cells),
+                    DOUBLING,
+                )
+            except CellsChanged:
+                continue
+            for row in ROWS:
+                if not groups or naming[row] in groups:
+                    lost[row] += Fraction(eighths, 8)
+        counted = ledger.lost("ward")
+        assert max(lost) <= max(total.epsilon for total in counted)
+        last = ledger.cells_changed("ward", cells) if steps else None
+        if steps and last is None:
+            for row in ROWS:
+                (total,) = ledger.lost("ward", groups=charge("0", None, [naming[row]]).groups)
+                assert lost[row] <= total.epsilon
+        assert ledger.verify().sound

@@ -1,0 +1,239 @@
+"""What owners decide is in the chain, and charges keep to it: terms in force, and who may ask."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu.errors import (
+    BudgetExceeded,
+    InvalidCharge,
+    LedgerConflict,
+    NotAccepted,
+    TakifuguError,
+    UnknownAnalyst,
+)
+from takifugu.ledger import Ledger, Terms
+from takifugu.ledger.decisions import alike, decimal_up, folded
+from tests.contracts.ledger import tamper
+from tests.ledger.charges import DOUBLING, ONE_WAY, charge
+
+Opener = Callable[..., Ledger]
+OLD, NEW = Terms("prior", "secrets"), Terms("new prior", "secrets")
+
+
+def accept(ledger: Ledger, terms: Terms, dataset: str = "ward") -> None:
+    ledger.accept(terms, ledger.review(dataset, ONE_WAY, DOUBLING))
+
+
+# --- terms ---
+
+
+def test_a_charge_under_another_prior_or_other_secrets_is_refused(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    head = ledger.head()
+    for other, says in (
+        (Terms("new prior", "secrets"), "has another prior than"),
+        (Terms("prior", "fewer"), "has other secrets than"),
+        (Terms("x", "y"), "has another prior and other secrets than"),
+    ):
+        with pytest.raises(NotAccepted, match=says):
+            ledger.charge(charge("0.25", prior=other.prior, secrets=other.secrets), DOUBLING)
+        with pytest.raises(NotAccepted, match="takifugu prior accept ward"):
+            ledger.refuse_terms("ward", other)
+    assert ledger.head() == head and ledger.terms("ward") == OLD
+
+
+def test_an_accepted_prior_is_charged_under_and_the_old_one_no_more(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    assert seen.old == OLD and seen.epsilon == 2
+    assert (seen.before, seen.after) == (0.5, 0.25)
+    event = ledger.accept(NEW, seen, uncertainty="0.1")
+    assert event.kind == "accepted" and event.body["actor"]
+    told = {name: event.body[name] for name in ("prior", "secrets", "spent_before", "spent_after")}
+    assert told == {
+        "prior": "new prior", "secrets": "secrets", "spent_before": "0.5", "spent_after": "0.25",
+    }  # fmt: skip
+    assert event.body["before"] == {"prior": "prior", "secrets": "secrets"}
+    assert event.body["details"] == {"uncertainty": "0.1"} and event.body["budget"] == "2"
+    with pytest.raises(NotAccepted):
+        ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25", prior="new prior"), DOUBLING)
+    accept(ledger, OLD)  # reverted
+    with pytest.raises(NotAccepted):
+        ledger.charge(charge("0.25", prior="new prior"), DOUBLING)
+    ledger.charge(charge("0.25"), DOUBLING)
+    assert ledger.verify().sound
+    ledger.rebuild()
+    assert ledger.verify().sound and ledger.terms("ward") == OLD
+
+
+def test_each_dataset_has_its_own_terms(ledger: Ledger) -> None:
+    ledger.set_budget("town", 2)
+    ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25", dataset="town", prior="of the town"), DOUBLING)
+    accept(ledger, NEW, "town")
+    ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25", dataset="town", prior="new prior"), DOUBLING)
+    assert ledger.terms("ward") == OLD and ledger.terms("nowhere") is None
+
+
+def test_what_was_charged_while_the_owner_looked_is_looked_at_again(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    ledger.charge(charge("0.25"), DOUBLING)
+    with pytest.raises(LedgerConflict, match="Look again"):
+        ledger.accept(NEW, seen)
+    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    ledger.set_budget("ward", 3)
+    with pytest.raises(LedgerConflict, match="Look again"):
+        ledger.accept(NEW, seen)
+    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    accept(ledger, Terms("a third", "secrets"))
+    with pytest.raises(LedgerConflict, match="Look again"):
+        ledger.accept(NEW, seen)
+
+
+def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledger) -> None:
+    first = ledger.enter_policy("ward", OLD, {"how": "fitted"})
+    assert first.kind == "policy" and ledger.terms("ward") == OLD
+    count = ledger.head().seq
+    ledger.enter_policy("ward", OLD, {"how": "fitted"})  # the same again: told, not accepted anew
+    assert ledger.head().seq == count + 1
+    ledger.enter_policy("ward", NEW, {"how": "fitted"})  # replaced before anything was charged
+    with pytest.raises(NotAccepted):
+        ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25", prior="new prior"), DOUBLING)
+    ledger.enter_policy("ward", OLD, {"how": "fitted"})
+    ledger.enter_policy("ward", Terms("a third", "secrets"), {"how": "fitted"})
+    assert ledger.terms("ward") == NEW
+    kinds = [event.kind for event in ledger.history("ward")]
+    assert kinds == ["budget", "policy", "accepted", "policy", "policy", "accepted", "charge",
+                     "policy", "policy"]  # fmt: skip
+    assert ledger.verify().sound
+
+
+def test_a_policy_of_a_dataset_without_a_budget_is_told_too(ledger: Ledger) -> None:
+    ledger.enter_policy("town", OLD, {})
+    seen = ledger.review("town", ONE_WAY)
+    assert (seen.epsilon, seen.before, seen.after, seen.within) == (None, 0, 0, True)
+    ledger.accept(NEW, seen)
+    assert ledger.terms("town") == NEW and ledger.verify().sound
+
+
+def test_a_ledger_of_earlier_versions_goes_by_its_last_charge(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    ledger.close()
+    tamper(url, "DROP INDEX takifugu_events_of", "DELETE FROM takifugu_migrations WHERE place > 2")
+    again = opened(url)
+    assert again.terms("ward") == OLD and again.accepted("ward") is None
+    with pytest.raises(NotAccepted):
+        again.charge(charge("0.25", prior="new prior"), DOUBLING)
+
+
+def test_a_charge_that_was_not_accepted_is_found_by_verify(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.charge(charge("0.25"), DOUBLING)
+    accept(ledger, NEW)
+    with monkeypatch.context() as patch:
+        patch.setattr("takifugu.ledger.decisions.refuse_terms", lambda *_: None)
+        ledger.charge(charge("0.25"), DOUBLING)
+    (problem,) = ledger.verify().problems
+    assert "under terms that were not accepted" in problem
+
+
+def test_another_analysts_answer_is_not_given_under_other_terms(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 1, analyst="ana")
+    ledger.set_budget("ward", 1, analyst="bob")
+    ledger.record_answer(ledger.charge(charge("0.25", analyst="ana"), DOUBLING), 7)
+    with pytest.raises(NotAccepted):
+        ledger.reuse(charge("0.25", analyst="bob", prior="new prior"), DOUBLING)
+
+
+@given(value=st.floats(0, 1e12))
+def test_what_is_written_of_a_loss_is_not_below_it(value: float) -> None:
+    text = decimal_up(value)
+    assert text is not None
+    assert Fraction(value) <= Fraction(text) < Fraction(value) + Fraction(1, 10**6)
+
+
+def test_a_loss_without_end_and_one_that_is_not_known_say_so() -> None:
+    assert decimal_up(math.inf) == "infinity" and decimal_up(math.nan) == "infinity"
+    assert decimal_up(None) is None and decimal_up(0.0) == "0"
+
+
+# --- analysts ---
+
+STRANGERS = ["Bob", "bob ", " bob", "bоb", "ｂｏｂ", "bo\u200bb", "rob", "eve", None]
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_where_analysts_have_budgets_nobody_else_may_ask(ledger: Ledger, who: str | None) -> None:
+    ledger.set_budget("ward", 1, analyst="bob")
+    ledger.record_answer(ledger.charge(charge("0.25", analyst="bob"), DOUBLING), 7)
+    head = ledger.head()
+    for ask in (
+        lambda: ledger.charge(charge("0.25", analyst=who), DOUBLING),
+        lambda: ledger.reuse(charge("0.25", analyst=who), DOUBLING),
+        lambda: ledger.lookup(charge("0.25", analyst=who)),
+        lambda: ledger.refuse_stranger("ward", who),
+    ):
+        with pytest.raises(UnknownAnalyst, match="bob") as refused:
+            ask()
+        assert "\n" not in str(refused.value)
+    assert ledger.head() == head
+    ledger.charge(charge("0.1", analyst="bob"), DOUBLING)
+
+
+def test_budgets_of_analysts_are_of_one_dataset(ledger: Ledger) -> None:
+    ledger.set_budget("town", 2)
+    ledger.set_budget("town", 1, analyst="bob")
+    ledger.charge(charge("0.25"), DOUBLING)
+    ledger.charge(charge("0.25", analyst="eve"), DOUBLING)
+    with pytest.raises(UnknownAnalyst):
+        ledger.charge(charge("0.25", dataset="town"), DOUBLING)
+
+
+def test_an_analyst_who_asked_before_there_were_budgets_needs_one(ledger: Ledger) -> None:
+    ledger.charge(charge("0.1", analyst="eve"), DOUBLING)
+    ledger.set_budget("ward", 1, analyst="bob")
+    with pytest.raises(UnknownAnalyst):
+        ledger.charge(charge("0.1", analyst="eve"), DOUBLING)
+    ledger.set_budget("ward", "0.3", analyst="eve")
+    with pytest.raises(BudgetExceeded):  # what she was told before counts
+        ledger.charge(charge("0.1", analyst="eve"), DOUBLING)
+
+
+@pytest.mark.parametrize("name", ["Bob", "bob ", "b ob", "ｂｏｂ", "bo\u200bb", "\tbob"])
+def test_two_spellings_do_not_get_two_budgets(ledger: Ledger, name: str) -> None:
+    ledger.set_budget("ward", 1, analyst="bob")
+    head = ledger.head()
+    with pytest.raises(InvalidCharge, match="analyst"):
+        ledger.set_budget("ward", 1, analyst=name)
+    assert ledger.head() == head
+    ledger.set_budget("ward", 2, analyst="bob")
+
+
+def test_who_was_meant_is_guessed_and_many_names_are_cut_short(ledger: Ledger) -> None:
+    assert alike("Bob", ["ana", "bob"]) == ["bob"] and alike("zzz", ["ana", "bob"]) == []
+    for place in range(30):
+        ledger.set_budget("ward", 1, analyst=f"analyst-{place:02}")
+    with pytest.raises(UnknownAnalyst, match="analyst-09 and 20 more"):
+        ledger.charge(charge("0.1"), DOUBLING)
+
+
+def test_what_eyes_overlook_makes_no_other_name() -> None:
+    for one, other in (("Zoë", "ZOE\u0308"), ("ana", "a na\u00ad"), ("straße", "STRASSE")):
+        assert folded(one) == folded(other)
+    assert folded("ana") != folded("anna")
+
+
+def test_these_errors_are_in_the_tree() -> None:
+    assert issubclass(UnknownAnalyst, TakifuguError) and issubclass(NotAccepted, TakifuguError)

@@ -1,0 +1,358 @@
+"""Rows that a prior was fitted on are not released from, however the prior got here."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.engines import ByEntity, FirstDays, Order, Scope, Share, fit, open_engine
+from takifugu.engines import expressions as ask
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.priors import (
+    Explicit,
+    FittedRows,
+    IntervalMarkovChain,
+    MarkovChain,
+    MarkovRandomField,
+    Product,
+    from_document,
+    read_prior,
+    smoothed,
+    with_other,
+    write_prior,
+)
+from takifugu.session import Entries, Session, StalePlan, open_project
+from takifugu.session.held_out import HeldOut, kept_rows, rules_of
+from takifugu.session.project_fitting import Wish
+from takifugu.translation.translation import Translation
+from tests.priors.test_documents import PRIORS
+from tests.session.study import study
+from tests.session.world import CHAIN, STATES, declaration, opened
+
+PEOPLE = tuple(f"p{i}" for i in range(12))
+ROWS = [
+    (who, step, "ab"[step % 2], STATES[(i * 5 + step * (i % 3 + 1)) % 4 % 2], 0)
+    for i, who in enumerate(PEOPLE)
+    for step in range(6)
+]
+SURE = 1000  # noise is 0 but with a chance below 1e-9
+
+
+def _names(engine: Any) -> set[str]:
+    rows = engine._ask(ask.distinct(engine._within(Scope()), "person"))
+    return {name for (name,) in rows}
+
+
+def fitted(folder: Path, split: Any, **how: Any) -> Any:
+    with open_engine(declaration(folder, ROWS), threads=1) as engine:
+        return fit(engine, "state", split=split, unseen="uniform", length=8, **how)
+
+
+def said(session: Session) -> str:
+    return " ".join(session.promise().split())
+
+
+# --- what may become of a fitted chain on its way to a session ---
+
+
+def _file(chain: Any, folder: Path) -> Any:
+    write_prior(chain, folder / "prior.json")
+    return read_prior(folder / "prior.json")
+
+
+WAYS: dict[str, Callable[[Any, Path], Any]] = {
+    "as it is": lambda chain, _: chain,
+    "smoothed": lambda chain, _: smoothed(replace(chain, length=7), tau=1e-3),
+    "in a file": _file,
+    "smoothed, from a file": lambda chain, folder: smoothed(_file(chain, folder), tau=1e-3),
+    "as intervals": lambda chain, _: IntervalMarkovChain.around(chain, relative=0.1),
+    "intervals in a file": lambda chain, folder: _file(
+        IntervalMarkovChain.around(chain, relative=0.1), folder
+    ),
+    "among others": lambda chain, _: {"mine": replace(CHAIN, length=8), "its": chain},
+    "in a list": lambda chain, _: [chain, chain],
+    "for each": lambda chain, _: Product(dict.fromkeys(PEOPLE, chain)),
+    "for each, in a file": lambda chain, folder: _file(
+        Product(dict.fromkeys(PEOPLE, chain)), folder
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path, way: str) -> None:
+    prior = WAYS[way](fitted(tmp_path, FirstDays(4)).chain, tmp_path)
+    with opened(tmp_path, budget=2 * SURE, translation=Translation(prior), rows=ROWS) as (
+        session, _, _,
+    ):  # fmt: skip
+        assert session.kept.start == 4 and session.kept.warning is None
+        for window in ((0, None), (3, 6), (-5, 5)):
+            with pytest.raises(UnsoundRequest, match="begins before 4"):
+                session.plan("histogram", epsilon=1, window=window)
+        assert "fitted on the first 4 days" in said(session)
+        if way == "as it is":
+            for kept in (None, (None, 5), (4, 5)):
+                plan = session.plan("histogram", epsilon=SURE, window=kept)
+                assert plan.question.rows.scope.start == 4
+            found = session.histogram(epsilon=SURE).column("estimate")
+            late = [row[3] for row in ROWS if row[1] >= 4]
+            assert found == [late.count(state) for state in STATES]
+
+
+def test_a_written_out_table_remembers_too(tmp_path: Path) -> None:
+    chain = replace(fitted(tmp_path, FirstDays(4)).chain, length=6)
+    table = chain.explicit()
+    assert isinstance(table, Explicit) and table.fitted_on == chain.fitted_on
+    how: dict[str, Any] = {"over": Entries("sequence")}
+    with opened(tmp_path, translation=Translation(table), how=how, rows=ROWS) as (session, _, _):
+        assert session.kept.start == 4
+
+
+def test_a_session_keeps_to_the_entities_that_the_prior_has_not_seen(tmp_path: Path) -> None:
+    share = Fraction(1, 3)
+    made = fitted(tmp_path, ByEntity(share))
+    with opened(tmp_path, budget=2 * SURE, translation=Translation(made.chain), rows=ROWS) as (
+        session, _, engine,
+    ):  # fmt: skip
+        others = _names(HeldOut(engine, Share("takifugu", share, Fraction(1))))
+        assert 0 < len(others) < len(PEOPLE)
+        found = session.histogram(epsilon=SURE).column("estimate")
+        kept = [row[3] for row in ROWS if row[0] in others]
+        assert found == [kept.count(state) for state in STATES]
+        assert engine.count(made.test) == len(kept)
+        assert "fitted on about 33% of the entities" in said(session)
+
+
+def test_the_limits_of_several_priors_hold_together(tmp_path: Path) -> None:
+    days = [fitted(tmp_path, FirstDays(n)).chain for n in (2, 4)]
+    share = fitted(tmp_path, ByEntity(Fraction(1, 4))).chain
+    with opened(tmp_path, translation=Translation([*days, share]), rows=ROWS) as (session, _, _):
+        kept = session.kept
+        assert kept.start == 4 and kept.entities == Share("takifugu", Fraction(1, 4), Fraction(1))
+        assert len(kept.statements) == 3
+    other = fitted(tmp_path, ByEntity(Fraction(1, 4), salt="s")).chain
+    with (
+        pytest.raises(UnsoundRequest, match="different salts"),
+        opened(tmp_path, translation=Translation([share, other]), rows=ROWS),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("split", [None, FirstDays(4), ByEntity(Fraction(1, 3))])
+def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, split: Any) -> None:
+    belief = Translation(fitted(tmp_path, split).chain)
+    if split is None:
+        with (
+            pytest.raises(UnsoundRequest, match=r"fitted on all rows of 'csv visits\.csv'"),
+            opened(tmp_path, translation=belief, rows=ROWS),
+        ):
+            pass
+    how = {"release_fitted_rows": True}
+    with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
+        answer = session.histogram(epsilon=1, window=(0, 3))
+        assert session.kept.warning is not None
+        assert session.kept.warning in " ".join(answer.promise.split())
+        assert "was fitted on rows that are released from" in session.kept.warning
+
+
+def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
+    belief = Translation(fitted(tmp_path, FirstDays(4)).chain)
+    with opened(tmp_path, translation=belief, rows=ROWS) as (session, ledger, engine):
+        allowed = Session(engine, ledger, belief, dataset="visits", release_fitted_rows=True)
+        for window in (None, (2, None), (None, 5)):
+            with pytest.raises(UnsoundRequest, match="begins before 4"):
+                session.release(allowed.plan("histogram", epsilon=1, window=window))
+        assert list(ledger.history(kind="charge")) == []
+    share = Translation(fitted(tmp_path, ByEntity(Fraction(1, 3))).chain)
+    with opened(tmp_path, translation=share, rows=ROWS) as (session, ledger, engine):
+        allowed = Session(engine, ledger, share, dataset="visits", release_fitted_rows=True)
+        with pytest.raises(StalePlan):  # an answer about all is not one about some
+            session.release(allowed.plan("histogram", epsilon=1))
+        assert list(ledger.history(kind="charge")) == []
+
+
+def test_a_network_over_entities_keeps_to_a_share_of_them(tmp_path: Path) -> None:
+    """All entities are entries, and all of them are matched; some are released from."""
+    share, how = Fraction(1, 2), {"over": "entities"}
+    rows = [row for row in ROWS if row[1] == 0]
+    seen = FittedRows("csv visits.csv", "person", "step", share=share, salt="takifugu")
+    tie = MarkovRandomField.ising(
+        dict.fromkeys(PEOPLE, 0.1), {(PEOPLE[0], PEOPLE[1]): 0.5}
+    ).also_fitted_on(seen)
+    belief = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
+    with opened(tmp_path, translation=belief, how=how, rows=rows) as (session, _, engine):
+        others = _names(HeldOut(engine, Share("takifugu", share, Fraction(1))))
+        assert _names(session._engine) == others and 0 < len(others) < len(PEOPLE)
+
+
+# --- where it cannot be told which rows those are ---
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"entity": "zone", "public": ()},
+        {"order": Order("weight", "number")},
+        {"order": Order("step", "unix", "UTC")},
+        {"rows": None},
+    ],
+)
+def test_another_table_or_other_columns_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    prior = fitted(tmp_path, FirstDays(4)).chain
+    if "rows" in change:
+        (rows,) = prior.fitted_on
+        prior, change = replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)), {}
+    belief = Translation(replace(prior, length=None))
+    with (
+        pytest.raises(UnsoundRequest, match="which of its rows the prior has seen is not known"),
+        opened(tmp_path, translation=belief, rows=ROWS, **change),
+    ):
+        pass
+
+
+def test_rows_of_another_table_are_named_in_the_warning(tmp_path: Path) -> None:
+    prior = fitted(tmp_path, None).chain
+    (rows,) = prior.fitted_on
+    belief = Translation(replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)))
+    how = {"release_fitted_rows": True}
+    with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
+        assert "rows of 'csv old.csv'; if any of them is among those released from" in said(session)
+
+
+@pytest.mark.parametrize(
+    ("scope", "before", "share"),
+    [
+        (Scope(end=3), 3, None),
+        (Scope(start=1, end=3), 3, None),
+        (Scope(start=3), None, None),
+        (Scope(where={"zone": ["a"]}), None, None),
+        (Scope(entities=Share("s", Fraction(0), Fraction(1, 3))), None, Fraction(1, 3)),
+        (Scope(end=3, entities=Share("s", Fraction(0), Fraction(1, 3))), None, Fraction(1, 3)),
+        (Scope(end=3, entities=Share("s", Fraction(1, 3), Fraction(1))), 3, None),
+        (Scope(entities=Share("s", Fraction(0), Fraction(1))), None, None),
+    ],
+)
+def test_counts_know_which_rows_they_may_be_from(
+    tmp_path: Path, scope: Scope, before: Any, share: Any
+) -> None:
+    """Whatever chain is made of counts, by `fit` or by hand."""
+    with open_engine(declaration(tmp_path, ROWS), threads=1) as engine:
+        counts = engine.transitions("state", scope)
+    (rows,) = counts.chain(unseen="uniform", tau=1e-5).fitted_on
+    assert (rows.before, rows.share) == (before, share)
+    assert counts.intervals(confidence=0.9).fitted_on == (rows,)
+
+
+@pytest.mark.parametrize("end", ["2018-11-04", datetime(2018, 11, 4), "2018-11-04T03:00+00:00"])
+def test_a_start_that_clocks_skip_is_moved_on(tmp_path: Path, end: Any) -> None:
+    at = Order("step", "unix", "America/Sao_Paulo")
+    rows = [(w, 1541300000 + 3600 * s, z, x, 0) for w, s, z, x, _ in ROWS]
+    with open_engine(declaration(tmp_path, rows, order=at), threads=1) as engine:
+        chain = engine.transitions("state", Scope(end=end)).chain(unseen="uniform", tau=1e-5)
+        kept = kept_rows(rules_of([chain]), engine.declaration, dataset="visits")
+    assert kept.start == datetime(2018, 11, 4, 1)  # there was no midnight
+
+
+# --- provenance is no part of what a prior says ---
+
+
+def test_the_rows_are_no_part_of_the_identity(tmp_path: Path) -> None:
+    chain = fitted(tmp_path, FirstDays(4)).chain
+    plain = replace(chain, fitted_on=())
+    assert chain == plain and chain.fingerprint == plain.fingerprint
+    assert "fitted_on" not in plain.to_document()
+    known = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=4)
+    assert known.fingerprint == "125b6b868ac181dc8c21281dba25c068a42063b2667ecc3f6f04fabdde4903e0"
+    assert Translation(chain).fingerprint == Translation(plain).fingerprint
+
+
+RULE = FittedRows("csv a.csv", "who", "at")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        RULE,
+        replace(RULE, before=4),
+        replace(RULE, before=4.5, days=4),
+        replace(RULE, before=datetime(2012, 5, 8, 1), zone="Asia/Tokyo"),
+        replace(RULE, share=Fraction(1, 5), salt="s", words="as told"),
+    ],
+)
+def test_the_rows_survive_a_document(rule: FittedRows) -> None:
+    for prior in (*PRIORS, with_other(CHAIN)):
+        marked = prior.also_fitted_on(rule, rule)
+        again = from_document(json.loads(json.dumps(marked.to_document())))
+        assert again.fitted_on == (rule,) and again == prior
+    inner = Product({"ann": CHAIN.also_fitted_on(rule)})
+    assert rules_of([from_document(json.loads(json.dumps(inner.to_document())))]) == (rule,)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        3,
+        [3],
+        [{}],
+        [{"source": "a", "entity": "b"}],
+        [{"source": "a", "entity": "b", "order": "c", "other": 1}],
+        [{"source": 1, "entity": "b", "order": "c"}],
+        [{"source": "a", "entity": "b", "order": "c", "before": "soon"}],
+        [{"source": "a", "entity": "b", "order": "c", "before": True}],
+        [{"source": "a", "entity": "b", "order": "c", "before": "2012-05-08T00:00:00Z"}],
+        [{"source": "a", "entity": "b", "order": "c", "share": "1/5"}],
+        [{"source": "a", "entity": "b", "order": "c", "share": 0.2, "salt": "s"}],
+        [{"source": "a", "entity": "b", "order": "c", "share": "1/0", "salt": "s"}],
+        [{"source": "a", "entity": "b", "order": "c", "share": "6/5", "salt": "s"}],
+        [{"source": "a", "entity": "b", "order": "c", "days": 3}],
+        [{"source": "a", "entity": "b", "order": "c", "words": "two\nlines"}],
+    ],
+)
+def test_rows_that_are_not_understood_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidPrior) as error:
+        from_document(CHAIN.to_document() | {"fitted_on": wrong})
+    assert "fitted_on" in str(error.value) and "\n" not in str(error.value)
+
+
+# --- the same in a project ---
+
+
+def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
+    """A prior that is entered as one of one's own still knows its rows."""
+    project, file, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
+    text = project.file.read_text()
+    head = text.index("[[dataset.stays.prior]]\nfile")
+    project.file.write_text(f'{text[:head]}[[dataset.stays.prior]]\nfile = "{file.name}"\n')
+    mine = open_project(project.file)
+    mine.set_budget("stays", "2")
+    assert mine.dataset("stays").priors[0].fitted is None and mine.kept("stays").start == 8
+    with mine.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
+        session.plan("histogram", epsilon=1, window=(2, None))
+
+
+def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: Path) -> None:
+    project, file, prior, _ = study(tmp_path).fit("stays", Wish(first_days=8))
+    (tmp_path / "stays.csv").rename(tmp_path / "moved.csv")
+    toml = tmp_path / "stays.toml"
+    toml.write_text(toml.read_text().replace("stays.csv", "moved.csv"))
+    assert project.kept("stays").start == 8
+    write_prior(replace(prior, fitted_on=()), file)
+    assert project.kept("stays").start == 8
+    (rows,) = prior.fitted_on
+    write_prior(replace(prior, fitted_on=(replace(rows, before=10, source="csv moved.csv"),)), file)
+    assert project.kept("stays").start == 10  # all limits together
+
+
+def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
+    project, _, prior, _ = study(tmp_path).fit("stays", Wish(first_days=8))
+    (rows,) = prior.fitted_on
+    write_prior(replace(prior, fitted_on=(replace(rows, before=10),)), tmp_path / "later.json")
+    more = '\n[[dataset.stays.prior]]\nfile = "later.json"\n'
+    project.file.write_text(project.file.read_text() + more)
+    found = open_project(project.file)
+    assert len(found.priors("stays")) == 1 and found.kept("stays").start == 10
