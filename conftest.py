@@ -1,6 +1,7 @@
 """Test profiles: the default is quick and repeatable; DEEP=1 is the nightly run."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,15 @@ pytest.register_assert_rewrite("tests.contracts.engines", "tests.contracts.ledge
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=3000, deadline=None)
 settings.load_profile("deep" if os.environ.get("DEEP") else "quick")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Witnesses of ledgers are kept in a folder of the tests, also by commands that they run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
 
 # Each of these starts a server or a Java of its own, so that one worker runs all of it. (What
 # pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,6 +23,7 @@ from takifugu.ledger.books import Books
 from takifugu.ledger.schema import EVENTS, HEAD
 from takifugu.ledger.store import Store
 from takifugu.ledger.values import digest, written
+from takifugu.ledger.work import work_of
 from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
@@ -32,6 +34,7 @@ ROUNDS, CHARGES = 6, 150
 def run() -> None:
     """All parts; about ten minutes on two busy cores, most of it the kills on PostgreSQL."""
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder  # witnesses too, on the same disk
         rate(Path(folder))
         growth(Path(folder))
         for name, address in _backends(Path(folder)):
@@ -45,12 +48,17 @@ def run() -> None:
 def rate(folder: Path) -> None:
     """Durable charges a second, in turns with a bare insert and update."""
     loss, window, groups = Pure("0.001"), Window(3, 9), Groups(["country"], [("fr",)])
-    with open_ledger(folder / "rate.ledger") as ledger:
+    with (
+        open_ledger(folder / "rate.ledger") as ledger,
+        open_ledger(folder / "unseen.ledger", witness=False) as unseen,
+    ):
         ledger.set_budget("ward", 10**9)
+        unseen.set_budget("ward", 10**9)
         contestants = {
             "sqlite3": _raw(folder / "raw.db"),
             "SQLAlchemy": _bare(folder / "bare.db"),
             "everything": lambda: ledger.charge(charge(loss), DOUBLING),
+            "without a witness": lambda: unseen.charge(charge(loss), DOUBLING),
             "everything, by an analyst": lambda: ledger.charge(
                 charge(loss, analyst="ana"), DOUBLING
             ),
@@ -197,6 +205,8 @@ def _filled(path: Path, size: int) -> Ledger:
             connection.execute(insert(EVENTS), rows)
         connection.execute(update(HEAD), {"seq": last.seq + size, "hash": hash_})
         tables.rebuild(connection, books)
+        last = work_of(connection).head = chain.Head(last.seq + size, hash_, last.at)
+        chain.append(connection, last, "totals", {}, datetime.now(UTC))
     store.close()
     return ledger
 

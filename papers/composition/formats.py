@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from papers.composition.tables import PRIORS, Entry, Row, Table
+from takifugu.visible import csv_cell
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -48,8 +49,8 @@ def as_csv(table: Table) -> str:
     )
     for row, mechanism, column, entry in _numbers(table):
         writer.writerow(
-            [row.epsilon, PRIORS[row.uncertain], mechanism, column, entry.mean, entry.half,
-             entry.printed, int(entry.best), table.caption]
+            [row.epsilon, PRIORS[row.uncertain], csv_cell(mechanism), csv_cell(column), entry.mean,
+             entry.half, entry.printed, int(entry.best), csv_cell(table.caption)]
         )  # fmt: skip
     return out.getvalue()
 

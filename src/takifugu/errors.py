@@ -19,6 +19,7 @@
     x LedgerUnavailable   it cannot be reached, or others hold it locked
     x LedgerUnwritable    it can be read but not written: full, or read-only
     x LedgerDamaged       what is stored contradicts itself
+    x LedgerSetBack       it is an older copy, or another history, than its witness has seen
     x LedgerConflict      a key or a receipt was used for two different things
     x CellsChanged        the declaration is another than the one that was charged under
     x SameRows            another dataset of the ledger has the same rows, and its own budget
@@ -31,11 +32,17 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
+from takifugu.visible import visible
+
 MICRO = 10**6
 
 
 class TakifuguError(Exception):
     """Base of every deliberate error; anything else that escapes is a bug."""
+
+    def __str__(self) -> str:
+        """The message; marks of a name in it that do not show are written out."""
+        return visible(super().__str__(), keep="\n")
 
 
 class Malformed(TakifuguError, ValueError):
@@ -136,6 +143,10 @@ class LedgerUnwritable(LedgerError):
 
 class LedgerDamaged(LedgerError):
     """What the ledger holds contradicts itself: it was edited, or the storage failed."""
+
+
+class LedgerSetBack(LedgerError):
+    """The ledger lacks an event that its witness has seen: an older copy was put back."""
 
 
 class CellsChanged(LedgerError):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli.ledger import app
-from takifugu.errors import TakifuguError
+from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.ledger import open_ledger
 from tests.ledger.charges import DOUBLING, charge
 
@@ -27,7 +27,10 @@ def test_show_prints_budgets_totals_and_events(path: Path) -> None:
     page = CliRunner().invoke(app, ["show", str(path)]).stdout
     assert "ward: Pufferfish budget epsilon = 1, delta = 1e-06; worst entry has lost" in page
     assert "ward, analyst ana: Pufferfish budget epsilon = 0.5; worst entry has lost" in page
-    assert "5 events" in page and "charge  ward  ana  epsilon=1/10" in page
+    assert "5 events" in page
+    assert "released to ana from ward: stays (laplace); epsilon = 0.1 per entry" in page
+    assert "answer to event 4 stored" in page and "1/10" not in page
+    assert "budget of ward, analyst ana: epsilon = 0.5 by " in page
     facts = json.loads(CliRunner().invoke(app, ["show", str(path), "--json", "--last", "1"]).stdout)
     assert set(facts) == {"ledger", "head", "accounts", "events"}
     assert [event["body"]["kind"] for event in facts["events"]] == ["answer"]
@@ -42,7 +45,8 @@ def test_show_prints_budgets_totals_and_events(path: Path) -> None:
 def test_verify_ends_with_status_1_if_something_is_wrong(path: Path) -> None:
     fine = CliRunner().invoke(app, ["verify", str(path)])
     assert fine.exit_code == 0 and "5 events, sound" in fine.stdout
-    head = fine.stdout.split("head ")[1].strip()
+    head = fine.stdout.split("head ")[1].split()[0]
+    assert "heads: event 5" in fine.stdout
     assert CliRunner().invoke(app, ["verify", str(path), "--anchor", head]).exit_code == 0
     other = f"3:{'0' * 64}"
     old = CliRunner().invoke(app, ["verify", str(path), "--anchor", other, "--json"])
@@ -83,6 +87,52 @@ def test_a_bad_argument_is_refused_and_makes_no_file(
     made = {file.name for file in path.parent.iterdir()}
     assert path.read_bytes() == before
     assert made <= {path.name, f"{path.name}-wal", f"{path.name}-shm"}  # SQLite's own
+
+
+def test_show_tells_what_was_asked_in_four_digits_and_steers_no_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "ward.ledger"
+    query = {"name": "top_k", "column": "place", "by": ["zone\x1b[31m"], "k": 3}
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", "5/3")
+        ledger.charge(charge("1/3", (0, 9), ["fr", "de"], query=query), DOUBLING)
+    page = CliRunner().invoke(app, ["show", str(path)]).stdout
+    assert (
+        "released to nobody in particular from ward: top_k of place by zone\\x1b[31m, k = 3, steps"
+        " 0…9, 2 groups of country (laplace); epsilon = 0.3334 per entry" in page
+    )
+    assert "budget of ward: epsilon = 1.667" in page
+
+
+def test_a_backup_a_restore_and_a_loss(path: Path) -> None:
+    copy = path.parent / "copy"
+    assert CliRunner().invoke(app, ["backup", str(path), str(copy)]).exit_code == 0
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.charge(charge("0.1"), DOUBLING)
+    older = CliRunner().invoke(app, ["restore", str(path), str(copy)])
+    assert isinstance(older.exception, LedgerSetBack) and "--accept-loss" in str(older.exception)
+    needs = CliRunner().invoke(app, ["restore", str(path), str(copy), "--accept-loss"])
+    assert "has a delta" in str(needs.exception)  # it is put back, and of no use until then
+    found = CliRunner().invoke(app, ["verify", str(path)])
+    assert found.exit_code == 1 and "older copy" in found.stdout
+
+
+def test_a_loss_is_accepted_once_and_shown(tmp_path: Path) -> None:
+    path, copy = tmp_path / "ward.ledger", tmp_path / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.backup(copy)
+        ledger.charge(charge("0.1"), DOUBLING)
+    done = CliRunner().invoke(
+        app, ["restore", str(path), str(copy), "--accept-loss", "--budget", "ward=3", "--json"]
+    )
+    counted = json.loads(done.stdout)["counted"]
+    assert [(c["dataset"], c["epsilon"]) for c in counted] == [("ward", "3")]
+    again = CliRunner().invoke(app, ["accept-loss", str(path)])
+    assert "nothing was lost" in str(again.exception)
+    assert "history up to event 3 accepted" in CliRunner().invoke(app, ["show", str(path)]).stdout
+    wrong = CliRunner().invoke(app, ["accept-loss", str(path), "--budget", "3"])
+    assert "look like visits=2" in str(wrong.exception)
 
 
 def test_help_needs_no_sqlalchemy() -> None:

@@ -186,7 +186,8 @@ def test_a_terminal_is_asked(study: Path) -> None:
 def test_two_datasets_are_accepted_one_by_one(study: Path, do: Call) -> None:
     text = (study / "stays.toml").read_text().replace("stays.csv", "other.csv")
     (study / "other.toml").write_text(text)
-    shutil.copy(study / "stays.csv", study / "other.csv")
+    people = (study / "stays.csv").read_text().replace("\np", "\nother-p")
+    (study / "other.csv").write_text(people)
     assert do("dataset add other other.toml --prior mine.json").status == 0
     assert do("budget set other 11").status == 0
     assert do("release other histogram --epsilon 0.5").status == 0

@@ -535,6 +535,7 @@ def opened(
     order: Order | None = None,
     amounts: tuple[Amount, ...] = (),
     protected: tuple[Category | Amount, ...] | None = None,
+    folder: Path = Path(),
 ) -> Engine:
     """An engine on stored rows, declared as the test needs it."""
     source, options = stored
@@ -545,6 +546,7 @@ def opened(
             order or Order("at", "time", zone="Asia/Jakarta", ties=("row",)),
             protected or (Category("label", LABELS, outside), *amounts),
             (Category("home land", lands, public_outside),),
+            folder=folder,
         ),
         **options,
     )

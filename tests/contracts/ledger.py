@@ -23,6 +23,7 @@ from takifugu.errors import (
     LedgerConflict,
     LedgerDamaged,
     LedgerError,
+    LedgerSetBack,
     LedgerUnavailable,
     LedgerUnwritable,
     NewerLedger,
@@ -31,9 +32,11 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Translation, Window
+from takifugu.ledger.books import Books
 from takifugu.ledger.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
+from tests.oracles.digests import root as oracle_root
 
 Opener = Callable[..., Ledger]
 ROOT = Path(takifugu.__file__).parents[2]
@@ -435,7 +438,9 @@ def test_verify_finds_a_change_of_order(ledger: Ledger, url: str) -> None:
     assert any("event 3 was changed" in problem for problem in ledger.verify().problems)
 
 
-def test_a_clean_rollback_is_seen_only_against_an_anchor(ledger: Ledger, url: str) -> None:
+def test_a_clean_rollback_is_seen_by_the_witness_and_against_an_anchor(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
     before = ledger.head()
     noted = ledger.charge(charge("0.25"), DOUBLING).anchor
     tamper(
@@ -443,11 +448,18 @@ def test_a_clean_rollback_is_seen_only_against_an_anchor(ledger: Ledger, url: st
         f"DELETE FROM takifugu_events WHERE seq = {noted.seq}",  # noqa: S608
         f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'",  # noqa: S608
     )
-    ledger.rebuild()
-    assert ledger.verify().sound and ledger.verify(before).sound
-    report = ledger.verify(noted)
+    with pytest.raises(LedgerSetBack, match="older copy"):
+        ledger.rebuild()
+    unseen = opened(url, witness=False)
+    unseen.rebuild()
+    assert unseen.verify().sound and unseen.verify(before).sound
+    report = unseen.verify(noted)
     assert not report.sound and "old or another chain" in report.problems[0]
-    assert not ledger.verify(Anchor(1, "0" * 64)).sound
+    assert not unseen.verify(Anchor(1, "0" * 64)).sound
+    report = ledger.verify()
+    assert report.witness == noted and "older copy" in report.problems[0]
+    with pytest.raises(LedgerSetBack, match="older copy"):
+        opened(url)
 
 
 def test_totals_are_rebuilt_from_the_events(ledger: Ledger, url: str) -> None:
@@ -484,6 +496,109 @@ def test_a_row_that_cannot_be_read_gives_no_receipt(ledger: Ledger, url: str, da
     assert [event.hash for event in ledger.history()] == written
 
 
+def edits() -> list[str]:
+    """Changes of derived rows that a charge on window (0, 5) and group "fr" depends on."""
+    return [
+        "UPDATE takifugu_accounts SET epsilon = '1000'",
+        "UPDATE takifugu_accounts SET delta = '1/2'",
+        "UPDATE takifugu_accounts SET always = '0 0 0', worst = '0 0 0'",
+        "UPDATE takifugu_accounts SET worst = '0 0 0'",
+        "UPDATE takifugu_accounts SET partition = NULL",
+        "UPDATE takifugu_accounts SET unit = NULL",
+        "UPDATE takifugu_accounts SET lost = '0 0 0'",
+        "DELETE FROM takifugu_accounts WHERE analyst = 'ana'",
+        "UPDATE takifugu_accounts SET id = id + 5",
+        "UPDATE takifugu_segments SET base = '0 0 0'",
+        "UPDATE takifugu_segments SET peak = '0 0 0'",
+        'UPDATE takifugu_segments SET "end" = "end" + 1 WHERE start = 0',
+        "DELETE FROM takifugu_segments WHERE start = 2",
+        "UPDATE takifugu_segments SET cells = '' WHERE start = 2",
+        'INSERT INTO takifugu_segments SELECT account, 1, "end", base, peak, cells'
+        " FROM takifugu_segments WHERE start = 0",
+        "UPDATE takifugu_cells SET own = '0 0 0'",
+        "UPDATE takifugu_cells SET own = '1/8 0 0' WHERE start = 2",
+        "DELETE FROM takifugu_cells",
+        "DELETE FROM takifugu_cells WHERE start = 2 AND account = 1",
+        "UPDATE takifugu_cells SET cell = '[\"xx\"]'",
+        "UPDATE takifugu_digests SET path = path || 'f'",
+        "DELETE FROM takifugu_digests",
+    ]
+
+
+def charged_twice(ledger: Ledger) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+    ledger.charge(charge("0.125", (2, 9)), DOUBLING)
+    ledger.charge(charge("0.125", (2, 4), ["fr"], analyst="ana"), DOUBLING)
+
+
+@pytest.mark.parametrize("edit", edits())
+def test_a_total_that_was_edited_releases_nothing(ledger: Ledger, url: str, edit: str) -> None:
+    charged_twice(ledger)
+    written = [event.hash for event in ledger.history()]
+    tamper(url, edit)
+    with pytest.raises(LedgerDamaged, match="nothing was released"):
+        ledger.charge(charge("0.01", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+    with pytest.raises(LedgerDamaged):  # nor does a plan see other numbers
+        ledger.remaining(
+            "ward",
+            DOUBLING,
+            analyst="ana",
+            window=Window(0, 5),
+            groups=Groups(["country"], [("fr",)]),
+        )
+    assert [event.hash for event in ledger.history()] == written
+    assert not ledger.verify().sound
+    ledger.rebuild()
+    assert ledger.verify().sound
+    ledger.charge(charge("0.01", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "INSERT INTO takifugu_cells VALUES (1, 0, '[\"de\"]', '0 0 0')",
+        "INSERT INTO takifugu_accounts (id, dataset, analyst, epsilon, delta, always, worst)"
+        " VALUES (9, 'ward', 'eve', '9', '0', '0 0 0', '0 0 0')",
+    ],
+)
+def test_a_row_that_was_added_releases_nothing(ledger: Ledger, url: str, added: str) -> None:
+    charged_twice(ledger)
+    tamper(url, added)
+    with pytest.raises(LedgerDamaged, match="nothing was released"):
+        ledger.charge(charge("0.01", (0, 5), ["de"], analyst="eve"), DOUBLING)
+    assert not ledger.verify().sound
+
+
+def test_totals_that_were_right_once_release_nothing_later(ledger: Ledger, url: str) -> None:
+    ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+    names = ("accounts", "segments", "cells", "digests")
+    tamper(url, *(f"CREATE TABLE kept_{n} AS SELECT * FROM takifugu_{n}" for n in names))  # noqa: S608
+    ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+    for put_back in (names[:3], names[3:]):  # without its digests, then with them
+        tamper(
+            url,
+            *(f"DELETE FROM takifugu_{n}" for n in put_back),  # noqa: S608
+            *(f"INSERT INTO takifugu_{n} SELECT * FROM kept_{n}" for n in put_back),  # noqa: S608
+        )
+        with pytest.raises(LedgerDamaged, match="nothing was released"):
+            ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+    tamper(url, *(f"DROP TABLE kept_{n}" for n in names))
+
+
+def test_every_event_names_the_totals_that_a_replay_gives(ledger: Ledger) -> None:
+    charged_twice(ledger)
+    ledger.record_answer(ledger.charge(charge("0.01", analyst="bob"), DOUBLING), 3)
+    ledger.set_partition("other", ("age", "zone"))
+    many = [f"k{n}" for n in range(400)]  # beyond what one leaf holds, and one at a time
+    ledger.charge(charge("0.01", (1, 3), many), DOUBLING)
+    ledger.charge(charge("0.01", (1, 2), ["k7", "new"]), DOUBLING)
+    books = Books()
+    for event in ledger.history():
+        books.apply(event.body)
+        assert event.body["totals"] == oracle_root(books), event.seq
+    assert ledger.verify().sound
+
+
 def test_an_edited_answer_is_not_given_out(ledger: Ledger, url: str) -> None:
     ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), {"count": 41})
     tamper(url, "UPDATE takifugu_events SET body = replace(body, '41', '42')")
@@ -491,12 +606,16 @@ def test_an_edited_answer_is_not_given_out(ledger: Ledger, url: str) -> None:
         ledger.lookup(charge("0.25"))
 
 
-def test_a_head_that_was_set_back_cannot_be_written_over(ledger: Ledger, url: str) -> None:
+def test_a_head_that_was_set_back_cannot_be_written_over(
+    ledger: Ledger, url: str, opened: Opener
+) -> None:
     before = ledger.head()
     ledger.charge(charge("0.25"), DOUBLING)
     tamper(url, f"UPDATE takifugu_head SET seq = {before.seq}, hash = '{before.hash}'")  # noqa: S608
-    with pytest.raises(LedgerDamaged):
+    with pytest.raises(LedgerSetBack):
         ledger.charge(charge("0.25"), DOUBLING)
+    with pytest.raises(LedgerDamaged):
+        opened(url, witness=False).charge(charge("0.25"), DOUBLING)
 
 
 def test_an_export_holds_the_chain(ledger: Ledger, tmp_path: Path) -> None:
@@ -535,8 +654,9 @@ def test_an_older_ledger_is_migrated_and_its_events_stay(
         "DROP TABLE takifugu_accounts",
         "DROP TABLE takifugu_segments",
         "DROP TABLE takifugu_cells",
+        "DROP TABLE takifugu_digests",
         "DROP INDEX takifugu_events_of",
-        "DELETE FROM takifugu_migrations WHERE place > 1",
+        "DELETE FROM takifugu_migrations WHERE place >= 2",
     )
     with pytest.raises(LedgerUnwritable, match="migrated"):
         opened(url, read_only=True)

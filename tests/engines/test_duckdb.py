@@ -1,12 +1,13 @@
 """The contract on files, in the DuckDB of this process."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takifugu.engines import DatabaseFailed, Source
+from takifugu.engines import Amount, DatabaseFailed, InvalidDeclaration, Scope, Source, fitness
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import Store, Stored, opened, rows
 from tests.engines.storing import store_duckdb
@@ -88,3 +89,30 @@ def test_many_files_are_one_table(tmp_path: Path) -> None:
         parquet("part 2", rows()[2::3][:-1], tmp_path)
     with opened((many, {})) as engine:
         assert engine.fingerprint().fingerprint != before.fingerprint
+
+
+def test_a_long_list_is_looked_up_here_with_the_same_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = parquet("visits", rows(), tmp_path)
+    weight = Amount("weight", Fraction(0), Fraction(5), Fraction(1, 2), Fraction(1))
+    answers = []
+    for longest in (1_000, 0):
+        monkeypatch.setattr(fitness, "LONGEST", longest)
+        for outside in ("other", "drop"):
+            with opened(stored, outside=outside, amounts=(weight,)) as engine:
+                kept = Scope(where={"home land": ["JP"]})
+                answers += [
+                    engine.histogram(["home land", "label"]),
+                    engine.histogram(["label"], kept),
+                    engine.sums("weight", ["label"]),
+                    engine.distribution("weight", ["label"]),
+                    engine.transitions("label"),
+                ]
+    half = len(answers) // 2
+    assert answers[:half] == answers[half:]
+    with (
+        opened(stored, outside="refuse") as engine,
+        pytest.raises(InvalidDeclaration, match="outside"),
+    ):
+        engine.histogram(["label"])

@@ -10,7 +10,7 @@ import pytest
 from takifugu.engines import DatabaseFailed, Source, open_engine
 from takifugu.engines.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import KINDS, Store, Stored, opened
+from tests.contracts.engines import KINDS, Store, Stored, opened, rows
 from tests.ledger import postgres
 
 TYPES = {
@@ -71,3 +71,30 @@ def test_the_fingerprint_of_a_table_says_what_it_leaves_out(stored: Stored) -> N
     with opened(stored) as engine:
         found = engine.fingerprint()
     assert "not the values" in found.covers and found.changed is None
+
+
+def test_labels_are_compared_letter_by_letter_whatever_the_collation(
+    server: str, store: Store, tmp_path: Path
+) -> None:
+    """Grouped without case, a group has the name of any of its rows: one cell would move all."""
+    import psycopg
+
+    stored = store("cased", rows(), tmp_path)
+    where = str(stored[0].table).removeprefix("public.")
+    try:
+        with psycopg.connect(server) as connection:
+            connection.execute(
+                "CREATE COLLATION anyhow (provider = icu, locale = 'und-u-ks-level1',"
+                " deterministic = false)"
+            )
+            connection.execute(
+                f'ALTER TABLE "{where}" ALTER COLUMN label TYPE text COLLATE anyhow'.encode()
+            )
+            cased = "CASE WHEN row % 2 = 0 THEN upper(label) ELSE label END"
+            connection.execute(f'UPDATE "{where}" SET label = {cased}'.encode())  # noqa: S608
+    except psycopg.errors.FeatureNotSupported:
+        pytest.skip("needs a PostgreSQL with ICU")
+    truth = sum(row["label"] == "home" and row["row"] % 2 == 1 for row in rows())
+    assert truth > 0
+    with opened(stored) as engine:
+        assert engine.histogram(["label"]).at("home") == truth

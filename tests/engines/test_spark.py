@@ -13,6 +13,7 @@ import pytest
 
 from takifugu.engines import InvalidDeclaration, Source
 from takifugu.engines.spark import SparkBackend
+from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
@@ -109,3 +110,21 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
             steps = curator.transitions(epsilon=200)
             told.append((top.rows, steps.rows))
     assert told[0] == told[1]
+
+
+def test_spark_reads_the_files_that_are_fingerprinted(session: Any, tmp_path: Path) -> None:
+    for name in ("study[1]", "study1", "a*b", "axb", "{x,y}", "x", "place=ward", "100%20 #é"):
+        (tmp_path / name).mkdir()
+        many = 5 if name in ("study1", "axb", "x") else 3
+        store_duckdb(rows()[:many], f"COPY visits TO '{tmp_path}/{name}.made' (FORMAT parquet)")
+        (tmp_path / f"{name}.made").rename(tmp_path / name / "visits.parquet")
+        if many == 5:
+            continue
+        files = Source("parquet", path="visits.parquet")
+        options = {"backend": "spark", "session": session}
+        with opened((files, options), folder=tmp_path / name) as engine:
+            assert engine.count() == 3, name
+    (tmp_path / "x" / "visits.parquet").rename(tmp_path / "x" / "_visits.parquet")
+    hidden = Source("parquet", path="_visits.parquet")  # a name that Spark passes over
+    with pytest.raises(TakifuguError, match=r"visits\.parquet"):
+        opened((hidden, options), folder=tmp_path / "x")

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from takifugu.ledger import Ledger, open_ledger
 from tests.ledger import postgres
+from tests.ledger.folders import in_memory
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +23,16 @@ def server() -> Iterator[postgres.Cluster]:
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder in memory where there is one: what is tested is not how fast a disk is."""
-    memory = Path("/dev/shm")  # noqa: S108
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
-        yield Path(name)
+    with in_memory() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _state_in_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Witnesses there as well."""
+    with in_memory() as made:
+        monkeypatch.setenv("XDG_STATE_HOME", str(made))
+        yield
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -66,6 +67,24 @@ class Cluster:
     def stop(self) -> None:
         """Stop it at once."""
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Every process of it is stopped until the block is left: it is there, and silent."""
+        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        stopped = [first]
+        os.kill(first, signal.SIGSTOP)  # so that it makes no more
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                parent = int(entry.read_text().rpartition(")")[2].split()[1])
+                if parent == first:
+                    stopped.append(int(entry.parent.name))
+                    os.kill(stopped[-1], signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in stopped:
+                os.kill(process, signal.SIGCONT)
 
     def address(self) -> str:
         """The address of a fresh, empty schema."""

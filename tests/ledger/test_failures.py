@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -130,6 +131,25 @@ def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
         server.restart()
         assert paid(ledger) == {asked.key} and ledger.verify().sound
         assert ledger.charge(charge("0.25"), DOUBLING).may_release
+
+
+@pytest.mark.parametrize("frozen", ["while open", "before it is opened"])
+def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -> None:
+    if needed := postgres.missing():
+        pytest.skip(needed)
+    with postgres.cluster() as server:
+        address = server.address()
+        with open_ledger(address, wait=0.5) as ledger:
+            ledger.set_budget("ward", 2)
+            asked = charge("0.25")
+            if frozen == "while open":
+                attempt: Callable[[], object] = partial(ledger.charge, asked, DOUBLING)
+            else:
+                attempt = partial(open_ledger, address, wait=0.5)
+            with server.frozen(), pytest.raises(LedgerUnavailable, match="nothing was released"):
+                attempt()
+            assert ledger.charge(asked, DOUBLING).may_release
+            assert paid(ledger) == {asked.key} and ledger.verify().sound
 
 
 def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:

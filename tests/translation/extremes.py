@@ -277,6 +277,9 @@ def main(count: int, first: int = 0) -> int:
             became = "below" if isinstance(error, Below) else "crashed"
             sys.stdout.write(f"seed {seed}: {type(error).__name__}: {error}\n")
         seen[f"{kind} {became}"] += 1
+        if (seed - first) % 500 == 499:
+            sys.stdout.write(f"{seed - first + 1:,} of {count:,}: {dict(seen)}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"{dict(seen)}\n")
     return sum(n for became, n in seen.items() if "below" in became or "crashed" in became)
 

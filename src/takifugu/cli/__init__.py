@@ -6,7 +6,8 @@ Each command is a module of its own that imports what it needs when it is called
 
 import io
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +23,7 @@ from takifugu.cli.plan import run_plan
 from takifugu.cli.release import run_release
 from takifugu.cli.reproduce import run_reproduce
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
 
@@ -41,7 +43,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from takifugu import __version__
 
-        typer.echo(f"takifugu {__version__}")
+        echo(f"takifugu {__version__}")
         raise typer.Exit
 
 
@@ -82,6 +84,17 @@ app.command("demo")(run_demo)
 app.command("reproduce")(run_reproduce)
 
 
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning of takifugu's own is one line on stderr; others look as Python writes them."""
+    if category.__module__.startswith("takifugu."):
+        echo(f"takifugu: {message}", err=True)
+    else:
+        _show_as_python(message, category, *where, **more)
+
+
+_show_as_python = warnings.showwarning
+
+
 def _of_a_path(error: OSError) -> str:
     reason = (error.strerror or type(error).__name__).lower()
     if error.filename is None:
@@ -101,6 +114,7 @@ def _print_anything() -> None:
 def main() -> None:
     """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
     code = MISTAKE
+    warnings.showwarning = _warn
     _print_anything()
     try:
         completion.prepare()
@@ -119,12 +133,12 @@ def main() -> None:
             raise
         message = error.format_message().rstrip(".")
         if "\n" in message:  # a command without arguments answers with its help
-            typer.echo(message, err=True)
+            echo(message, err=True)
             raise SystemExit(MISTAKE) from None
         message += "; --help shows what there is"
     except OSError as error:  # what a path leads to: too long, a folder, not ours, not there
         message = _of_a_path(error)
     else:
         raise SystemExit(status or 0)
-    typer.echo(f"takifugu: {message}", err=True)
+    echo(f"takifugu: {message}", err=True)
     raise SystemExit(code)

@@ -14,6 +14,7 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.cli.telling import echo
 from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
@@ -59,7 +60,7 @@ def run_audit(
         found = compose(translation, listed, delta=delta, method=chosen)
     result = _result(found, len(listed))
     if as_json:
-        typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
         _print(result)
 
@@ -109,15 +110,13 @@ def _print(result: dict[str, Any]) -> None:
     most = max(dp) if isinstance(dp, list) else dp
     many = "release" if result["releases"] == 1 else "releases"
     spent = f", δ {result['dp_delta']:.3g}" if result["dp_delta"] else ""
-    typer.echo(
-        f"{result['releases']} {many}, together DP ε {most:.6g}{spent} on the entry most used"
-    )
+    echo(f"{result['releases']} {many}, together DP ε {most:.6g}{spent} on the entry most used")
     spare = f", δ = {result['pufferfish_delta']:.3g}" if result["pufferfish_delta"] else ""
-    typer.echo(f"Pufferfish ε {result['pufferfish_epsilon']:.6g}{spare}, by {result['method']}")
+    echo(f"Pufferfish ε {result['pufferfish_epsilon']:.6g}{spare}, by {result['method']}")
     if result["binding"]:
         b = result["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
-        typer.echo(f"  most about {b['left']} / {b['right']}{where}")
-    typer.echo(f"  some mechanism with these losses leaks {result['lower_bound']:.6g}")
+        echo(f"  most about {b['left']} / {b['right']}{where}")
+    echo(f"  some mechanism with these losses leaks {result['lower_bound']:.6g}")
     if result["theorem_7"] is not None:
-        typer.echo(f"  Theorem 7 of the paper would say {result['theorem_7']:.6g}")
+        echo(f"  Theorem 7 of the paper would say {result['theorem_7']:.6g}")

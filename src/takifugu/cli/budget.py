@@ -15,6 +15,7 @@ from takifugu.cli.options import (
     the_project,
 )
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.session.project_budget import Standing
@@ -61,7 +62,7 @@ def run_set(
         return
     was = "" if before is None else f" (was {float(before):g})"
     spare = f", delta = {float(chance):g}" if chance else ""
-    typer.echo(f"budget of {whose}: Pufferfish epsilon = {float(amount):g}{spare}{was}")
+    echo(f"budget of {whose}: Pufferfish epsilon = {float(amount):g}{spare}{was}")
 
 
 @app.command("show")
@@ -103,11 +104,11 @@ def run_show(
         print_json({"dataset": name, "budgets": budgets, "note": note})
         return
     if not any(standing.analyst is None and standing.budget is not None for standing in found):
-        typer.echo(f"{name}: no budget; set one with `takifugu budget set {name} EPSILON`")
+        echo(f"{name}: no budget; set one with `takifugu budget set {name} EPSILON`")
     for standing in found:
         _print(name, standing, instants)
     if note is not None:
-        typer.echo(note)
+        echo(note)
 
 
 def _facts(standing: "Standing", instants: bool) -> dict[str, Any]:
@@ -154,12 +155,12 @@ def _print(name: str, standing: "Standing", instants: bool) -> None:
         parts.append(f"left {standing.left:.6g}")
     if standing.most is not None:
         parts.append(f"at most {standing.most:f} would be accepted on all rows now")
-    typer.echo(f"{who}: {', '.join(parts)}")
+    echo(f"{who}: {', '.join(parts)}")
     if len(standing.stretches) > 1:
         for part in standing.stretches:
             start, end = (_moment(tick, instants) for tick in (part.start, part.end))
             window = f"{'' if start is None else start}..{'' if end is None else end}"
-            typer.echo(f"  {window:<24}  spent {part.spent:.6g}")
+            echo(f"  {window:<24}  spent {part.spent:.6g}")
     for reading in standing.history:
         at = reading.at.strftime("%Y-%m-%d %H:%M:%S")
-        typer.echo(f"  {at}  event {reading.seq}: {reading.epsilon:.6g} spent")
+        echo(f"  {at}  event {reading.seq}: {reading.epsilon:.6g} spent")

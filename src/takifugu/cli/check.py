@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.telling import echo
 from takifugu.errors import Malformed
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +42,7 @@ def run_check(
 
     verdict = judge(read_world(world), runs=runs)
     if as_json:
-        typer.echo(json.dumps(document(verdict), indent=2, allow_nan=False))
+        echo(json.dumps(document(verdict), indent=2, allow_nan=False))
     else:
         _print(verdict)
     if not verdict.claims_kept:
@@ -138,14 +140,14 @@ def _print(verdict: "Verdict") -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks ε still answers
     console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
     plain = not console.is_terminal
-    console.print(Text(check_words.head(verdict)), soft_wrap=plain)
+    console.print(Text(visible(check_words.head(verdict), keep="\n")), soft_wrap=plain)
     for found in verdict.mechanisms:
         console.print()
-        console.print(Text(found.name, style="bold"), soft_wrap=plain)
+        console.print(Text(visible(found.name), style="bold"), soft_wrap=plain)
         if plain:
             shown = [f"  {label:<22}{words}" for label, words in check_words.lines(found)]
             for line in (*shown, "", *check_words.growth_lines(found)):
-                console.print(line, soft_wrap=True)
+                console.print(visible(line), soft_wrap=True)
         else:
             console.print(*_tables(found), sep="\n")
     console.print()
@@ -161,10 +163,10 @@ def _tables(found: "MechanismVerdict") -> tuple["Table", "Table"]:
 
     grid = Table.grid(padding=(0, 2))
     for label, words in check_words.lines(found):
-        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(words))
+        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(visible(words, keep="\n")))
     growth = Table(box=SIMPLE_HEAD)
     for heading in check_words.HEADINGS:
         growth.add_column(heading, justify="right" if heading else "left")
     for row in check_words.growth(found):
-        growth.add_row(*row)
+        growth.add_row(*map(visible, row))
     return grid, growth

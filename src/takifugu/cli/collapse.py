@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.telling import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ def run_collapse(
         reports.save(reports.collapse_figure(title, trace, waiting, simulated), plot)
     if as_json:
         head = {"example": example, "title": chosen.title, "n": n, "seed": seed}
-        typer.echo(
+        echo(
             json.dumps(head | _facts(chosen, trace, waiting, simulated), allow_nan=False, indent=2)
         )
     else:
         _show(example, seed, chosen, trace, waiting, simulated)
     if plot is not None:
-        typer.echo(f"figure written to {plot}", err=True)
+        echo(f"figure written to {plot}", err=True)
 
 
 def _check(option: str, value: int, least: int, most: int) -> None:
@@ -226,7 +227,9 @@ def _show(
         console.print(facts)
         console.print()
         _show_trace(console, chosen, trace)
-    typer.echo("\n".join(line.rstrip() for line in page.get().splitlines()))
+    typer.echo(
+        "\n".join(line.rstrip() for line in page.get().splitlines())
+    )  # styled; all of it is ours
 
 
 def _show_trace(console: "Console", chosen: "Collapse", trace: "Trace") -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.options import ENTRIES_HELP, PAIRS_HELP, InvalidOption, Working, read_secrets
+from takifugu.cli.telling import echo
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.influence import InfluenceCurve
@@ -58,7 +60,7 @@ def run_curve(
         reports.save(curves_figure({prior.stem: curve}, epsilon=epsilon, most=max_b), plot)
     result = _result(curve, belief, uncertainty, epsilon)
     if as_json:
-        typer.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         _print(result)
 
@@ -95,7 +97,7 @@ def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     entries = "no end of" if result["entries"] is None else f"{result['entries']:,}"
-    typer.echo(f"{result['kind']}, {entries} entries, {result['pairs']:,} ordered secret pairs")
+    echo(f"{result['kind']}, {entries} entries, {result['pairs']:,} ordered secret pairs")
     table = Table(box=None, pad_edge=False)
     for name, side in (("b", "right"), ("a(b)", "right"), ("", "left"), ("secret", "left")):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
@@ -103,8 +105,13 @@ def _print(result: dict[str, Any]) -> None:
     for p in result["points"]:
         a = p["a"] if isinstance(p["a"], str) else f"{p['a']:.6g}"
         split = ", ".join(f"{k} {v}" for k, v in p["split"].items())
-        table.add_row(f"{p['b']:,}", a, "exact" if p["exact"] else "at most", p["secret"], split)
+        table.add_row(
+            f"{p['b']:,}",
+            a,
+            "exact" if p["exact"] else "at most",
+            *map(visible, (p["secret"], split)),
+        )
     Console(soft_wrap=True).print(table, markup=False)
     if "epsilon" in result:
         allowed = result["dp_epsilon"]
-        typer.echo(f"a Pufferfish ε of {result['epsilon']:g} allows {allowed:.6g} per entry")
+        echo(f"a Pufferfish ε of {result['epsilon']:g} allows {allowed:.6g} per entry")

@@ -21,6 +21,7 @@ from takifugu.cli.options import (
     the_project,
 )
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
@@ -99,9 +100,9 @@ def add(
         print_json({"dataset": name, "project": str(study.file)} | facts)
         return
     _print_facts(facts)
-    typer.echo(f"{name} was entered into {study.file}")
+    echo(f"{name} was entered into {study.file}")
     if not prior:
-        typer.echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
+        echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
 
 
 @app.command()
@@ -122,7 +123,7 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
         print_json(_declared(found) | policy)
         return
     if found.title:
-        typer.echo(f"{found.title}\n")
+        echo(f"{found.title}\n")
     for column in (*found.protected, *found.public):
         part = "protected" if column in found.protected else "public"
         if isinstance(column, Amount):
@@ -131,19 +132,19 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
             told = "keys from the data"
         else:
             told = f"{len(column.keys)} keys"
-        typer.echo(f"{part:<9}  {column.column}  {told}")
+        echo(f"{part:<9}  {column.column}  {told}")
     if policy:
-        typer.echo("")
+        echo("")
         for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
             if policy[name]:
-                typer.echo(f"{name:<11}  {policy[name]}")
+                echo(f"{name:<11}  {policy[name]}")
         if policy["released_from"] is not None:
-            typer.echo(f"released     from {policy['released_from']} on")
+            echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
-            typer.echo(f"released     from {policy['released_share']} of the entities")
-    typer.echo(f"\n{found.promise()}", nl=False)
+            echo(f"released     from {policy['released_share']} of the entities")
+    echo(f"\n{found.promise()}", nl=False)
     for statement in policy.get("fitted", ()):
-        typer.echo(f"\n{statement}")
+        echo(f"\n{statement}")
 
 
 @app.command()
@@ -173,7 +174,7 @@ def check(
         print_json(facts)
         return
     _print_facts(facts)
-    typer.echo("The data fits its declaration.")
+    echo("The data fits its declaration.")
 
 
 @app.command()
@@ -235,18 +236,18 @@ def accept(
             }
         )
         return
-    typer.echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
 
 
 def _print_pending(found: "Pending", *, unchanged: bool) -> None:
     for change in found.changes:
-        typer.echo(f"{found.dataset}: {change}")
+        echo(f"{found.dataset}: {change}")
     if not found.told:
-        typer.echo(f"{found.dataset}: the earlier charges do not say what named their cells")
+        echo(f"{found.dataset}: the earlier charges do not say what named their cells")
     elif not found.changes:
-        typer.echo(f"{found.dataset}: the declaration is the one that was charged under")
+        echo(f"{found.dataset}: the declaration is the one that was charged under")
     if found.after is not None and not unchanged:
-        typer.echo(
+        echo(
             f"spent: {found.before:.6g} on the rows that lost most so far; once accepted,"
             f" {found.after:.6g} on every row"
         )
@@ -274,7 +275,7 @@ def _separate(
             }
         )
         return
-    typer.echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
 
 
 def _ask(question: str, *, yes: bool) -> None:
@@ -341,7 +342,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
     }
     for name, value in shown.items():
-        typer.echo(f"{name:<8}  {value}")
+        echo(f"{name:<8}  {value}")
 
 
 def _place(place: object) -> str | None:

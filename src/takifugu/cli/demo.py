@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def run_demo(
             "ledger": str(folder / story.ledger),
             "declaration": str(folder / story.declared),
         }
-        typer.echo(json.dumps(places | facts(story), indent=2, allow_nan=False))
+        echo(json.dumps(places | facts(story), indent=2, allow_nan=False))
     if not _as_expected(story):
-        typer.echo("takifugu: the demo did not go as it should; see above", err=True)
+        echo("takifugu: the demo did not go as it should; see above", err=True)
         raise typer.Exit(1)
 
 

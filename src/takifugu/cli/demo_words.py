@@ -13,6 +13,7 @@ from rich.text import Text
 
 from takifugu.cli.demo_story import Story
 from takifugu.cli.options import Working
+from takifugu.visible import visible
 
 WIDTH = 92
 
@@ -46,12 +47,12 @@ class Teller:
                 paragraph, WIDTH, initial_indent="   ", subsequent_indent="   ",
                 break_long_words=False, break_on_hyphens=False,
             )  # fmt: skip
-            self._console.print(told)
+            self._console.print(visible(told, keep="\n"))
 
     def lines(self, *lines: str, style: str = "") -> None:
         """Lines as they are."""
         for line in lines:
-            self._console.print(Text(f"   {line}", style=style))
+            self._console.print(Text(visible(f"   {line}"), style=style))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """A small table; numbers to the right."""

@@ -25,6 +25,7 @@ BY_NAME = {
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,
+    "LedgerSetBack": STORAGE,
     "DatabaseFailed": STORAGE,
     "DriverMissing": STORAGE,
     "Undelivered": UNDELIVERED,

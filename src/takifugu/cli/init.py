@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from takifugu.cli.options import AsJson, print_json
+from takifugu.cli.telling import echo
 
 
 def run_init(
@@ -32,5 +33,5 @@ def run_init(
         facts = {"project": str(project.file), "ledger": policy.ledger}
         print_json(facts | {"ledger_id": policy.ledger_id})
         return
-    typer.echo(f"made {project.file}, with the ledger {project.policy.ledger}")
-    typer.echo("next: takifugu dataset add NAME DECLARATION.toml")
+    echo(f"made {project.file}, with the ledger {project.policy.ledger}")
+    echo("next: takifugu dataset add NAME DECLARATION.toml")

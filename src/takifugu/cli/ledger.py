@@ -1,4 +1,4 @@
-"""``takifugu ledger``: what a ledger holds, whether it was tampered with, a copy of its events.
+"""``takifugu ledger``: what a ledger holds, whether it was tampered with, copies of it.
 
 Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
 """
@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.ledger_copies import (
+    Places,
+    Where,
+    run_accept_loss,
+    run_backup,
+    run_restore,
+    split_places,
+)
 from takifugu.cli.ledger_words import decision
-from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.options import AsJson, InProject, print_json, the_project
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -20,10 +29,7 @@ if TYPE_CHECKING:
 
     from takifugu.ledger import Anchor, Event, Ledger, Position
 
-app = Strict(name="ledger", no_args_is_help=True, help="Look into a budget ledger.")
-
-WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
-Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
+app = Strict(name="ledger", no_args_is_help=True, help="Look into a budget ledger, copy it.")
 
 
 @app.command("show")
@@ -35,7 +41,9 @@ def run_show(
 ) -> None:
     """Print budgets, the worst per-entry totals and the latest events of LEDGER.
 
-    A total is what the most exposed entry has lost so far: DP per entry, not yet translated. Keys
+    An event is told in a line: what was released, to whom, when, and what it cost each entry that
+    it read. A total is what the most exposed entry has lost so far: DP per entry, not yet
+    translated. Numbers have four significant digits, losses rounded up; --json has them all. Keys
     of the JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
     delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
     (hash, body without the marks of the data). Exact numbers are strings like "1/10".
@@ -51,11 +59,11 @@ def run_show(
         facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
         print_json(facts)
         return
-    typer.echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
+    echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
     for position in positions:
-        typer.echo(_line(position))
+        echo(_line(position))
     for event in events:
-        typer.echo(_told(event["body"]))
+        echo(_told(event["body"]))
 
 
 @app.command("verify")
@@ -69,56 +77,55 @@ def run_verify(
 ) -> None:
     """Check every event of LEDGER against the chain, and every total against the events.
 
-    Finds edits, deletions, insertions and changes of order. An old copy put back in full is found
-    only by --anchor. Ends with status 1 if something is wrong. Keys of the JSON object: ledger,
-    sound, events, head (seq, hash), problems.
+    Finds edits, deletions, insertions and changes of order. An older copy put back in full is found
+    by the witness of the head, a note in a second place, and by --anchor. Ends with status 1 if
+    something is wrong. Keys of the JSON object: ledger, sound, events, head (seq, hash), witness
+    (place, and noted: seq and hash, or null), problems.
     """
     noted = _anchor(anchor) if anchor else None
     with _opened(where, project) as ledger:
-        report, name = ledger.verify(noted), ledger.name
+        report, name, witness = ledger.verify(noted), ledger.name, ledger.witness
+    seen = report.witness
     if as_json:
         facts = {
             "ledger": name,
             "sound": report.sound,
             "events": report.events,
             "head": vars(report.head),
+            "witness": {"place": witness, "noted": None if seen is None else vars(seen)},
             "problems": report.problems,
         }
         print_json(facts)
     else:
         word = "sound" if report.sound else "NOT sound"
-        typer.echo(f"ledger {name}: {report.events} events, {word}")
-        typer.echo(f"head {report.head.seq}:{report.head.hash}")
+        echo(f"ledger {name}: {report.events} events, {word}")
+        echo(f"head {report.head.seq}:{report.head.hash}")
+        told = "no note" if seen is None else f"event {seen.seq}"
+        echo(f"witness {witness}: {told}" if witness else "witness: none, by choice")
         for problem in report.problems:
-            typer.echo(f"- {problem}")
+            echo(f"- {problem}")
     if not report.sound:
         raise typer.Exit(1)
 
 
 @app.command("export")
-def run_export(
-    places: Annotated[
-        list[str],
-        typer.Argument(metavar="[LEDGER] FILE", help=f"The ledger: {WHERE_HELP} Then a new file."),
-    ],
-    project: InProject = None,
-    as_json: AsJson = False,
-) -> None:
+def run_export(places: Places, project: InProject = None, as_json: AsJson = False) -> None:
     """Write every event of LEDGER to FILE, a line each: its hash, and the body that was hashed.
 
     Keys of the JSON object: ledger, events, out.
     """
-    if len(places) > 2:
-        raise InvalidOption(
-            "FILE", given=f"comes with {len(places) - 1} ledgers", needed="follow one at most"
-        )
-    path = Path(places[-1])
-    with _opened(places[0] if len(places) == 2 else None, project) as ledger:
+    where, path = split_places(places)
+    with _opened(where, project) as ledger:
         count, name = ledger.export(path), ledger.name
     if as_json:
         print_json({"ledger": name, "events": count, "out": str(path)})
     else:
-        typer.echo(f"{count} events written to {path}", err=True)
+        echo(f"{count} events written to {path}", err=True)
+
+
+app.command("backup")(run_backup)
+app.command("restore")(run_restore)
+app.command("accept-loss")(run_accept_loss)
 
 
 @contextmanager
@@ -126,10 +133,10 @@ def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
     from takifugu.ledger import open_ledger
 
     if where is None:
-        with the_project(project).ledger(read_only=True) as ledger:
+        with the_project(project).ledger(inspect=True) as ledger:
             yield ledger
     else:
-        with open_ledger(where, create=False, read_only=True) as ledger:
+        with open_ledger(where, create=False, inspect=True) as ledger:
             yield ledger
 
 
@@ -178,23 +185,90 @@ def _line(position: "Position") -> str:
     losses = []
     for total in position.worst:
         named = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
-        parts = [f"{name} = {_short(value)}" for name, value in named.items() if value]
+        parts = [f"{name} = {_short(value, up=True)}" for name, value in named.items() if value]
         losses.append(", ".join(parts) or "nothing")
     return f"{who}: {budget}; worst entry has lost {' or '.join(losses)}"
 
 
 def _told(body: Any) -> str:
     """One event in one line."""
-    words = decision(body)
-    if words is not None:
-        return "  ".join([str(body["seq"]), body["at"], words])
-    loss = body.get("loss", {})
-    parts = [str(body["seq"]), body["at"], body["kind"], body.get("dataset"), body.get("analyst")]
-    parts += [f"{name}={value}" for name, value in loss.items() if name != "currency"]
-    parts += [str(body[name]) for name in ("how", "other") if name in body]
-    return "  ".join(part for part in parts if part)
+    when = body["at"][:19].replace("T", " ")
+    return f"{body['seq']:>4}  {when}  {decision(body) or _what(body)}"
 
 
-def _short(value: "Fraction") -> str:
-    """Up to six digits, for people; --json has it exactly."""
-    return f"{float(value):.6g}"
+def _what(body: Any) -> str:
+    who = f" by {body['actor']}" if body.get("actor") else ""
+    where = f"{body['dataset']}" if body.get("dataset") else ""
+    if body.get("analyst"):
+        where += f", analyst {body['analyst']}"
+    match body["kind"]:
+        case "charge" | "reuse" as kind:
+            asked = body["analyst"] or "nobody in particular"
+            told = "released" if kind == "charge" else "told again"
+            return (
+                f"{told} to {asked} from {body['dataset']}: {_query(body)}; {_loss(body['loss'])}"
+            )
+        case "answer":
+            return f"answer to event {body['charge']} stored"
+        case "loss":
+            names = ", ".join(dict.fromkeys(one["dataset"] for one in body["accounts"]))
+            lost = body["lost"]["seq"]
+            return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
+        case "created":
+            return "ledger made"
+        case "totals":
+            return "digests of totals begun"
+        case kind:
+            return " ".join(filter(None, (kind, where))) + who
+
+
+def _query(body: Any) -> str:
+    """What was asked, of which rows, by which mechanism."""
+    query = dict(body["query"])
+    words = str(query.pop("name", None) or body["query_fingerprint"][:12])
+    if query.get("column"):
+        words += f" of {query['column']}"
+    if query.get("by"):
+        words += f" by {', '.join(map(str, query['by']))}"
+    rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}
+    words += "".join(f", {name} = {_few(value)}" for name, value in rest.items())
+    if body["window"]:
+        window = body["window"]
+        ends = ("" if window[end] is None else str(window[end]) for end in ("start", "end"))
+        words += f", {window['unit']}s {'…'.join(ends)}"
+    if body["groups"]:
+        count = len(body["groups"]["keys"])
+        words += (
+            f", {count} group{'s' if count > 1 else ''} of {', '.join(body['groups']['columns'])}"
+        )
+    kind = body["mechanism"].get("kind") or body["mechanism"].get("name")
+    return f"{words} ({kind})" if isinstance(kind, str) else words
+
+
+def _few(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _loss(loss: Any) -> str:
+    parts = [
+        f"{name} = {_short(_number(value), up=True)}"
+        for name, value in loss.items()
+        if name != "currency"
+    ]
+    return f"{', '.join(parts)} per entry"
+
+
+def _number(text: str) -> "Fraction":
+    from fractions import Fraction
+
+    return Fraction(text)
+
+
+def _short(value: "Fraction", *, up: bool = False) -> str:
+    """Four significant digits, for people; --json has it exactly."""
+    from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+
+    context = Context(prec=4, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
+    short = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{float(short):.4g}"

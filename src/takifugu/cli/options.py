@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from takifugu.cli.completion import FILE, complete_dataset, nearest_project
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.strict import parse_json
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
@@ -63,7 +65,7 @@ def the_project(given: Path | None) -> "Project":
 
 def print_json(document: Any) -> None:
     """One JSON object on stdout; an infinite number is the word."""
-    typer.echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
+    echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
 
 
 def plain(value: Any) -> Any:
@@ -158,4 +160,6 @@ class Working(AbstractContextManager["Working"]):
 
     def __call__(self, detail: str) -> None:
         """Say what is being done now."""
-        self._status.update(f"{self._what}: {detail}")
+        from rich.markup import escape
+
+        self._status.update(f"{self._what}: {escape(visible(detail))}")

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from takifugu.errors import InvalidFile, TakifuguError
+from takifugu.visible import csv_cell, visible
 
 SUFFIXES = (".csv", ".json", ".parquet")
 
@@ -53,12 +54,12 @@ class Target(AbstractContextManager["Target"]):
         suffix = self.path.suffix.lower()
         if suffix == ".json":
             text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
-            self._part.write_text(text + "\n", encoding="utf-8")
+            self._part.write_text(visible(text, keep="\n") + "\n", encoding="utf-8")
         elif suffix == ".csv":
             with self._part.open("w", encoding="utf-8", newline="") as stream:
                 rows = csv.writer(stream, lineterminator="\n")
-                rows.writerow(document["columns"])
-                rows.writerows(document["rows"])
+                rows.writerow(map(csv_cell, document["columns"]))
+                rows.writerows(map(csv_cell, row) for row in document["rows"])
         else:
             pyarrow, parquet = _parquet()
             columns = {

@@ -19,6 +19,7 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 
@@ -131,7 +132,7 @@ def run_plan(
         if target is not None:
             target.write(plain(document))
     if warning is not None:
-        typer.echo(f"takifugu: {warning}", err=True)
+        echo(f"takifugu: {warning}", err=True)
     if as_json:
         print_json(document)
     else:
@@ -219,11 +220,11 @@ def _json(text: str) -> Any:
 
 
 def _print(plan: "Plan", promise: str) -> None:
-    typer.echo(str(plan))
+    echo(str(plan))
     told = ", ".join(
         f"{name.replace('_', ' ')} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in plan.error.items()
         if value is not None
     )
-    typer.echo(f"predicted error: {told}")
-    typer.echo(f"\n{promise}", nl=False)
+    echo(f"predicted error: {told}")
+    echo(f"\n{promise}", nl=False)

@@ -22,6 +22,7 @@ from takifugu.cli.options import (
     the_project,
 )
 from takifugu.cli.strict import Strict
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ def _show_dataset(name: str, project: Path | None, as_json: bool) -> None:
         return
     for place, facts in enumerate(found):
         if place:
-            typer.echo("")
+            echo("")
         _print({key: value for key, value in facts.items() if value is not None})
 
 
 def _print(facts: dict[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+        echo(f"{name.replace('_', ' '):<{width}}  {value}")
 
 
 @app.command()
@@ -231,11 +232,11 @@ def fit(
         facts["statement"] = found.statement
         print_json({"out": str(file)} | _facts(belief) | facts)
         return
-    typer.echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
-    typer.echo(f"entered into {study.file}")
-    typer.echo(found.statement)
+    echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
+    echo(f"entered into {study.file}")
+    echo(found.statement)
     if study.awaits(data):
-        typer.echo(f"next: takifugu prior accept {data}; nothing is released before that")
+        echo(f"next: takifugu prior accept {data}; nothing is released before that")
 
 
 def _none_of(options: dict[str, Any], whom: str) -> None:
@@ -325,7 +326,7 @@ def accept(
         if as_json:
             print_json(facts)
         else:
-            typer.echo(f"{name}: its prior and secrets are those in force; nothing to accept")
+            echo(f"{name}: its prior and secrets are those in force; nothing to accept")
         return
     words = list(_change_words(name, change, facts))
     seen = "; ".join(map(str.strip, words))
@@ -336,15 +337,15 @@ def accept(
                 given="is missing, and nobody can be asked here",
                 needed=f"be given by an owner who has seen this: {seen}",
             )
-        typer.echo("\n".join(words), err=True)
+        echo("\n".join(words), err=True)
         typer.confirm(f"Accept this for {name}?", abort=True, err=True)
     event = study.accept_prior(name, change)
     facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
     if as_json:
         print_json(facts)
     else:
-        typer.echo("\n".join(words))
-        typer.echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
+        echo("\n".join(words))
+        echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
 
 
 def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
@@ -410,7 +411,7 @@ def _wrote(belief: Any, out: Path, as_json: bool, told: str = "") -> None:
     if as_json:
         print_json({"out": str(out)} | _facts(belief))
     else:
-        typer.echo(f"wrote {out}{told}", err=True)
+        echo(f"wrote {out}{told}", err=True)
 
 
 def _facts(prior: Any) -> dict[str, Any]:

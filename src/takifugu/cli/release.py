@@ -21,6 +21,7 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
+from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.cli.outputs import Target
@@ -83,7 +84,7 @@ def run_release(
         result, warning = _released(asked, document, project, opening)
         _deliver(result, target, as_json)
     if warning is not None:
-        typer.echo(f"takifugu: {warning}", err=True)
+        echo(f"takifugu: {warning}", err=True)
 
 
 def _asked(
@@ -124,7 +125,7 @@ def _released(
         if document is not None:
             refuse_stale(document, plan)
         for note in plan.notes:  # before it is charged
-            typer.echo(f"takifugu: {note}", err=True)
+            echo(f"takifugu: {note}", err=True)
         return session.release(plan), session.kept.warning
 
 
@@ -171,11 +172,11 @@ def _document(result: "Result") -> dict[str, Any]:
 
 def _print(result: "Result", target: "Target | None") -> None:
     if target is None:
-        typer.echo(str(result))
+        echo(str(result))
     else:
         price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
         if result.cost.reuse and result.cost.own is not None:
             price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
-        typer.echo(f"{len(result.rows)} rows written to {target.path}; {price}")
+        echo(f"{len(result.rows)} rows written to {target.path}; {price}")
     if not result.free and not result.cost.reuse:
-        typer.echo(f"left {result.cost.left:.6g} of {float(result.cost.budget):g}")
+        echo(f"left {result.cost.left:.6g} of {float(result.cost.budget):g}")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.options import InvalidOption
+from takifugu.cli.telling import echo
 from takifugu.errors import TakifuguError
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from papers.composition.reproduce import Made
@@ -69,7 +71,7 @@ def run_reproduce(
     with Bars() as progress:
         made = reproduce(request, progress, progress.tell)
     if as_json:
-        typer.echo(json.dumps(_facts(what, made), ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(_facts(what, made), ensure_ascii=False, allow_nan=False))
     else:
         _print(made)
 
@@ -102,7 +104,9 @@ class Bars(AbstractContextManager["Bars"]):
 
     def tell(self, notice: str) -> None:
         """Print a line above the bars."""
-        self.progress.console.print(notice, markup=False, highlight=False, soft_wrap=True)
+        self.progress.console.print(
+            visible(notice, keep="\n"), markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def _facts(what: str, made: "Made") -> dict[str, Any]:
@@ -134,9 +138,9 @@ def _print(made: "Made") -> None:
     from papers.composition.findings import word
 
     for one in made.results.about:
-        typer.echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
+        echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
         for found in made.findings:
             if found.data == one.key:
-                typer.echo(f"  {word(found)}: {found.claim}")
-                typer.echo(f"    {found.detail}")
-    typer.echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")
+                echo(f"  {word(found)}: {found.claim}")
+                echo(f"    {found.detail}")
+    echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

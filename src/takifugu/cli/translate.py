@@ -17,6 +17,7 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
+from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 
@@ -101,7 +102,7 @@ def run_translate(
             figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
             reports.save(figure, plot)
     if as_json:
-        typer.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
     else:
         _print(result)
 
@@ -129,7 +130,7 @@ def warned() -> Iterator[None]:
     for message in dict.fromkeys(
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
-        typer.echo(f"takifugu: {message}", err=True)
+        echo(f"takifugu: {message}", err=True)
     for other in caught:  # anything else is somebody's to see, not ours to keep
         if not issubclass(other.category, LooserTranslation):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
@@ -290,18 +291,18 @@ def _print_one(one: dict[str, Any]) -> None:
     dp = one["dp_epsilon"]
     words = f"a profile of {len(dp)} ε up to {max(dp):.6g}" if isinstance(dp, list) else f"{dp:.6g}"
     spare = f", δ = {one['pufferfish_delta']:.3g}" if "pufferfish_delta" in one else ""
-    typer.echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
+    echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
     if "table" in one:
-        typer.echo(f"  from the table {one['table']}")
+        echo(f"  from the table {one['table']}")
         return
     says = ", ".join(
         f"{name} {'-' if value is None else format(value, '.6g')}"
         for name, value in one["by_method"].items()
     )
-    typer.echo(f"  by {one['method']} ({says})")
+    echo(f"  by {one['method']} ({says})")
     if one["binding"]:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
-        typer.echo(f"  most about {b['left']} / {b['right']}{where}")
+        echo(f"  most about {b['left']} / {b['right']}{where}")
     sure = ", so this is exact" if one["exact"] else ""
-    typer.echo(f"  some mechanism leaks {one['lower_bound']:.6g}{sure}")
+    echo(f"  some mechanism leaks {one['lower_bound']:.6g}{sure}")

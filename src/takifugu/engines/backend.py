@@ -59,25 +59,12 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def interrupt(self) -> None:
+        """Give up what is being asked now, in whichever thread; for those that can."""
+        return
+
     def close(self) -> None:
         """Let go of the database."""
-
-
-def source_files(declaration: Declaration) -> tuple[Path, ...]:
-    """The files of the source, in order of their names; at least one."""
-    pattern = Path(str(declaration.source.path))
-    whole = declaration.folder / pattern
-    if any(letter in str(pattern) for letter in "*?["):
-        root = Path(whole.anchor)
-        found = sorted(root.glob(str(whole.absolute().relative_to(root.absolute()))))
-        files = tuple(path for path in found if path.is_file())
-    else:
-        files = (whole,) if whole.is_file() else ()
-    if not files:
-        raise InvalidDeclaration(
-            "source, path", given=f"{pattern} is no file", needed="name files that exist"
-        )
-    return files
 
 
 def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:

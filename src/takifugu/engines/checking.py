@@ -1,11 +1,16 @@
 """Whether the data is what the declaration says, told without telling any protected value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from takifugu.engines.apart import apart
 from takifugu.engines.backend import DataFingerprint
 from takifugu.engines.columns import Amount
 from takifugu.engines.engine import Engine
+from takifugu.engines.problems import DatabaseFailed
+from takifugu.errors import TakifuguError
+from takifugu.visible import visible
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,7 @@ def check(engine: Engine) -> Checked:
     """
     declaration = engine.declaration
     engine.refuse_disorder()
-    for column in (*declaration.protected, *declaration.public):
-        if isinstance(column, Amount):
-            if column.missing == "refuse":
-                engine.sums(column.column)
-        elif column.outside == "refuse":
-            engine.histogram([column.column])
+    apart(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
     lengths = engine.lengths()
     first, last = engine.span() if lengths.rows else (None, None)
     labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
@@ -57,4 +57,23 @@ def check(engine: Engine) -> Checked:
         last=last,
         keys={column.column: len(engine.keys(column.column)) for column in labels},
         data=engine.fingerprint(),
+    )
+
+
+def _refuse_strays(engine: Engine) -> None:
+    declaration = engine.declaration
+    for column in (*declaration.protected, *declaration.public):
+        if isinstance(column, Amount):
+            if column.missing == "refuse":
+                engine.sums(column.column)
+        elif column.outside == "refuse":
+            engine.histogram([column.column])
+
+
+def _broke(engine: Engine) -> Callable[[str], TakifuguError]:
+    return lambda kind: DatabaseFailed(
+        visible(engine.declaration.source.place),
+        doing="checked",
+        trouble=kind,
+        advice="check it again, or report it",
     )

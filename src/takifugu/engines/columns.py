@@ -147,6 +147,10 @@ class Category:
                 )
             return
         _one_kind(self.values, f"{self.column}, values")
+        _text(
+            self.column,
+            (*self.values, self.other, *(name for pair in self.labels for name in pair)),
+        )
         if len(set(self.values)) != len(self.values):
             raise InvalidDeclaration(
                 f"{self.column}, values", given="repeat a value", needed="name each one once"
@@ -156,7 +160,8 @@ class Category:
             raise InvalidDeclaration(
                 f"{self.column}, labels", given="name a raw value twice", needed="name it once"
             )
-        unknown = sum(label not in self.keys for _, label in self.labels)
+        known = frozenset(self.keys)
+        unknown = sum(label not in known for _, label in self.labels)
         if unknown:
             raise InvalidDeclaration(
                 f"{self.column}, labels",
@@ -250,6 +255,18 @@ def _one_kind(values: tuple[Name, ...], place: str) -> None:
         raise InvalidDeclaration(
             place, given="are of several kinds", needed="be all text or all whole numbers"
         )
+
+
+def _text(column: str, names: tuple[Name, ...]) -> None:
+    """Refuse half a character, which JSON can write down and no file or database can hold."""
+    try:
+        "".join(str(name) for name in names).encode()
+    except UnicodeEncodeError:
+        raise InvalidDeclaration(
+            f"{column}, values",
+            given="hold half a character (a lone surrogate)",
+            needed="be whole text",
+        ) from None
 
 
 def _has_password(url: str) -> bool:

@@ -1,8 +1,12 @@
-"""DuckDB, inside this process: CSV and Parquet files, and tables of DuckDB files."""
+"""DuckDB, inside this process: CSV and Parquet files, and tables of DuckDB files.
 
-import shutil
-import tempfile
+Once it is open the database is shut: it reads the declared files and no others, writes to its
+spill folder only, loads no extensions, and takes no further settings.
+"""
+
+import os
 import weakref
+from pathlib import Path
 from typing import Any
 
 from takifugu.engines.backend import (
@@ -13,17 +17,33 @@ from takifugu.engines.backend import (
     Kind,
     declared_kinds,
     quoted,
-    quoted_table,
-    source_files,
 )
 from takifugu.engines.columns import Category
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.files import Files
 from takifugu.engines.notes import Note
-from takifugu.engines.problems import driver, without_values
+from takifugu.engines.paths import (
+    PATTERN,
+    compression,
+    duckdb_name,
+    misread,
+    same_file,
+    source_files,
+)
+from takifugu.engines.problems import InvalidDeclaration, driver, without_values
+from takifugu.engines.spill import Spill
+from takifugu.visible import visible
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+SHUT = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,  # a variable of the caller is no table
+    "python_scan_all_frames": False,
+}
 CASTS = {"text": "VARCHAR", "whole": "BIGINT", "real": "DOUBLE", "time": "TIMESTAMP"}
 
 
@@ -37,12 +57,17 @@ class DuckBackend(Backend):
     ) -> None:
         with driver("duckdb", purpose=f"a {declaration.source.kind} source"):
             import duckdb  # noqa: F401 - found missing here, and said so
-        self._place = declaration.source.place
-        self._files = Files.of(source_files(declaration))
+        self._running = set[Any]()
+        self._place = visible(declaration.source.place)
+        paths = source_files(declaration)
+        logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
+        self._files = Files.of(paths, absent=logs)
         self.files = self._files.paths
-        spill = tempfile.mkdtemp(prefix="takifugu-")  # rows may spill here: ours alone, mode 0700
-        self._forget = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
-        config: dict[str, Any] = {"temp_directory": spill}
+        spill = Spill()
+        self._forget = weakref.finalize(self, spill.remove)
+        own = {"secret_directory", "extension_directory", "home_directory"}  # not the user's
+        config: dict[str, Any] = {"temp_directory": spill.path, **SHUT}
+        config |= {name: f"{spill.path}/{name}" for name in own}
         config |= {} if threads is None else {"threads": threads}
         config |= {} if memory is None else {"memory_limit": memory}
         advice = "see that it is a whole file of the declared kind"
@@ -61,9 +86,15 @@ class DuckBackend(Backend):
             raise
 
     def _view(self, declaration: Declaration) -> None:
-        """Make the one view that queries read."""
+        """Shut the database, and make the one view that queries read."""
         self._run("SET GLOBAL TimeZone = 'UTC'")
-        source = self._source(declaration)
+        by_path = declaration.source.kind != "duckdb"
+        names = self._names() if by_path else []
+        if not by_path:
+            (path,) = self._files.paths
+            self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
+        self._shut(names)
+        source = self._source(declaration, ", ".join(map(_text, names)))
         found = {
             str(name): (str(kind), _kind(str(kind)))
             for name, kind, *_ in self._run(f"DESCRIBE FROM {source}")
@@ -73,26 +104,62 @@ class DuckBackend(Backend):
         columns = ", ".join(_column(name, *found[name]) for name in self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
 
-    def _source(self, declaration: Declaration) -> str:
-        """The source as it stands in FROM."""
-        files = ", ".join(_text(str(path)) for path in self._files.paths)
+    def _names(self) -> list[str]:
+        """The files, each in words that DuckDB itself expands to that file and no other."""
+        names = [duckdb_name(path) for path in self._files.paths]
+        for name, path in zip(names, self._files.paths, strict=True):
+            if any(mark in name for mark in PATTERN):
+                found = [file for (file,) in self._run(f"SELECT file FROM glob({_text(name)})")]  # noqa: S608
+                if not same_file(found, path):
+                    raise misread(path)
+        return names
+
+    def _shut(self, names: list[str]) -> None:
+        """Leave the declared files within reach, and nothing else; for good."""
+        reach = dict.fromkeys([*names, *map(str, self._files.paths)] if names else [])
+        self._run(f"SET allowed_paths = [{', '.join(map(_text, reach))}]")
+        self._run("SET enable_external_access = false")
+        self._run("SET lock_configuration = true")
+
+    def _source(self, declaration: Declaration, files: str) -> str:
+        """The source as it stands in FROM. The folders of a file say nothing about its rows."""
         match declaration.source.kind:
             case "csv":
                 texts = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in _texts(declaration))
-                header = self._run(
-                    f"DESCRIBE FROM read_csv([{files}], header=true, all_varchar=true)"
-                )
+                packed = compression(self._files.paths)
+                how = f"header=true, hive_partitioning=false, compression={_text(packed)}"
+                header = self._run(f"DESCRIBE FROM read_csv([{files}], {how}, all_varchar=true)")
                 declared_kinds(declaration, {str(name): "text" for name, *_ in header})
-                return f"read_csv([{files}], header=true, types={{{texts}}})"
+                return f"read_csv([{files}], {how}, types={{{texts}}})"
             case "parquet":
-                return f"read_parquet([{files}])"
+                return f"read_parquet([{files}], hive_partitioning=false)"
             case _:
-                self._run(f"ATTACH {files} AS source (READ_ONLY)")
-                return f"source.{quoted_table(str(declaration.source.table))}"
+                return self._table(str(declaration.source.table))
+
+    def _table(self, given: str) -> str:
+        """A table whose rows lie in the file: no view, no macro, nothing made up while reading."""
+        schema, _, name = given.rpartition(".")
+        schema = schema or "main"
+        at = f"lower(schema_name) = lower({_text(schema)}) AND database_name = 'source'"
+        views = f"SELECT 1 FROM duckdb_views() WHERE {at} AND lower(view_name)"  # noqa: S608
+        tables = f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE {at}"  # noqa: S608
+        if self._run(f"{views} = lower({_text(name)})"):
+            raise _unfit(given, "is a view, which may read other files", "be a table")
+        found = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
+        if len(found) != 1:
+            raise _unfit(given, "is no table of that file", "be one, as 'stays' or 'schema.stays'")
+        ((schema, name, made),) = found
+        if "GENERATED ALWAYS AS" in str(made):
+            raise _unfit(given, "has generated columns", "hold stored values only: copy it")
+        return f"source.{quoted(schema)}.{quoted(name)}"
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
-            return cursor.execute(sql).fetchall()
+            self._running.add(cursor)
+            try:
+                return cursor.execute(sql).fetchall()
+            finally:
+                self._running.discard(cursor)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""
@@ -107,6 +174,11 @@ class DuckBackend(Backend):
     def note(self, *what: str | None) -> Note | None:
         """Kept for large files."""
         return self._files.note(*what)
+
+    def interrupt(self) -> None:
+        """Give up what is being asked now."""
+        for cursor in tuple(self._running):
+            cursor.interrupt()
 
     def close(self) -> None:
         """Close the database and remove what it may have spilled."""
@@ -140,8 +212,35 @@ def _kind(kind: str) -> Kind:
 
 
 def _column(name: str, found: str, kind: Kind) -> str:
+    """A column as queries see it. Texts are equal if all their letters are.
+
+    A table may say otherwise (COLLATE NOCASE). A group of texts then goes by the name of any one of
+    them: one replaced cell could rename it, and move all of its rows.
+    """
     as_is = kind in ("unknown", "zoned") or found in (*WHOLE, CASTS[kind])
-    return quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]}) AS {quoted(name)}"
+    value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
+    binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""
+    return f"{value}{binary} AS {quoted(name)}"
+
+
+def _logs(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Where DuckDB keeps changes that are not in a file yet: it would read them with the file."""
+    logs = tuple(path.with_name(f"{path.name}.wal") for path in paths)
+    if len(paths) != 1:
+        raise InvalidDeclaration(
+            "source, path", given=f"names {len(paths)} files", needed="name one database"
+        )
+    if any(os.path.lexists(log) for log in logs):
+        raise InvalidDeclaration(
+            "source, path",
+            given="has changes beside it that are not in it yet (.wal)",
+            needed="hold them all: open it with DuckDB, run CHECKPOINT, and close it",
+        )
+    return logs
+
+
+def _unfit(table: str, given: str, needed: str) -> InvalidDeclaration:
+    return InvalidDeclaration("source, table", given=f"{visible(table)} {given}", needed=needed)
 
 
 def _text(value: str) -> str:

@@ -40,6 +40,7 @@ class Engine:
         self._declaration = declaration
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
+        self._lookups = dict[str, Lookup]()
 
     def __enter__(self) -> "Engine":
         return self
@@ -55,6 +56,10 @@ class Engine:
     def close(self) -> None:
         """Let go of the database."""
         self._backend.close()
+
+    def interrupt(self) -> None:
+        """Have the database give up what it is doing, if it can; that question then fails."""
+        self._backend.interrupt()
 
     @property
     def declaration(self) -> Declaration:
@@ -180,7 +185,7 @@ class Engine:
         kind = self._backend.kinds[column]
         shape = [*(len(axis) for axis in keys), amount.cells(every)]
         counts = np.zeros(shape, dtype=np.int64)
-        lines = dict[tuple[int | None, ...], Integers | None]()  # of counts, by place
+        lines = dict[tuple[Any, ...], Integers | None]()  # of counts, by place
         for *place, cell, count, missing in self._ask(
             ask.distribution(self._within(scope), codes, amount, kind, every)
         ):
@@ -277,14 +282,16 @@ class Engine:
         return names, keys, {name: self._codes(name) for name in names}
 
     def _codes(self, column: str) -> Lookup:
-        category = self._category(column)
-        if category.values is None:
-            return Lookup({key: code for code, key in enumerate(self.keys(column))})
-        return lookup(category, self._backend.kinds[column])
+        if column not in self._lookups:
+            category = self._category(column)
+            self._lookups[column] = (
+                Lookup({key: code for code, key in enumerate(self.keys(column))})
+                if category.values is None
+                else lookup(category, self._backend.kinds[column])
+            )
+        return self._lookups[column]
 
-    def _cell(
-        self, codes: Mapping[str, Lookup], places: Sequence[int | None]
-    ) -> tuple[int, ...] | None:
+    def _cell(self, codes: Mapping[str, Lookup], places: Sequence[Any]) -> tuple[int, ...] | None:
         """Where a group counts; None if nowhere, and an error where the rule is to refuse it."""
         cell = tuple(look.code(place) for look, place in zip(codes.values(), places, strict=True))
         for column, code in zip(codes, cell, strict=True):
@@ -324,13 +331,14 @@ class Engine:
                 needed="be one: rows may not be chosen by what is protected",
             )
         category, keys, codes = self._category(column), self.keys(column), self._codes(column)
+        place = {key: code for code, key in enumerate(keys)}
         for key in wanted:
-            if key not in keys:
+            if key not in place:
                 raise InvalidQuery(
                     f"where, {column}", given=f"has {key!r}", needed="hold declared keys only"
                 )
-        chosen = {keys.index(key) for key in wanted}
-        if category.outside == "other" and keys.index(category.other) in chosen:
+        chosen = {place[key] for key in wanted}
+        if category.outside == "other" and place[category.other] in chosen:
             return ask.not_among(
                 rows, column, [r for r, c in codes.codes.items() if c not in chosen]
             )

@@ -2,7 +2,7 @@
 
 Each one is a single pass over the rows. A value becomes its place in the declared list, −1 or
 NULL if it has none, only after the rows were counted by raw value: then the list is looked up once
-for each raw value and not once for each row.
+for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -250,8 +250,14 @@ def _flag(condition: Any) -> Any:
 
 
 def _place(value: Any, codes: Lookup) -> Any:
-    """Where a raw value stands in its list, which is one literal: Ibis is slow with many."""
+    """Where a raw value stands in its list, which is one literal: Ibis is slow with many.
+
+    A raw value of a long list stands for itself: looking each up in it would take too long.
+    """
     import ibis
+
+    if codes.long:
+        return value
 
     if not codes.raw:  # keys from the data, and there are none
         return ibis.null("int64")

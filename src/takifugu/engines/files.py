@@ -1,6 +1,7 @@
 """Files that are to stay as they were when they were opened."""
 
 import gzip
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +12,35 @@ from takifugu.engines.hashes import file_hash
 from takifugu.engines.notes import LARGE, Note
 from takifugu.engines.problems import DatabaseFailed
 from takifugu.fingerprint import fingerprint
+from takifugu.visible import visible
 
 CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a source, with the size and the time of each when it was opened."""
+    """The files of a source, with the size and the time of each when it was opened.
+
+    ``absent`` are files that would be read with them, and so must not be there.
+    """
 
     paths: tuple[Path, ...]
     stats: tuple[tuple[int, int], ...]
+    absent: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, paths: Sequence[Path]) -> "Files":
+    def of(cls, paths: Sequence[Path], absent: Sequence[Path] = ()) -> "Files":
         """Note the files as they are now."""
-        return cls(tuple(paths), tuple(_stat(path) for path in paths))
+        return cls(tuple(paths), tuple(_stat(path) for path in paths), tuple(absent))
 
     def refuse_change(self) -> None:
         """Raise if a file was written to since it was noted: answers would be of two datasets."""
-        for path, before in zip(self.paths, self.stats, strict=True):
-            if _stat(path) != before:
+        same = [_stat(path) == was for path, was in zip(self.paths, self.stats, strict=True)]
+        alone = [not os.path.lexists(path) for path in self.absent]
+        for path, still in zip((*self.paths, *self.absent), (*same, *alone), strict=True):
+            if not still:
                 raise DatabaseFailed(
-                    str(path),
+                    visible(str(path)),
                     doing="queried",
                     trouble="it changed since it was opened",
                     advice="open it again; what was spent on the old rows stays spent",
@@ -61,7 +69,7 @@ class Files:
 
 def refuse_cut(path: Path) -> None:
     """Raise if a compressed file ends early: DuckDB reads what there is and says nothing."""
-    if path.suffix != ".gz":
+    if path.suffix.lower() != ".gz":
         return
     try:
         with gzip.open(path) as stream:
@@ -69,7 +77,7 @@ def refuse_cut(path: Path) -> None:
                 pass
     except (OSError, EOFError, zlib.error):
         raise DatabaseFailed(
-            str(path),
+            visible(str(path)),
             doing="read",
             trouble="it is no whole gzip file",
             advice="get it again; it may have been cut off",

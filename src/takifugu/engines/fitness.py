@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from takifugu.numeric import Integers
 from takifugu.priors import Name
 
 OUTSIDE = -1  # the code of a value that is not in the declared list
+LONGEST = 1_000  # raw values that a database looks up; it takes a step for each, for each group
 WORDS = {
     "text": "text",
     "whole": "whole numbers",
@@ -28,7 +30,8 @@ WORDS = {
 class Lookup:
     """The code of every raw value of a column, and that of all others.
 
-    A database answers with the place of a raw value among ``codes``; `code` does the rest.
+    A database answers with the place of a raw value among ``codes``, or, where the list is long,
+    with the raw value itself; `code` does the rest.
     """
 
     codes: Mapping[Name, int]
@@ -43,12 +46,19 @@ class Lookup:
     def _by_place(self) -> tuple[int, ...]:
         return tuple(self.codes.values())
 
-    def all(self, places: Sequence[int | None]) -> Integers:
+    @cached_property
+    def long(self) -> bool:
+        """Whether the database answers with raw values."""
+        return len(self.codes) > LONGEST
+
+    def all(self, places: Sequence[Any]) -> Integers:
         """The codes of many places."""
         return np.fromiter(map(self.code, places), dtype=np.int64, count=len(places))
 
-    def code(self, place: int | None) -> int:
+    def code(self, place: Any) -> int:
         """The code of the raw value at ``place``; −1 or None for one that has none."""
+        if self.long:
+            return self.codes.get(place, self.otherwise)
         return self.otherwise if place is None or place < 0 else self._by_place[place]
 
 

@@ -48,12 +48,7 @@ class PostgresBackend(Backend):
         without_values(
             lambda: self._open(declaration, table), self._place, doing="opened", advice=advice
         )
-        columns = ", ".join(
-            f"CAST({quoted(name)} AS {CASTS[kind]}) AS {quoted(name)}"
-            if kind in CASTS
-            else quoted(name)
-            for name, kind in self.kinds.items()
-        )
+        columns = ", ".join(_column(name, kind) for name, kind in self.kinds.items())
         self._data = f"SELECT {columns} FROM {table}"  # noqa: S608 - every name is quoted
 
     def _open(self, declaration: Declaration, table: str) -> None:
@@ -98,3 +93,15 @@ class PostgresBackend(Backend):
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _column(name: str, kind: Kind) -> str:
+    """A column as queries see it. Texts are equal if all their letters are, and ordered so.
+
+    A collation that is not deterministic says otherwise. A group of texts then goes by the name of
+    any one of them: one replaced cell could rename it, and move all of its rows.
+    """
+    if kind not in CASTS:
+        return quoted(name)
+    letters = f" COLLATE {quoted('C')}" if kind == "text" else ""
+    return f"CAST({quoted(name)} AS {CASTS[kind]}){letters} AS {quoted(name)}"

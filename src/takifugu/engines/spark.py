@@ -1,7 +1,9 @@
 """Spark, through PySpark: tables of its catalogue, and Parquet files."""
 
 import warnings
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from takifugu.engines.backend import (
     COUNT,
@@ -11,12 +13,12 @@ from takifugu.engines.backend import (
     Dialect,
     Kind,
     declared_kinds,
-    source_files,
     table_fingerprint,
 )
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.files import Files
 from takifugu.engines.notes import Note
+from takifugu.engines.paths import misread, source_files
 from takifugu.engines.problems import InvalidDeclaration, driver, without_values
 
 KINDS: dict[str, Kind] = {
@@ -71,7 +73,7 @@ class SparkBackend(Backend):
         frame = (
             self._session.table(str(declaration.source.table))
             if self._files is None
-            else self._session.read.parquet(*map(str, self._files.paths))
+            else self._read(self._files.paths)
         )
         kinds = {field.name: _kind(field.dataType.simpleString()) for field in frame.schema}
         self.kinds = declared_kinds(declaration, kinds)
@@ -82,6 +84,15 @@ class SparkBackend(Backend):
             for name, kind in self.kinds.items()
         ]
         frame.select(*chosen).createOrReplaceTempView(DATA)
+
+    def _read(self, paths: tuple[Path, ...]) -> Any:
+        """Exactly these files. Spark would take names for patterns, and leaves out ``_hidden``."""
+        reader = self._session.read.option("__globPaths__", "false")
+        frame = reader.parquet(*(f"file://{path}" for path in paths))
+        found = [unquote(urlsplit(file).path) for file in frame.inputFiles()]
+        if sorted(found) != sorted(map(str, paths)):
+            raise misread(paths[0])
+        return frame
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""

@@ -14,11 +14,12 @@ from takifugu.ledger.answers import Answer
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import Receipt
 from takifugu.ledger.decisions import Review, Terms
-from takifugu.ledger.ledger import Ledger, open_ledger
+from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.values import Cells, Charge, Groups, Window
 from takifugu.ledger.view import TotalTranslation, Translation
+from takifugu.ledger.witness import LostWitness
 
 __all__ = [
     "Anchor",
@@ -28,6 +29,7 @@ __all__ = [
     "Event",
     "Groups",
     "Ledger",
+    "LostWitness",
     "Position",
     "Reading",
     "Receipt",
@@ -38,5 +40,7 @@ __all__ = [
     "TotalTranslation",
     "Translation",
     "Window",
+    "accept_loss",
     "open_ledger",
+    "restore_ledger",
 ]

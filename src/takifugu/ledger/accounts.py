@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from takifugu.errors import InvalidCharge
+from takifugu.ledger.digests import EMPTY, Tree
 from takifugu.ledger.frontier import ZERO, Frontier, add, joined, worst
 from takifugu.ledger.values import BEGINNING, END, cell_names
 from takifugu.losses import Loss, Total
@@ -44,6 +45,8 @@ class Segment:
         own: What each group lost by releases on groups; from storage, only the groups asked for.
         peak: The worst of all groups' own totals, and of a group never named.
         cut_from: Where the stored segment begins from which this one was cut and not yet written.
+        root: The digest of all its groups' own totals, as stored.
+        tree: The digests that it is the root of, once they were read.
     """
 
     start: int
@@ -52,6 +55,8 @@ class Segment:
     peak: Frontier = (ZERO,)
     own: dict[str, Total] = field(default_factory=dict)
     cut_from: int | None = None
+    root: str = EMPTY
+    tree: Tree | None = None
 
 
 @dataclass
@@ -152,7 +157,7 @@ class Account:
         if not old.start < moment < old.end:
             return []
         origin = old.start if old.cut_from is None else old.cut_from
-        new = Segment(moment, old.end, old.base, old.peak, dict(old.own), origin)
+        new = Segment(moment, old.end, old.base, old.peak, dict(old.own), origin, old.root)
         old.end = moment
         self.segments.insert(place + 1, new)
         return [old, new]

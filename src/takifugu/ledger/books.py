@@ -8,13 +8,19 @@ from typing import Any
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.accounts import Account, Shape
 from takifugu.ledger.values import loss_of
+from takifugu.losses import Total
 
+CURRENCIES = ("epsilon", "delta", "rho")
 WHOLE = ""  # the analyst of the account that everybody's charges are added to
 
 
 @dataclass(eq=False)
 class Book:
-    """One account with its budget. ``id`` is 0 until it is stored."""
+    """One account with its budget. ``id`` is 0 until it is stored.
+
+    ``lost``, of a whole dataset: what any analyst may have learnt in a part of the history that was
+    lost; accounts of analysts begin with it.
+    """
 
     dataset: str
     analyst: str
@@ -23,6 +29,13 @@ class Book:
     shape: Shape = field(default_factory=Shape)  # of the whole dataset; analysts use that one
     account: Account = field(default_factory=Account)
     id: int = 0
+    lost: Total | None = None
+
+    def of(self, analyst: str) -> "Book":
+        """A new account of ``analyst`` on this dataset."""
+        if self.lost is None:
+            return Book(self.dataset, analyst)
+        return Book(self.dataset, analyst, account=flat(self.lost))
 
     def everywhere(self) -> None:
         """Count all that was lost on every row; cells may then be named anew."""
@@ -38,7 +51,11 @@ class Books:
 
     def book(self, dataset: str, analyst: str) -> Book:
         """The account of ``analyst`` on ``dataset``; opened if there is none."""
-        return self.books.setdefault((dataset, analyst), Book(dataset, analyst))
+        found = self.books.get((dataset, analyst))
+        if found is None:
+            whole = self.books.get((dataset, WHOLE)) or Book(dataset, WHOLE)
+            found = self.books[dataset, analyst] = whole.of(analyst)
+        return found
 
     def apply(self, body: Mapping[str, Any]) -> None:
         """Take one more event into account."""
@@ -54,15 +71,27 @@ class Books:
                 for analyst in charged(body):
                     account = self.book(body["dataset"], analyst).account
                     account.apply(touch, loss_of(body["loss"]))
+            case "loss":
+                for lost in body["accounts"]:
+                    book = self.book(lost["dataset"], lost["analyst"] or WHOLE)
+                    total = Total(*(Fraction(lost[name]) for name in CURRENCIES))
+                    book.account = flat(total)
+                    if book.analyst == WHOLE:
+                        book.lost = total
             case "cells":
                 if body["how"] == "everywhere":
                     for (dataset, _), book in self.books.items():
                         if dataset == body["dataset"]:
                             book.everywhere()
-            case "created" | "policy" | "accepted" | "answer" | "source" | "separate":
+            case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
             case kind:
                 raise LedgerDamaged(f"there is no kind of event called {kind!r}")
+
+
+def flat(total: Total) -> Account:
+    """An account in which every entry has lost ``total``."""
+    return Account(always=total, worst=(total,))
 
 
 def charged(body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -77,6 +106,6 @@ def contents(book: Book) -> dict[str, Any]:
     return {
         "budget": (book.epsilon, book.delta),
         "shape": (book.shape.unit, book.shape.partition),
-        "totals": (account.always, account.worst),
+        "totals": (account.always, account.worst, book.lost),
         "segments": [(s.start, s.end, s.base, s.peak, s.own) for s in account.segments],
     }

@@ -19,13 +19,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, literal_column, or_, select
+from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
 
 from takifugu.errors import CellsChanged, NoBudget, UnsoundRequest
 from takifugu.ledger import chain, tables
-from takifugu.ledger.books import WHOLE, Book
+from takifugu.ledger.books import WHOLE
 from takifugu.ledger.chain import Event
-from takifugu.ledger.schema import ACCOUNTS, CELLS, EVENTS, SEGMENTS
+from takifugu.ledger.digests import edited
+from takifugu.ledger.replay import replayed
+from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import Cells
 
@@ -147,9 +149,7 @@ def accepted(connection: Connection, dataset: str, cells: Cells, how: str) -> di
     if how == UNCHANGED:
         _refuse_changed(connection, dataset, known, cells, any_charge=last is not None)
     else:
-        for book in books:
-            book.everywhere()
-            _save(connection, book)
+        _count_everywhere(connection, dataset)
     return {
         "dataset": dataset,
         "analyst": None,
@@ -181,8 +181,12 @@ def _refuse_changed(
         )
 
 
-def _save(connection: Connection, book: Book) -> None:
-    for table in (CELLS, SEGMENTS):
-        connection.execute(delete(table).where(table.c.account == book.id))
-    connection.execute(delete(ACCOUNTS).where(ACCOUNTS.c.id == book.id))
-    tables.open_book(connection, book)
+def _count_everywhere(connection: Connection, dataset: str) -> None:
+    """Take the cells out of a dataset's accounts; all are written anew: digests have no gaps."""
+    books = replayed(connection)
+    if tables.root_of(books.books.values()) != chain.totals(connection).root:
+        raise edited()
+    for book in books.books.values():
+        if book.dataset == dataset:
+            book.everywhere()
+    tables.rebuild(connection, books)

@@ -1,8 +1,9 @@
 """The chain of events: each carries the SHA-256 of its own text and of all that came before.
 
-An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Whoever
-can write the storage can also put back an old copy, or write a new chain: only a head noted down
-elsewhere (an `Anchor`; every receipt is one) shows that.
+An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Each event
+also carries the digest of the totals that it leaves behind (`takifugu.ledger.digests`). Whoever can
+write the storage can also put back an old copy, or write a new chain: only a head noted down
+elsewhere shows that (the witness of `takifugu.ledger.witness`; an `Anchor`; every receipt is one).
 """
 
 import json
@@ -14,14 +15,16 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 
 from takifugu.errors import LedgerDamaged
+from takifugu.ledger.digests import EMPTY, Tree, edited
 from takifugu.ledger.schema import EVENTS, HEAD
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import digest, written
+from takifugu.ledger.work import work_of
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
 KINDS = (
-    *("created", "budget", "partition", "charge", "reuse", "answer"),
+    *("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss"),
     *("policy", "accepted"),  # under which prior and secrets a dataset is charged
     *("cells", "source", "separate"),  # what the cells and the rows of a dataset are
 )
@@ -70,10 +73,39 @@ _BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("wanted")))
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    row = (_LOCKED if lock else _LAST).one(connection, {})
-    if row is None:
-        raise LedgerDamaged("the ledger has lost its head; restore a copy")
-    return Head(row.seq, row.hash, row.at)
+    work = work_of(connection)
+    if work.head is None or (lock and not work.locked):
+        row = (_LOCKED if lock else _LAST).one(connection, {})
+        if row is None:
+            raise LedgerDamaged("the ledger has lost its head; restore a copy")
+        work.head, work.locked = Head(row.seq, row.hash, row.at), lock
+    found: Head = work.head
+    return found
+
+
+def totals(connection: Connection) -> Tree:
+    """The digests of all totals, held against the last event."""
+    work = work_of(connection)
+    if work.tree is None:
+        last = head(connection)
+        work.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
+    return work.tree
+
+
+_ROOTS: dict[str, str] = {}  # by the hash of an event, which no other event has
+
+
+def _root(connection: Connection, last: Head) -> str:
+    """The digest of all totals in the last event."""
+    known = _ROOTS.get(last.hash)
+    if known is None:
+        event = one(connection, last.seq)
+        if event.hash != last.hash:
+            raise LedgerDamaged(f"event {last.seq} is not the head; restore a copy")
+        known = str(event.body.get("totals"))
+        if len(known) != len(EMPTY):
+            raise edited()
+    return known
 
 
 def append(
@@ -81,30 +113,37 @@ def append(
 ) -> Event:
     """Write one event after ``last`` and move the head. The caller holds the lock.
 
-    ``content`` is known to be JSON.
+    ``content`` is known to be JSON. Totals that the event changes are changed before.
 
     Events are in the order of the chain, whatever the clock says. Where it went backwards the
     event says by how much.
     """
-    seq = last.seq + 1
+    seq, work = last.seq + 1, work_of(connection)
     body: dict[str, Any] = {
         "v": VERSION,
         "seq": seq,
         "kind": kind,
         "at": now.isoformat(),
         **content,
+        "totals": totals(connection).save(connection),
     }
+    if work.unwitnessed:
+        body["witness"] = "off"
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now:
         body["clock_behind"] = str(latest - now)
     text = written(body)
     hash_ = link(last.hash, text)
+    if len(_ROOTS) > 1000:
+        _ROOTS.clear()
+    _ROOTS[hash_] = body["totals"]
     row = {name: body.get(name) for name in COPIED}
     if kind == "charge":
         row["charge"] = seq
     _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
     at = max(latest, now).isoformat()
     _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
+    work.head, work.appended = Head(seq, hash_, at), True
     return Event(seq, kind, now, hash_, body)
 
 

@@ -142,7 +142,7 @@ def enter(
     first = cells.refuse_other(connection, body["dataset"], charge.cells)
     marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})
-    books = [found.get(name) or Book(body["dataset"], name) for name in names]
+    books = [found.get(name) or whole.of(name) for name in names]
     touch = whole.shape.touch(body["window"], body["groups"])
     cold = untranslated(books, translation, limits)
     if cold is not None:
@@ -162,15 +162,14 @@ def enter(
     if marks:
         chain.append(connection, last, "source", marks, now)
         last = chain.head(connection)
-    named = {**body, "naming": charge.cells.parts} if first else body
-    event = chain.append(connection, last, kind, named, now)
     for book, changed, known in entries:
         if not book.id:
             tables.open_book(connection, book)
         elif changed:
             tables.save_segments(connection, book, changed, touch, known)
     tables.save(connection, books)
-    return event
+    named = {**body, "naming": charge.cells.parts} if first else body
+    return chain.append(connection, last, kind, named, now)
 
 
 def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:

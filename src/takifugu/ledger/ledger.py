@@ -6,7 +6,8 @@ drawn and seen, so a charge without an answer is spent, and asking again pays ag
 """
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -26,9 +27,10 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.keys import Key, beside, key_at, state_folder
-from takifugu.ledger import answers, cells, chain, decisions, reading, replay, sources, tables
+from takifugu.ledger import answers, cells, chain, decisions, loss, reading, replay, sources, tables
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.answers import Answer
+from takifugu.ledger.backup import back_up, put_back
 from takifugu.ledger.books import WHOLE, Book
 from takifugu.ledger.chain import Anchor, Event
 from takifugu.ledger.charging import (
@@ -41,6 +43,7 @@ from takifugu.ledger.charging import (
     unknown_marks,
 )
 from takifugu.ledger.deciding import Deciding
+from takifugu.ledger.loss import Budgets
 from takifugu.ledger.migrations import prepare
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
@@ -49,6 +52,14 @@ from takifugu.ledger.statement import Statement
 from takifugu.ledger.store import WAIT, Store
 from takifugu.ledger.values import Cells, Charge, Groups, Window, named, ratio
 from takifugu.ledger.view import Translation
+from takifugu.ledger.witness import (
+    DatabaseWitness,
+    FileWitness,
+    Guard,
+    Witness,
+    heads_folder,
+    holds,
+)
 from takifugu.losses import Loss, Number, Pure, Total, exactly
 
 EPSILON = Pure(0)  # a loss in ε: which currency is meant where none is said
@@ -67,6 +78,8 @@ def open_ledger(
     wait: float = WAIT,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
+    witness: str | Path | bool = True,
+    inspect: bool = False,
     key: str | Path | None = None,
 ) -> "Ledger":
     """The ledger in a file, or at a sqlite:/// or postgresql:// address; made if there is none.
@@ -80,15 +93,101 @@ def open_ledger(
         actor: Who decides what an owner decides here; the user of this process by default.
         key: The file with the key of its marks; by default beside the file of the ledger, and for
             a server in this user's state folder. It is made when it is first needed.
+        witness: Where the last event is noted a second time, so that an older copy is not
+            accepted: a file, or the address of a database. By default a file in the user's state
+            folder ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says
+            so, and an older copy put back renews the budget unseen.
+        inspect: Whether to open an older copy all the same, to look into it, read-only.
     """
-    store = Store(where, read_only=read_only, wait=wait)
+    store = Store(where, read_only=read_only or inspect, wait=wait)
     try:
-        prepare(store, clock().astimezone(UTC), create=create and not read_only)
+        noting = open_witness(witness, wait)
+        guard = Guard(noting, store.name, writes=not store.read_only, lenient=inspect)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=create and not store.read_only, guard=guard)
     except BaseException:
         store.close()
         raise
     place = None if key is None else Path(key)
     return Ledger(store, clock, current_actor() if actor is None else actor, place)
+
+
+def accept_loss(
+    where: str | Path,
+    *,
+    translations: Mapping[str, Translation] | None = None,
+    budgets: Budgets | None = None,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
+) -> Event:
+    """The owner accepts that the events between this copy and its witness are lost.
+
+    They count as having spent all that the budgets of the copy admitted
+    (`takifugu.ledger.loss`): nothing more is released on these datasets until a budget is raised,
+    and then what exceeds the earlier one. The copy that was newer is refused from then on.
+
+    Args:
+        where: The older copy, in its place.
+        translations: For each dataset the translation that was in use; without it ε of the budget
+            itself is counted per entry, which is more.
+        budgets: For each dataset whose budget was raised or first set in the part that is lost, the
+            largest that it had: ε, or (ε, δ).
+        witness: As for `open_ledger`.
+        wait: As for `open_ledger`.
+        clock: As for `open_ledger`.
+        actor: Who decides it; the user of this process by default.
+    """
+    store = Store(where, read_only=False, wait=wait)
+    who = current_actor() if actor is None else actor
+    named(who, "actor")
+    try:
+        noting = open_witness(witness, wait)
+        guard = Guard(noting, store.name, writes=True, lenient=True)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=False, guard=guard, follow=False)
+        with store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            content, books = loss.counted(
+                connection, guard.noted(), translations or {}, budgets or {}
+            )
+            tables.rebuild(connection, books)
+            return chain.append(connection, last, "loss", {**content, "actor": who}, now)
+    finally:
+        store.close()
+
+
+def restore_ledger(
+    backup: str | Path,
+    where: str | Path,
+    *,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    lossy: bool = False,
+) -> Report:
+    """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
+
+    A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
+    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`.
+    """
+    noting = open_witness(witness, wait)
+    try:
+        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy)
+    finally:
+        if noting is not None:
+            noting.close()
+
+
+def open_witness(where: str | Path | bool, wait: float = WAIT) -> Witness | None:
+    """A file or database that remembers heads; the user's state folder if True; None if False."""
+    if where is False:
+        return None
+    if where is True:
+        return FileWitness(heads_folder(), folder=True)
+    if isinstance(where, str) and "://" in where:
+        return DatabaseWitness(Store(where, read_only=False, wait=wait))
+    return FileWitness(Path(where), folder=False)
 
 
 class Ledger(Deciding):
@@ -160,9 +259,11 @@ class Ledger(Deciding):
             who = analyst or WHOLE
             if analyst is not None:
                 decisions.refuse_double(connection, dataset, analyst)
-            book = tables.find(connection, dataset, who).get(who)
+            found = tables.find(connection, dataset, who)
+            book = found.get(who)
             if book is None:
-                book = tables.open_book(connection, Book(dataset, who))
+                whole = found.get(WHOLE) or Book(dataset, WHOLE)
+                book = tables.open_book(connection, whole.of(who))
             book.epsilon, book.delta = most, chance
             tables.save(connection, [book])
             return chain.append(connection, last, "budget", content, self._time())
@@ -517,31 +618,46 @@ class Ledger(Deciding):
         last: int | None = None,
     ) -> Iterator[Event]:
         """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
-        with self._store.reading() as connection:
+        with self._store.unguarded() as connection:
             yield from reading.history(connection, dataset, analyst, kind, last)
 
     # --- upkeep ---
 
     def head(self) -> Anchor:
         """The last event, to be noted down elsewhere."""
-        with self._store.reading() as connection:
+        with self._store.unguarded() as connection:
             last = chain.head(connection)
         return Anchor(last.seq, last.hash)
 
     def verify(self, anchor: Anchor | None = None) -> Report:
-        """Check the chain from its beginning, and every total against the events."""
-        with self._store.reading() as connection:
-            return replay.verify(connection, anchor, sqlite=self._store.sqlite)
+        """Check the chain from its beginning, every total against the events, and the witness."""
+        guard = self._store.guard
+        noted = None if guard is None else guard.noted()
+        with self._store.unguarded() as connection:
+            found = replay.verify(connection, anchor, sqlite=self._store.sqlite)
+            if guard is not None and noted is not None and not holds(connection, noted):
+                said = str(guard.refusal(connection, noted))
+                found = replace(found, problems=(said, *found.problems))
+        return replace(found, witness=noted)
+
+    @property
+    def witness(self) -> str | None:
+        """Where the last event is noted a second time; None if the owner chose nowhere."""
+        guard = self._store.guard
+        return None if guard is None or guard.witness is None else guard.witness.name
 
     def rebuild(self) -> None:
-        """Compute every total anew from the events."""
+        """Compute every total anew from the events: they must be what the last event says."""
         with self._store.writing() as connection:
-            chain.head(connection, lock=True)
-            tables.rebuild(connection, replay.replayed(connection))
+            replay.rebuild(connection)
+
+    def backup(self, path: str | Path) -> Report:
+        """Write a complete, checked copy to a new file; of a ledger in a file."""
+        return back_up(self._store, Path(path))
 
     def export(self, path: str | Path) -> int:
         """Write every event as a line of JSON, hash first; how many there are."""
-        with self._store.reading() as connection:
+        with self._store.unguarded() as connection:
             return reading.export(connection, Path(path))
 
     def _time(self) -> datetime:
@@ -560,4 +676,4 @@ def _same(charge: Charge, translation: Translation) -> None:
 def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
     if WHOLE not in found and (analyst or WHOLE) not in found:
         raise NoBudget(f"the ledger knows no dataset {dataset!r}; have its owner set a budget")
-    return found.get(analyst or WHOLE) or Book(dataset, analyst or WHOLE)
+    return found.get(analyst or WHOLE) or found[WHOLE].of(analyst or WHOLE)

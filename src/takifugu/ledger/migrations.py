@@ -3,21 +3,32 @@
 import uuid
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Connection, insert, inspect, select
 
-from takifugu.errors import LedgerUnwritable, NewerLedger, NotALedger
+from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger import chain, tables
+from takifugu.ledger.chain import Anchor
 from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import BY_DATASET, EVENTS, INDEXES, MIGRATIONS, TOTALS, TRUTH, Migration
+from takifugu.ledger.schema import (
+    BY_DATASET,
+    EVENTS,
+    INDEXES,
+    MIGRATIONS,
+    TOTALS,
+    TRUTH,
+    Migration,
+    recreate,
+)
 from takifugu.ledger.store import Store
+from takifugu.ledger.witness import Guard, identity
+from takifugu.ledger.work import work_of
 
-ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 
-
-def _totals(connection: Connection) -> None:
-    """Totals beside the events, filled from them."""
-    TOTALS(connection)
+def _digests(connection: Connection) -> None:
+    """Totals and their digests, filled from the events."""
+    recreate(connection)
     tables.rebuild(connection, replayed(connection))
+    chain.totals(connection).save(connection)
 
 
 def _naming(connection: Connection) -> None:
@@ -32,16 +43,47 @@ def _by_dataset(connection: Connection) -> None:
     BY_DATASET.create(connection, checkfirst=True)
 
 
+DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (
     TRUTH,
-    Migration("0002 totals by cell", _totals),
+    Migration("0002 totals by cell", TOTALS),
+    DIGESTED,
     Migration("0004 what names a cell", _naming),
     Migration("0005 events by dataset", _by_dataset),
 )
 
 
-def prepare(store: Store, now: datetime, *, create: bool) -> None:
-    """Create the ledger if there is none and ``create`` allows it, or bring it up to date."""
+def prepare(
+    store: Store, now: datetime, *, create: bool, guard: Guard, follow: bool = True
+) -> None:
+    """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
+
+    One that is there is held against its witness before anything is written. Then the witness is
+    brought forward, unless it is not to ``follow``.
+    """
+    _prepare(store, now, create=create, guard=guard)
+    store.empty_log()
+    _arrive(store, guard)
+    if follow and not store.read_only and guard.witness is not None:
+        seen = guard.noted()
+        with store.unguarded() as connection:
+            guard.compare(connection, seen)
+            last = chain.head(connection)
+        if seen != Anchor(last.seq, last.hash):
+            guard.advance(Anchor(last.seq, last.hash), seen, store.unguarded)
+    store.guard = guard
+
+
+def _arrive(store: Store, guard: Guard) -> None:
+    """Learn which ledger it is, and compare."""
+    with store.unguarded() as connection:
+        guard.ledger = identity(connection)
+    noted = guard.noted()
+    with store.unguarded() as connection:
+        guard.compare(connection, noted)
+
+
+def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None:
     if store.is_new and not create:
         raise NotALedger(f"there is no ledger at {store.name!r}; name an existing one")
     if not (store.is_new and not store.read_only):
@@ -53,9 +95,13 @@ def prepare(store: Store, now: datetime, *, create: bool) -> None:
             raise NotALedger(f"{store.name!r} holds no ledger; name an existing one")
         if store.read_only:
             raise LedgerUnwritable(f"ledger {store.name!r} must be migrated; open it to write once")
+        if done:
+            _arrive(store, guard)
+    if store.is_new:
+        store.make_file()
     with store.writing() as connection:
-        if not store.sqlite:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
+        store.only_one(connection)
+        work_of(connection).unwitnessed = guard.witness is None
         migrate(connection, store, now)
 
 
@@ -70,6 +116,13 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
         if migration is TRUTH:
             last = chain.start(connection)
             chain.append(connection, last, "created", {"ledger": uuid.uuid4().hex}, now)
+        if migration is DIGESTED:
+            last = chain.head(connection, lock=True)
+            known = chain.one(connection, last.seq).body.get("totals")
+            if known is None:  # written before there were any
+                chain.append(connection, last, "totals", {"migration": migration.name}, now)
+            elif known != chain.totals(connection).root:
+                raise LedgerDamaged(f"the events of {store.name!r} do not add up; restore a copy")
 
 
 def _applied(connection: Connection, store: Store) -> int:

@@ -98,11 +98,20 @@ def standings(
 def odometer(
     connection: Connection, dataset: str, translation: Translation, analyst: str | None
 ) -> Iterator[Reading]:
-    """Replay the dataset's events; one reading for each that was charged to the account."""
+    """Replay the dataset's events; one reading for each that was charged to the account.
+
+    History that was lost and accepted as spent counts as one.
+    """
     books, who = Books(), analyst or WHOLE
-    for event in history(connection, dataset, None, None, None):
+    mine = (EVENTS.c.dataset == dataset) | (EVENTS.c.kind == "loss")
+    ordered = select(EVENTS).where(mine).order_by(EVENTS.c.seq)
+    for event in map(chain.read, connection.execute(ordered.execution_options(yield_per=1000))):
         books.apply(event.body)
-        if event.kind in ("charge", "reuse") and who in charged(event.body):
+        if event.kind == "loss":
+            counts = (dataset, who) in books.books
+        else:
+            counts = event.kind in ("charge", "reuse") and who in charged(event.body)
+        if counts:
             yield Reading(event.seq, event.at, spent(books.book(dataset, who), translation))
 
 

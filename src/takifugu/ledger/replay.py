@@ -22,18 +22,20 @@ class Report:
 
     An untouched chain proves that no event was edited, deleted, inserted or moved since the next
     one was written, and that none was cut off at the end unless the head was rewritten as well. It
-    cannot prove that the whole ledger is not an old copy, or rewritten: hold it against an
-    `Anchor` noted elsewhere for that.
+    cannot prove that the whole ledger is not an old copy, or rewritten: the witness of the head
+    shows that, or an `Anchor` noted elsewhere.
 
     Attributes:
         events: How many there are.
         head: The last of them, to be noted down.
         problems: What is wrong, in words; empty if nothing is.
+        witness: The event that the witness has seen last; None if there is no note.
     """
 
     events: int
     head: Anchor
     problems: tuple[str, ...]
+    witness: Anchor | None = None
 
     @property
     def sound(self) -> bool:
@@ -51,6 +53,18 @@ def replayed(connection: Connection) -> Books:
         except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
             raise LedgerDamaged(f"event {event.seq} cannot be read; restore a copy") from error
     return books
+
+
+def rebuild(connection: Connection) -> None:
+    """Compute every total anew from the events, and hold them against the last of these."""
+    last = chain.head(connection, lock=True)
+    root = chain.one(connection, last.seq).body.get("totals")
+    tables.rebuild(connection, replayed(connection))
+    if chain.totals(connection).save(connection) != root:
+        raise LedgerDamaged(
+            "the events do not add up to the totals that the last of them says they leave; restore"
+            " a copy"
+        )
 
 
 def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Report:
@@ -84,6 +98,7 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
     if not anchored and anchor is not None:
         problems.append(f"event {anchor.seq} is not the one noted: this is an old or another chain")
     problems += _total_problems(connection, books)
+    problems += _digest_problems(connection, books)
     return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
 
 
@@ -125,6 +140,17 @@ def _total_problems(connection: Connection, books: Books) -> Iterator[str]:
         wrong = [part for part in kept if kept[part] != true[part]]
         if wrong:
             yield f"the {' and '.join(wrong)} kept for {whose} are not what its events add up to"
+
+
+def _digest_problems(connection: Connection, books: Books) -> Iterator[str]:
+    """What events say of the totals they leave, and the stored digests, against the replay."""
+    try:
+        tree = chain.totals(connection)
+        if tree.root != tables.root_of(books.books.values()):
+            yield "the last event does not name the totals that the events add up to"
+        tables.compare_all(connection)
+    except LedgerDamaged as error:
+        yield str(error)
 
 
 def events(connection: Connection) -> Iterator[Event]:

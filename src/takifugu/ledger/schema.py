@@ -1,13 +1,24 @@
 """The tables, and the named migrations that made them. Events are never rewritten.
 
-Events and their head are the truth. Accounts, segments and cells are derived from them, kept up to
-date in the same transaction, and can be rebuilt at any time.
+Events and their head are the truth. Accounts, segments and cells, and the digests of all these, are
+derived from them, kept up to date in the same transaction, and can be rebuilt at any time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Connection, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
 METADATA = MetaData()
 
@@ -89,6 +100,7 @@ ACCOUNTS = Table(
     Column("partition", Text),
     Column("always", Text, nullable=False),
     Column("worst", Text, nullable=False),
+    Column("lost", Text),  # of the whole: what any analyst may have learnt in a lost part
 )
 Index("takifugu_account_names", ACCOUNTS.c.dataset, ACCOUNTS.c.analyst, unique=True)
 
@@ -100,6 +112,7 @@ SEGMENTS = Table(
     Column("end", BigInteger, nullable=False),
     Column("base", Text, nullable=False),
     Column("peak", Text, nullable=False),
+    Column("cells", String(64), nullable=False),  # the root of the digests of its cells
     sqlite_with_rowid=False,
 )
 
@@ -111,6 +124,24 @@ CELLS = Table(
     Column("cell", Text, primary_key=True),
     Column("own", Text, nullable=False),
     sqlite_with_rowid=False,
+)
+
+DIGESTS = Table(
+    "takifugu_digests",
+    METADATA,
+    Column("account", Integer, primary_key=True, autoincrement=False),  # 0: of all accounts
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("path", String(32), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+WITNESSES = Table(  # in another database than the ledger's
+    "takifugu_witnesses",
+    MetaData(),
+    Column("ledger", String(32), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
 )
 
 
@@ -131,3 +162,10 @@ def _create(*tables: Table) -> Callable[[Connection], None]:
 
 TRUTH = Migration("0001 events in a chain", _create(HEAD, EVENTS))
 TOTALS = _create(ACCOUNTS, SEGMENTS, CELLS)
+
+
+def recreate(connection: Connection) -> None:
+    """Make every derived table anew, empty: what was in them follows from the events."""
+    derived = (ACCOUNTS, SEGMENTS, CELLS, DIGESTS)
+    METADATA.drop_all(connection, tables=derived)
+    METADATA.create_all(connection, tables=derived, checkfirst=False)

@@ -23,7 +23,11 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
+from takifugu.ledger.chain import Anchor
+from takifugu.ledger.witness import Guard
+from takifugu.ledger.work import work_of
 
+ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 WAIT = 10.0  # seconds that a locked ledger is waited for
 
 
@@ -41,6 +45,7 @@ class Store:
         else:
             self._engine = self._open_postgresql(wait)
         self._reader = self._engine.execution_options(reading=True)
+        self.guard: Guard | None = None  # none while a ledger is made, or looked at from outside
 
     @property
     def is_new(self) -> bool:
@@ -56,15 +61,39 @@ class Store:
             raise LedgerUnwritable(
                 f"ledger {self.name!r} was opened read-only; nothing was written"
             )
+        guard = self.guard
         with self._named(), self._engine.begin() as connection:
+            if guard is not None:
+                guard.begin(connection)
             yield connection
+            work = work_of(connection)
+            if work.tree is not None and work.tree.unsaved:
+                raise LedgerDamaged("totals were changed without an event; nothing was written")
+        if guard is not None and work.head is not None:  # also of an event that was there before
+            event = Anchor(work.head.seq, work.head.hash)
+            if event != work.seen:
+                guard.advance(event, work.seen, self.unguarded)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger and blocks nobody."""
+        noted = None if self.guard is None else self.guard.noted()  # before what is seen
+        with self.unguarded() as connection:
+            if self.guard is not None:
+                self.guard.compare(connection, noted)
+            yield connection
+
+    @contextlib.contextmanager
+    def unguarded(self) -> Iterator[Connection]:
+        """The same, whatever the witness says."""
         self._check_process()
         with self._named(), self._reader.begin() as connection:
             yield connection
+
+    def only_one(self, connection: Connection) -> None:
+        """Keep others from making or migrating tables until the transaction ends."""
+        if not self.sqlite:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
@@ -73,8 +102,39 @@ class Store:
             )
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Let go of every connection, and leave nothing in the log beside the file."""
         self._engine.dispose()
+        if os.getpid() == self._process:
+            self.empty_log()
+        if self.guard is not None and self.guard.witness is not None:
+            self.guard.witness.close()
+
+    def make_file(self) -> None:
+        """Make the file of a new ledger: for its owner's eyes only, whatever the umask."""
+        if not self.sqlite:
+            return
+        try:
+            path = Path(self.name)
+            handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(handle).st_size == 0:
+                    os.fchmod(handle, 0o600)  # SQLite gives its log the same mode
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise LedgerUnwritable(
+                f"ledger {self.name!r} cannot be made ({(error.strerror or 'failed').lower()});"
+                " give this user the right"
+            ) from error
+
+    def empty_log(self) -> None:
+        """Move what a killed process left in the write-ahead log into the file, if nobody waits."""
+        log = Path(f"{self.name}-wal")
+        with contextlib.suppress(sqlite3.Error, OSError):
+            if self.sqlite and not self.read_only and log.stat().st_size:
+                address = f"{Path(self.name).absolute().as_uri()}?mode=rw"
+                with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as raw:
+                    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open_sqlite(self, wait: float) -> Engine:
         path = Path(self._url.database or "")
@@ -121,16 +181,39 @@ class Store:
         return engine
 
     def _open_postgresql(self, wait: float) -> Engine:
-        settings = f"-c synchronous_commit=on -c lock_timeout={max(1, round(wait * 1000))}"
+        try:
+            from takifugu.ledger.patience import impatient, silence
+        except ModuleNotFoundError:  # said, with what to do, by SQLAlchemy's own import of it
+            return create_engine(self._url)
+        most = silence(wait)
+        limits = {"lock_timeout": wait, "statement_timeout": most}
+        settings = "-c synchronous_commit=on" + "".join(
+            f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
+        )
         if self.read_only:
             settings += " -c default_transaction_read_only=on"
         given = self._url.query.get("options", "")
         options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
+        network = {  # what a network swallows is noticed by the kernel; see `patience` for the rest
+            "connect_timeout": max(2, round(wait)),
+            "tcp_user_timeout": round(most * 1000),
+            "keepalives": 1,
+            "keepalives_idle": max(1, round(most / 2)),
+            "keepalives_interval": max(1, round(most / 6)),
+            "keepalives_count": 3,
+        }
+        network = {name: value for name, value in network.items() if name not in self._url.query}
         engine = create_engine(
             self._url,
             isolation_level="READ COMMITTED",
-            connect_args={"options": options, "connect_timeout": max(2, round(wait))},
+            pool_timeout=most,
+            connect_args={"options": options, **network},
         )
+        kind = impatient(most)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+            return kind.connect(*arguments, **parameters)
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
@@ -185,6 +268,7 @@ _SQLITE = {
 _POSTGRESQL = {
     "53": _FULL,
     "55P03": _BUSY,
+    "57014": (LedgerUnavailable, "It took too long; see to the server, then try again."),
     "40": _BUSY,
     "25006": _READ_ONLY,
     "42501": _READ_ONLY,

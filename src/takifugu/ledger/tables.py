@@ -1,22 +1,27 @@
 """The tables of accounts: a copy of what a replay of the events would give.
 
 A charge reads and writes only the rows it touches, so its cost does not grow with the number of
-events before it. All of this happens in the transaction that writes the event.
+events before it. All of this happens in the transaction that writes the event. Every row that is
+read is held against the digest that the last event carries (`takifugu.ledger.digests`): one that
+was edited, deleted or added behind the ledger's back is refused before anything is added to it.
 """
 
+import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger import frontier
+from takifugu.ledger import chain, digests, frontier
 from takifugu.ledger.accounts import Account, Segment, Shape, Touch
 from takifugu.ledger.books import WHOLE, Book, Books
+from takifugu.ledger.digests import Tree, mark_of, place_of
 from takifugu.ledger.schema import ACCOUNTS, CELLS, SEGMENTS
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import rational
+from takifugu.ledger.work import work_of
 
 _NAMED = Statement(
     select(ACCOUNTS).where(
@@ -24,9 +29,10 @@ _NAMED = Statement(
         ACCOUNTS.c.analyst.in_((bindparam("first"), bindparam("second"))),
     )
 )
+_NAMES = ("id", "dataset", "analyst")  # what is hashed with a row's place, or only leads to it
 _NEXT_ID = select(func.coalesce(func.max(ACCOUNTS.c.id), 0) + 1)
 _OF_BUDGET = ("epsilon", "delta", "unit", "partition")
-_OF_TOTALS = ("always", "worst")
+_OF_TOTALS = ("always", "worst", "lost")
 _SAVE = Statement(
     update(ACCOUNTS).where(ACCOUNTS.c.id == bindparam("which")), *_OF_BUDGET, *_OF_TOTALS
 )
@@ -59,7 +65,7 @@ _COPY = Statement(
         ).where(CELLS.c.account == bindparam("which"), CELLS.c.start == bindparam("origin")),
     )
 )
-_SEGMENT_VALUES = ("end", "base", "peak")
+_SEGMENT_VALUES = ("end", "base", "peak", "cells")
 _ADD_SEGMENT = Statement(insert(SEGMENTS), "account", "start", *_SEGMENT_VALUES)
 _SAVE_SEGMENT = Statement(
     update(SEGMENTS).where(
@@ -67,6 +73,7 @@ _SAVE_SEGMENT = Statement(
     ),
     *_SEGMENT_VALUES,
 )
+_NOWHERE: Any = None  # the connection of a tree that is never stored: nothing is read for it
 _ADD_CELL = Statement(insert(CELLS), "account", "start", "cell", "own")
 _SAVE_CELL = Statement(
     update(CELLS).where(
@@ -81,13 +88,42 @@ _SAVE_CELL = Statement(
 def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
     """The accounts of the whole dataset and of ``analyst``, without their segments."""
     names = {"named": dataset, "first": WHOLE, "second": analyst}
-    return {row.analyst: _book(row) for row in _NAMED.all(connection, names)}
+    rows = {row.analyst: row for row in _NAMED.all(connection, names)}
+    marks = {
+        place_of(_account_name(dataset, name)): _account_mark(rows[name]) if name in rows else None
+        for name in (WHOLE, analyst)
+    }
+    found = {name: _book(row) for name, row in rows.items()}
+    if chain.totals(connection).differing(connection, marks):
+        raise digests.edited(f" of dataset {dataset!r}")
+    return found
 
 
-def every(connection: Connection) -> list[Book]:
+def every(connection: Connection, *, compare: bool = True) -> list[Book]:
     """All accounts, without their segments."""
-    ordered = select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst)
-    return [_book(row) for row in connection.execute(ordered)]
+    rows = connection.execute(select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
+    found = rows.all()
+    if compare:
+        marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in found}
+        if chain.totals(connection).differing(connection, marks):
+            raise digests.edited()
+    return [_book(row) for row in found]
+
+
+def _account_name(dataset: str, analyst: str) -> str:
+    return f"account\0{dataset}\0{analyst}"
+
+
+def _account_mark(row: Any) -> bytes:
+    return mark_of(digests.row_text(row._asdict(), without=_NAMES))
+
+
+def _segment_name(book: Book, start: int) -> str:
+    return f"segment\0{book.dataset}\0{book.analyst}\0{start}"
+
+
+def _segment_mark(end: int, base: str, peak: str, cells: str) -> bytes:
+    return mark_of(f"{end}\n{base}\n{peak}\n{cells}")
 
 
 def _book(row: Any) -> Book:
@@ -97,9 +133,10 @@ def _book(row: Any) -> Book:
         partition = None if row.partition is None else tuple(json.loads(row.partition))
         delta = rational(row.delta or "0")
         shape = Shape(row.unit, partition)
+        lost = None if row.lost is None else frontier.read_one(row.lost)
     except (ValueError, ZeroDivisionError, TypeError) as error:
         raise _unreadable(row.dataset) from error
-    return Book(row.dataset, row.analyst, budget, delta, shape, account, row.id)
+    return Book(row.dataset, row.analyst, budget, delta, shape, account, row.id, lost)
 
 
 def _unreadable(dataset: str) -> LedgerDamaged:
@@ -109,28 +146,67 @@ def _unreadable(dataset: str) -> LedgerDamaged:
     )
 
 
-def load(connection: Connection, book: Book, touch: Touch) -> None:
+def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = True) -> None:
     """Read the segments that ``touch`` overlaps, and its cells in them (all, if it names none)."""
     if not book.id:
         return
     span = {"which": book.id, "since": touch.start, "until": touch.end}
     try:
+        rows = _COVER.all(connection, span)
         segments = [
-            Segment(row.start, row.end, frontier.read_one(row.base), frontier.read(row.peak))
-            for row in _COVER.all(connection, span)
+            Segment(
+                row.start,
+                row.end,
+                frontier.read_one(row.base),
+                frontier.read(row.peak),
+                root=row.cells,
+            )
+            for row in rows
         ]
         if not segments or segments[0].start > touch.start or segments[-1].end < touch.end:
             raise ValueError("a gap in time")
+        if any(one.end != two.start for one, two in itertools.pairwise(segments)):
+            raise ValueError("a gap in time")
+        if compare:
+            marks = {
+                place_of(_segment_name(book, r.start)): _segment_mark(
+                    r.end, r.base, r.peak, r.cells
+                )
+                for r in rows
+            }
+            if chain.totals(connection).differing(connection, marks):
+                raise digests.edited(f" of dataset {book.dataset!r}")
         by_start = {segment.start: segment for segment in segments}
         span["since"] = segments[0].start
         if touch.cells is not None:
             wanted = set(touch.cells)
+            found: dict[int, dict[str, str]] = {start: {} for start in by_start}
             for row in _cells(connection, span, touch.cells):
                 if row.cell in wanted:
                     by_start[row.start].own[row.cell] = frontier.read_one(row.own)
+                    found[row.start][row.cell] = row.own
+            if compare:
+                _compare_cells(connection, book, segments, touch.cells, found)
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise _unreadable(book.dataset) from error
     book.account.segments = segments
+
+
+def _compare_cells(
+    connection: Connection,
+    book: Book,
+    segments: Iterable[Segment],
+    cells: Sequence[str],
+    found: Mapping[int, Mapping[str, str]],
+) -> None:
+    """Hold cells, and the absence of cells, against the digests of their segments."""
+    places = [(cell, place_of(cell)) for cell in cells]
+    for segment in segments:
+        here = found[segment.start]
+        marks = {p: mark_of(here[cell]) if cell in here else None for cell, p in places}
+        segment.tree = Tree(book.id, segment.start, segment.root)
+        if segment.tree.differing(connection, marks):
+            raise digests.edited(f" of dataset {book.dataset!r}")
 
 
 def _cells(connection: Connection, span: dict[str, Any], cells: Sequence[str]) -> Iterable[Any]:
@@ -145,21 +221,46 @@ def _cells(connection: Connection, span: dict[str, Any], cells: Sequence[str]) -
 def open_book(connection: Connection, book: Book) -> Book:
     """Store a new account."""
     book.id = connection.execute(_NEXT_ID).scalar_one()
-    connection.execute(insert(ACCOUNTS), {"id": book.id, **_row(book)})
+    row = _row(book)
+    connection.execute(insert(ACCOUNTS), {"id": book.id, **row})
     segments = book.account.segments
+    cells = []
+    for segment in segments:
+        own = {cell: frontier.write((total,)) for cell, total in segment.own.items()}
+        tree = Tree(book.id, segment.start)
+        segment.root = tree.put(connection, {place_of(c): mark_of(o) for c, o in own.items()})
+        tree.save(connection)
+        cells += [
+            {"account": book.id, "start": segment.start, "cell": c, "own": o}
+            for c, o in own.items()
+        ]
     _ADD_SEGMENT.run(connection, [_segment(book.id, segment) for segment in segments])
-    cells = [
-        {"account": book.id, "start": segment.start, "cell": cell, "own": frontier.write((own,))}
-        for segment in segments
-        for cell, own in segment.own.items()
-    ]
     _ADD_CELL.run(connection, cells)
+    _note_account(connection, book, row)
+    _note_segments(connection, book, segments)
     return book
 
 
 def save(connection: Connection, books: Iterable[Book]) -> None:
     """Write back what changed in accounts: budgets, shapes, totals; not their segments."""
-    _SAVE.run(connection, [{"which": book.id, **_row(book)} for book in books])
+    rows = [(book, _row(book)) for book in books]
+    _SAVE.run(connection, [{"which": book.id, **row} for book, row in rows])
+    for book, row in rows:
+        _note_account(connection, book, row)
+
+
+def _note_account(connection: Connection, book: Book, row: Mapping[str, Any]) -> None:
+    mark = mark_of(digests.row_text(row, without=_NAMES))
+    place = place_of(_account_name(book.dataset, book.analyst))
+    chain.totals(connection).put(connection, {place: mark})
+
+
+def _note_segments(connection: Connection, book: Book, segments: Iterable[Segment]) -> None:
+    marks = {}
+    for segment in segments:
+        values = _segment_values(segment)
+        marks[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
+    chain.totals(connection).put(connection, marks)
 
 
 def save_segments(
@@ -168,44 +269,73 @@ def save_segments(
     """Write back segments that `Account.apply` changed. ``known``: the cells that were loaded."""
     changed = list(changed)
     which = book.id
-    new = [segment for segment in changed if segment.cut_from is not None]
-    for segment in new:
-        _ADD_SEGMENT.run(connection, _segment(which, segment))
-        _COPY.run(connection, {"which": which, "new": segment.start, "origin": segment.cut_from})
-    old = [
-        {"which": which, "at": segment.start, **_segment_values(segment)}
-        for segment in changed
-        if segment.cut_from is None
-    ]
-    _SAVE_SEGMENT.run(connection, old)
+    stored = {segment.start: segment for segment in changed if segment.cut_from is None}
+    for segment in changed:
+        if segment.cut_from is not None:
+            origin = stored[segment.cut_from]
+            tree = origin.tree or Tree(which, origin.start, origin.root)
+            segment.tree = tree.copied(connection, segment.start)
+            _COPY.run(
+                connection, {"which": which, "new": segment.start, "origin": segment.cut_from}
+            )
     fresh, stale = [], []
     for segment in changed:
-        if not touch.start <= segment.start < touch.end:
+        if not touch.cells or not touch.start <= segment.start < touch.end:
             continue
-        origin = segment.start if segment.cut_from is None else segment.cut_from
-        for cell in touch.cells or ():
+        begun = segment.start if segment.cut_from is None else segment.cut_from
+        marks = {}
+        for cell in touch.cells:
             own = frontier.write((segment.own[cell],))
-            if (origin, cell) in known:
+            marks[place_of(cell)] = mark_of(own)
+            if (begun, cell) in known:
                 stale.append({"which": which, "at": segment.start, "name": cell, "own": own})
             else:
                 fresh.append({"account": which, "start": segment.start, "cell": cell, "own": own})
+        tree = segment.tree or Tree(which, segment.start, segment.root)
+        tree.put(connection, marks)
+        segment.root = tree.save(connection)
+    _ADD_SEGMENT.run(
+        connection, [_segment(which, one) for one in changed if one.cut_from is not None]
+    )
+    _SAVE_SEGMENT.run(
+        connection,
+        [{"which": which, "at": one.start, **_segment_values(one)} for one in stored.values()],
+    )
     _SAVE_CELL.run(connection, stale)
     _ADD_CELL.run(connection, fresh)
+    _note_segments(connection, book, changed)
 
 
-def rebuild(connection: Connection, books: Books) -> None:
-    """Replace every stored account by what a replay gave."""
+def rebuild(connection: Connection, books: Books) -> str:
+    """Replace every stored account by what a replay gave; the digest of all of them."""
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         connection.execute(delete(table))
+    digests.forget(connection)
+    tree = work_of(connection).tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
+    return tree.root
+
+
+def root_of(books: Iterable[Book]) -> str:
+    """The digest of accounts that are held in full, without storing anything."""
+    tree = Tree()
+    rows: dict[bytes, bytes] = {}
+    for book in books:
+        row = digests.row_text(_row(book), without=_NAMES)
+        rows[place_of(_account_name(book.dataset, book.analyst))] = mark_of(row)
+        for segment in book.account.segments:
+            own = {place_of(c): mark_of(frontier.write((t,))) for c, t in segment.own.items()}
+            values = _segment_values(segment) | {"cells": Tree().put(_NOWHERE, own)}
+            rows[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
+    return tree.put(_NOWHERE, rows)
 
 
 def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
     """Every account with all of its segments and cells."""
     found = {}
-    for book in every(connection):
-        load(connection, book, Touch(cells=None))
+    for book in every(connection, compare=False):
+        load(connection, book, Touch(cells=None), compare=False)
         segments = {segment.start: segment for segment in book.account.segments}
         for row in connection.execute(select(CELLS).where(CELLS.c.account == book.id)):
             try:
@@ -214,6 +344,16 @@ def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
                 raise _unreadable(book.dataset) from error
         found[book.dataset, book.analyst] = book
     return found
+
+
+def compare_all(connection: Connection) -> None:
+    """Hold every stored row against the digests."""
+    for book in every(connection):
+        load(connection, book, Touch(cells=None))
+        for segment in book.account.segments:
+            chosen = CELLS.c.account == book.id, CELLS.c.start == segment.start
+            own = {row.cell: row.own for row in connection.execute(select(CELLS).where(*chosen))}
+            _compare_cells(connection, book, [segment], list(own), {segment.start: own})
 
 
 def _row(book: Book) -> dict[str, Any]:
@@ -227,6 +367,7 @@ def _row(book: Book) -> dict[str, Any]:
         "partition": None if partition is None else json.dumps(partition),
         "always": frontier.write((book.account.always,)),
         "worst": frontier.write(book.account.worst),
+        "lost": None if book.lost is None else frontier.write((book.lost,)),
     }
 
 
@@ -239,4 +380,5 @@ def _segment_values(segment: Segment) -> dict[str, Any]:
         "end": segment.end,
         "base": frontier.write((segment.base,)),
         "peak": frontier.write(segment.peak),
+        "cells": segment.root,
     }

@@ -143,6 +143,10 @@ class Limit:
     def _admits(self, total: Total) -> bool:
         if self.allowed is not None and not (total.delta or total.rho):
             return total.epsilon <= self.allowed
+        return self.judges(total)
+
+    def judges(self, total: Total) -> bool:
+        """Whether ``total`` is within the budget as one among totals of several currencies."""
         return self._within(total) if self._filter is None else self._filter.admits(total)
 
     def room(self, spent: Frontier, loss: Loss) -> Fraction:

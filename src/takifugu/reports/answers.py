@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from takifugu.visible import visible
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -61,7 +63,7 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
     place = len(columns) - 3  # estimate, low, high
     known = [row for row in rows if row[place] is not None]
     shown = known[:MOST_BARS]
-    names = [" → ".join(map(str, row[:place])) or "all" for row in shown]
+    names = [visible(" → ".join(map(str, row[:place]))) or "all" for row in shown]
     heights = list(range(len(shown)))
     values = [row[place] for row in shown]
     if not columns[-1].startswith("high level"):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from takifugu.numeric import Floats
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +77,7 @@ def odometer_figure(
     axes.annotate(
         f"budget, ε = {budget:g}", (0, budget), (0, 6), textcoords="offset points", color=ALARM
     )
-    axes.set_xticks(places, names)
+    axes.set_xticks(places, [visible(name, keep="\n") for name in names])
     axes.set(title=title, ylabel="Pufferfish ε spent", ylim=(0, 1.2 * budget))
     axes.set_xlim(-0.25, len(names) - 0.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -7,11 +7,12 @@ follows the reader's choice of light or dark and prints on white.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as escape_html
 from pathlib import Path
 
 from takifugu.errors import InvalidFile
 from takifugu.reports.page_style import STYLE
+from takifugu.visible import visible
 from takifugu.whole import write_whole
 
 Cell = str | int | float | None
@@ -186,6 +187,11 @@ class Page:
             f"<body>\n<header>\n<h1>{escape(self.title)}</h1>\n{Words(self.lead).html()}</header>\n"
             f"{contents}<main>\n{body}</main>\n{foot}</body>\n</html>\n"
         )
+
+
+def escape(text: str) -> str:
+    """Text as it stands in the page: marks that do not show are written out."""
+    return escape_html(visible(text, keep="\n"))
 
 
 def shown(value: Cell) -> str:

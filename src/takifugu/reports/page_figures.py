@@ -8,6 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from takifugu.reports.page import Drawing
+from takifugu.reports.plots import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ def drawing(figure: "Figure", *, name: str, caption: str = "", alt: str = "") ->
 
     drawn = StringIO()
     # salted, so that the same figure gives the same text
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "takifugu"}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "takifugu"}), as_written(figure):
         figure.savefig(
             drawn,
             format="svg",

@@ -1,6 +1,9 @@
 """Figures as values: drawn without a global state or a screen, written whole or not at all."""
 
 import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from takifugu.errors import InvalidFile
 from takifugu.finite.collapse import Simulated, Trace, Waiting
+from takifugu.visible import visible
 from takifugu.whole import write_whole
 
 if TYPE_CHECKING:
@@ -111,6 +115,42 @@ def longest(waiting: Waiting) -> int:
     return int(min(waiting.quantile(Fraction(999, 1000)), 40))
 
 
+@contextmanager
+def as_written(figure: "Figure") -> Iterator[None]:
+    r"""Draw every text as it is written: a label ``$\frac{1$`` is no formula.
+
+    Marks that do not show are written out, and a letter that the font lacks is drawn as a box. The
+    numbers along an axis are left to matplotlib, which writes powers of ten as formulas.
+    """
+    from matplotlib.table import Table
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    numbers = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for label in (*axis.get_majorticklabels(), *axis.get_minorticklabels())
+    }
+    texts = {text for text in figure.findobj(Text) if isinstance(text, Text)}
+    for table in figure.findobj(Table):
+        if isinstance(table, Table):  # which keeps its texts to itself
+            texts |= {cell.get_text() for cell in table.get_celld().values()}
+    for text in texts - numbers:
+        if text.get_text():
+            text.set_parse_math(False)
+            text.set_text(visible(text.get_text(), keep="\n"))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), FixedFormatter | FuncFormatter):
+                for label in axis.get_majorticklabels():
+                    label.set_parse_math(False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        yield
+
+
 def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path.suffix.lower() not in SUFFIXES:
@@ -129,7 +169,8 @@ def save(figure: "Figure", path: Path) -> None:
     """Write a figure as its suffix says: all of it, or nothing and an error."""
     check_target(path)
     drawn = BytesIO()
-    figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
+    with as_written(figure):
+        figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
     try:
         write_whole(path, drawn.getvalue())
     except OSError as error:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.page import Table
+from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ def estimates_figure(
         axes.plot(
             exact, places, "|", ms=13, mew=2, color=EXACT, label="exact (the world is made up)"
         )
-    axes.set_yticks(places, labels)
+    axes.set_yticks(places, [visible(label) for label in labels])
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlabel(axis)
     axes.set_title(title, fontsize=11)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from takifugu.engines import Engine
-from takifugu.errors import TakifuguError
+from takifugu.engines.apart import apart
 from takifugu.mechanisms import BoundedMean, Mechanism
 from takifugu.numeric import Floats, Integers
 from takifugu.session.problems import ReleaseFailed
@@ -20,16 +20,10 @@ Rows = tuple[tuple[Any, ...], ...]
 def drawn(question: Question, mechanism: Mechanism, engine: Engine) -> list[Any]:
     """The protected answer as a list of JSON numbers. It is drawn here, once: pay first.
 
-    An error tells nothing of what was read: its frames, which hold it, are dropped.
+    An error or an interrupt tells nothing of what was read: what was counted lives and ends in a
+    thread of its own.
     """
-    try:
-        return _drawn(question, mechanism, engine)
-    except TakifuguError as error:  # these hold no value of the data
-        told: TakifuguError = error.with_traceback(None)
-        told.__context__ = told.__cause__ = None
-    except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold values
-        told = ReleaseFailed(type(error).__name__)
-    raise told
+    return apart(lambda: _drawn(question, mechanism, engine), ReleaseFailed, stop=engine.interrupt)
 
 
 def _drawn(question: Question, mechanism: Mechanism, engine: Engine) -> list[Any]:

@@ -17,8 +17,10 @@ from takifugu.mechanisms import (
     BoundedSum,
     Choice,
     Error,
+    GaussianTopK,
     IntegerGaussian,
     IntegerLaplace,
+    LaplaceTopK,
     Mechanism,
     RankingError,
     plan_histogram,
@@ -30,6 +32,9 @@ from takifugu.session.questions import MeanOf, ProportionsOf, Question, SumOf, T
 
 C = TypeVar("C", bound=Choice[Any, Any])
 Noise = IntegerLaplace | IntegerGaussian
+
+# A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
+MOST_SELECTIONS = 200_000
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,10 @@ def _ranking(question: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
         gap=wanted.gap,
         chance=wanted.chance,
     )
-    best: Choice[Any, RankingError] = _in_currency(found.choices, wanted)
+    choices = found.choices
+    if groups > MOST_SELECTIONS:
+        choices = tuple(c for c in choices if isinstance(c.mechanism, LaplaceTopK | GaussianTopK))
+    best: Choice[Any, RankingError] = _in_currency(choices, wanted)
     aim = (
         f"for places that are right with a chance of {wanted.often:.3g}"
         if wanted.allowed is None
@@ -187,9 +195,15 @@ def _ranking(question: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
     )
     reason = (
         f"{aim}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)} per"
-        f" entry{once(groups)}"
+        f" entry{once(groups)}{_in_one_call(groups)}"
     )
     return Chosen(best.mechanism, asdict(best.error), reason)
+
+
+def _in_one_call(groups: int) -> str:
+    if groups <= MOST_SELECTIONS:
+        return ""
+    return f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
 
 
 def _quantile(question: QuantileOf, engine: Engine, groups: int, wanted: Wanted) -> Chosen:

@@ -145,11 +145,20 @@ class Project:
 
     # --- what the policy names ---
 
+    @property
+    def ledger_place(self) -> str | Path:
+        """Where the ledger is kept: a path, or an address."""
+        return _ledger_place(self.folder, self.policy.ledger)
+
     @contextmanager
-    def ledger(self, *, read_only: bool = False) -> Iterator[Ledger]:
-        """The ledger of the project: the one it began with, never a new one."""
-        where = _ledger_place(self.folder, self.policy.ledger)
-        with open_ledger(where, create=False, read_only=read_only) as ledger:
+    def ledger(self, *, read_only: bool = False, inspect: bool = False) -> Iterator[Ledger]:
+        """The ledger of the project: the one it began with, never a new one.
+
+        With ``inspect`` also an older copy of it, to look into.
+        """
+        with open_ledger(
+            self.ledger_place, create=False, read_only=read_only, inspect=inspect
+        ) as ledger:
             if _first_event(ledger) != self.policy.ledger_id:
                 raise NotALedger(
                     f"{ledger.name!r} is not the ledger that {self.file} began with; put that one"

@@ -67,15 +67,19 @@ class Question(ABC):
         return {"name": self.kind, "column": self.column, "by": list(self.by)}
 
     def _keys(self, engine: Engine, name: str) -> tuple[Name, ...]:
-        chosen = self.rows.scope.where.get(name)
         keys = engine.keys(name)
-        return keys if chosen is None else tuple(key for key in keys if key in chosen)
+        if name not in self.rows.scope.where:
+            return keys
+        chosen = frozenset(self.rows.scope.where[name])
+        return tuple(key for key in keys if key in chosen)
 
     def _kept(self, engine: Engine, table: Integers) -> Integers:
         """``table[by, ...]`` without the keys that ``where`` leaves out."""
         for axis, name in enumerate(self.by):
-            places = [engine.keys(name).index(key) for key in self._keys(engine, name)]
-            table = np.take(table, places, axis=axis)
+            if name in self.rows.scope.where:
+                chosen = frozenset(self.rows.scope.where[name])
+                kept = [key in chosen for key in engine.keys(name)]
+                table = np.compress(kept, table, axis=axis)
         return table
 
     def public_rows(self, engine: Engine) -> Integers:
@@ -143,7 +147,7 @@ class CountOf(Question):
 
     def check(self, declaration: Declaration) -> None:
         """The labels must be declared."""
-        keys = declaration.category(self.column).keys
+        keys = frozenset(declaration.category(self.column).keys)
         unknown = [value for value in self.values if value not in keys]
         if not self.values or unknown or len(set(self.values)) < len(self.values):
             raise InvalidQuery(
@@ -163,8 +167,8 @@ class CountOf(Question):
     def exact(self, engine: Engine) -> Integers:
         """``[by]``."""
         found = engine.histogram((*self.by, self.column), self.rows.scope)
-        keys = engine.keys(self.column)
-        chosen = [keys.index(value) for value in self.values]
+        wanted = frozenset(self.values)
+        chosen = [value in wanted for value in engine.keys(self.column)]
         return self._kept(engine, found.counts[..., chosen].sum(axis=-1))
 
 

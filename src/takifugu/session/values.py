@@ -1,7 +1,6 @@
 """Plans and results: frozen values that print, and that turn into tables and JSON."""
 
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +15,7 @@ from takifugu.ledger.values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
 from takifugu.session.questions import Question
+from takifugu.visible import visible
 
 MOST_LINES = 60  # of a table in a terminal
 WIDEST = 40  # letters of a label in it
@@ -79,7 +79,8 @@ class Plan:
             )
         else:
             price = f"{cost.words}: too much{_accepted(cost, self.instead)}"
-        told = [f"{self.question.kind} of {self.question.column}", f"costs {price}", self.reason]
+        asked_of = f"{self.question.kind} of {visible(self.question.column)}"
+        told = [asked_of, f"costs {price}", self.reason]
         return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
 
@@ -143,9 +144,7 @@ class Result:
         title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
         note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
         by = tuple(query["by"])
-        with warnings.catch_warnings():  # a letter that the font lacks is drawn as a box
-            warnings.filterwarnings("ignore", message="Glyph")
-            save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+        save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
 
     def to_json(self) -> str:
         """Everything, as one JSON object."""
@@ -169,7 +168,10 @@ class Result:
         return {name: self.column(name) for name in self.columns}
 
     def __str__(self) -> str:
-        cells = [self.columns, *[tuple(map(_cell, row)) for row in self.rows[:MOST_LINES]]]
+        cells = [
+            tuple(map(visible, self.columns)),
+            *[tuple(map(_cell, row)) for row in self.rows[:MOST_LINES]],
+        ]
         widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
         aligned = [self._aligned(place) for place in range(len(self.columns))]
         lines = [
@@ -234,7 +236,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = str(value)
+    text = visible(str(value))
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 

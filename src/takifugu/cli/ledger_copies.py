@@ -1,0 +1,158 @@
+"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and history that is lost."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.telling import echo
+
+if TYPE_CHECKING:
+    from takifugu.ledger import Event, Translation
+
+WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
+Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
+Places = Annotated[
+    list[str],
+    typer.Argument(metavar="[LEDGER] FILE", help=f"The ledger: {WHERE_HELP} Then a file."),
+]
+Raised = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        metavar="NAME=EPSILON",
+        help="The largest budget that a dataset had in the part that is lost, if it was raised or"
+        " first set there; may be repeated.",
+    ),
+]
+
+
+def split_places(places: list[str]) -> tuple[str | None, Path]:
+    """The ledger, if one is named, and the file."""
+    if len(places) > 2:
+        raise InvalidOption(
+            "FILE", given=f"comes with {len(places) - 1} ledgers", needed="follow one at most"
+        )
+    return (places[0] if len(places) == 2 else None), Path(places[-1])
+
+
+def run_backup(places: Places, project: InProject = None, as_json: AsJson = False) -> None:
+    """Write a complete, checked copy of LEDGER to FILE, a new one that only you can read.
+
+    Copying the ledger's own file may miss what is still in its write-ahead log. For a ledger on a
+    PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
+    """
+    from takifugu.ledger import open_ledger
+
+    where, path = split_places(places)
+    with open_ledger(_place(where, project), create=False, read_only=True) as ledger:
+        report, name = ledger.backup(path), ledger.name
+    if as_json:
+        facts = {"ledger": name, "events": report.events, "head": vars(report.head)}
+        print_json({**facts, "out": str(path)})
+    else:
+        echo(f"{report.events} events written to {path}", err=True)
+
+
+def run_restore(
+    places: Places,
+    accept_loss: Annotated[
+        bool, typer.Option(help="Put an older copy back; what is lost counts as spent.")
+    ] = False,
+    budget: Raised = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the backup FILE in the place of LEDGER, whole or not at all.
+
+    It is checked first. One that lacks an event of the ledger, or one that the witness of its head
+    has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says. Nobody
+    else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
+    counted (null, or what `accept-loss` prints).
+    """
+    from takifugu.errors import LedgerConflict
+    from takifugu.ledger import restore_ledger
+
+    where, path = split_places(places)
+    place, raised = _place(where, project), _raised(budget)
+    report = restore_ledger(path, place, lossy=accept_loss)
+    counted = None
+    if accept_loss:
+        try:
+            counted = _accept(place, None if where else project, raised, in_project=where is None)
+        except LedgerConflict:  # nothing was lost
+            counted = None
+    if as_json:
+        facts = {"ledger": str(place), "events": report.events, "head": vars(report.head)}
+        print_json({**facts, "counted": None if counted is None else _accounts(counted)})
+        return
+    echo(f"{report.events} events put back in {place}", err=True)
+    if counted is not None:
+        _say(counted)
+
+
+def run_accept_loss(
+    where: Where = None,
+    budget: Raised = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept, as the owner, that events which the witness of LEDGER has seen are lost for good.
+
+    All that the budgets admitted counts as spent from then on: nothing more is released on these
+    datasets until a budget is raised, and then what exceeds the earlier one. This is an event of
+    the ledger that names you. In a project the present priors say how much a budget admitted per
+    entry; for a ledger that is named, epsilon itself is counted. Keys of the JSON object: ledger,
+    lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho: counted for every entry).
+    """
+    place = _place(where, project)
+    event = _accept(place, project, _raised(budget), in_project=where is None)
+    if as_json:
+        accounts = _accounts(event)
+        print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
+    else:
+        _say(event)
+
+
+def _accounts(event: "Event") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = event.body["accounts"]
+    return found
+
+
+def _say(event: "Event") -> None:
+    echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
+    for account in _accounts(event):
+        who = f", analyst {account['analyst']}" if account["analyst"] else ""
+        echo(f"{account['dataset']}{who}: nothing is left until its budget is raised")
+
+
+def _place(where: str | None, project: Path | None) -> str | Path:
+    return where if where is not None else the_project(project).ledger_place
+
+
+def _raised(given: list[str] | None) -> dict[str, Any]:
+    found = {}
+    for text in given or ():
+        name, _, epsilon = text.rpartition("=")
+        if not name or not epsilon:
+            raise InvalidOption("--budget", given=f"is {text!r}", needed="look like visits=2")
+        found[name] = epsilon
+    return found
+
+
+def _accept(
+    place: str | Path, project: Path | None, raised: dict[str, Any], *, in_project: bool
+) -> "Event":
+    from takifugu.errors import Malformed
+    from takifugu.ledger import accept_loss
+
+    translations: dict[str, Translation] = {}
+    if in_project:
+        study = the_project(project)
+        for name in study.policy.datasets:
+            try:
+                translations[name] = study.translation(name)
+            except Malformed:  # no prior, or none that can be read: epsilon itself is counted
+                continue
+    return accept_loss(place, translations=translations, budgets=raised)

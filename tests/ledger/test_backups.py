@@ -1,0 +1,249 @@
+"""Copies that miss nothing, and copies put back that set nothing back unseen."""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerConflict,
+    LedgerDamaged,
+    LedgerError,
+    LedgerSetBack,
+    LedgerUnavailable,
+    NotALedger,
+)
+from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
+from tests.contracts.ledger import paid, worker
+from tests.ledger import postgres
+from tests.ledger.charges import CELLS, DOUBLING, charge
+
+Opener = Callable[..., Ledger]
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A ledger with a budget and a charge, closed."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25", (0, 5), ["fr"]), DOUBLING)
+    return folder / "ward.ledger"
+
+
+def names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+def test_after_a_kill_the_next_opening_leaves_nothing_in_the_log(path: Path, folder: Path) -> None:
+    dying = worker("crash", str(path), "1/64", "2", "1", "3")
+    said = set(dying.communicate()[0].split()) - {"refused"}
+    assert said and (folder / "ward.ledger-wal").stat().st_size  # they are in the log alone
+    with open_ledger(path) as ledger:
+        assert (folder / "ward.ledger-wal").stat().st_size == 0
+        shutil.copy(path, folder / "main.only")
+        everything = paid(ledger)
+    with open_ledger(folder / "main.only", read_only=True) as copy:
+        assert said <= paid(copy) == everything
+    assert "ward.ledger-wal" not in names(folder)
+
+
+def test_closing_empties_the_log_also_while_others_have_it_open(
+    path: Path, folder: Path, opened: Opener
+) -> None:
+    other = opened(path)
+    other.spent("ward", DOUBLING)
+    with open_ledger(path) as ledger:
+        asked = charge("0.25")
+        ledger.charge(asked, DOUBLING)
+    assert (folder / "ward.ledger-wal").stat().st_size == 0
+    shutil.copy(path, folder / "main.only")
+    with open_ledger(folder / "main.only", inspect=True) as copy:
+        assert asked.key in paid(copy)
+
+
+def test_a_backup_holds_what_is_still_in_the_log_and_is_private(
+    path: Path, folder: Path, opened: Opener
+) -> None:
+    ledger, asked = opened(path), charge("0.25")
+    ledger.charge(asked, DOUBLING)
+    mask = os.umask(0)
+    try:
+        report = ledger.backup(folder / "backup")
+        ledger.export(folder / "export")
+    finally:
+        os.umask(mask)
+    assert report.sound and report.head == ledger.head()
+    for name in ("backup", "export"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+    with open_ledger(folder / "backup", read_only=True) as copy:
+        assert asked.key in paid(copy) and copy.verify().sound
+    assert not [name for name in names(folder) if name.startswith(".") or "backup-" in name]
+
+
+def test_a_backup_appears_whole_or_not_at_all(
+    path: Path, folder: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = opened(path)
+    (folder / "there").write_text("precious")
+    with pytest.raises(InvalidFile, match="new file"):
+        ledger.backup(folder / "there")
+    with pytest.raises(InvalidFile, match="existing folder"):
+        ledger.backup(folder / "nowhere" / "backup")
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = names(folder)
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(InvalidFile, match="no space left"):
+        ledger.backup(folder / "backup")
+    assert names(folder) == before and (folder / "there").read_text() == "precious"
+
+
+def test_a_damaged_ledger_gives_no_backup(path: Path, folder: Path, opened: Opener) -> None:
+    ledger = opened(path)
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE takifugu_events SET body = replace(body, '1/4', '1/8') WHERE seq = 3")
+    raw.close()
+    with pytest.raises(LedgerDamaged, match="not sound"):
+        ledger.backup(folder / "backup")
+    assert "backup" not in names(folder)
+
+
+def test_a_backup_is_put_back_where_the_ledger_is_gone(path: Path, folder: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.backup(folder / "backup")
+        head = ledger.head()
+    path.unlink()
+    assert restore_ledger(folder / "backup", path).head == head
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with open_ledger(path) as ledger:
+        assert ledger.head() == head and ledger.verify().sound
+        ledger.charge(charge("0.25"), DOUBLING)
+
+
+def test_a_backup_in_the_place_of_the_same_ledger_changes_nothing(path: Path, folder: Path) -> None:
+    with open_ledger(path) as ledger:
+        ledger.backup(folder / "backup")
+    restore_ledger(folder / "backup", path)
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.5
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_backup_that_is_older_is_put_back_only_with_a_loss(
+    path: Path, folder: Path, gone: bool
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.backup(folder / "backup")
+        ledger.charge(charge("0.5"), DOUBLING)
+    if gone:
+        path.unlink()
+    before = names(folder)
+    with pytest.raises(LedgerSetBack, match=r"older than the ledger.*--accept-loss"):
+        restore_ledger(folder / "backup", path)
+    if not gone:  # without the witness the ledger in its place tells
+        with pytest.raises(LedgerSetBack, match="ends at event 4"):
+            restore_ledger(folder / "backup", path, witness=False)
+    assert names(folder) == before
+    restore_ledger(folder / "backup", path, lossy=True)
+    with pytest.raises(LedgerSetBack):
+        open_ledger(path)
+    accept_loss(path, translations={"ward": DOUBLING})
+    with open_ledger(path) as ledger:
+        assert ledger.remaining("ward", DOUBLING) == 0 and ledger.verify().sound
+
+
+def test_nothing_is_put_back_while_others_have_the_ledger_open(
+    path: Path, folder: Path, opened: Opener
+) -> None:
+    ledger = opened(path)
+    ledger.backup(folder / "backup")
+    with pytest.raises(LedgerUnavailable, match="in use; nothing was changed"):
+        restore_ledger(folder / "backup", path, wait=0.1)
+    ledger.charge(charge("0.25"), DOUBLING)
+    assert ledger.verify().sound
+
+
+def test_what_is_not_a_sound_backup_of_this_ledger_is_not_put_back(
+    path: Path, folder: Path
+) -> None:
+    with open_ledger(path) as ledger:
+        ledger.backup(folder / "edited")
+    with sqlite3.connect(folder / "edited") as raw:
+        raw.execute("UPDATE takifugu_events SET body = replace(body, '1/4', '1/8') WHERE seq = 3")
+    raw.close()
+    with open_ledger(folder / "other.ledger") as other:
+        other.backup(folder / "other")
+    (folder / "text").write_text("not a database at all, but long enough" * 40)
+    refused: list[tuple[str, type[LedgerError | InvalidFile]]] = [
+        ("edited", LedgerDamaged),
+        ("other", LedgerConflict),
+        ("text", NotALedger),
+        ("missing", InvalidFile),
+        ("ward.ledger", InvalidFile),
+    ]
+    for name, kind in refused:
+        with pytest.raises(kind):
+            restore_ledger(folder / name, path)
+    assert not [name for name in names(folder) if name.startswith(".")]
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound and ledger.head().seq == 3
+
+
+def test_a_ledger_on_a_server_says_what_to_use_instead(
+    server: postgres.Cluster, folder: Path, opened: Opener
+) -> None:
+    ledger = opened(server.address())
+    with pytest.raises(InvalidFile, match="pg_dump"):
+        ledger.backup(folder / "backup")
+    (folder / "backup").touch()
+    with pytest.raises(InvalidFile, match="pg_restore"):
+        restore_ledger(folder / "backup", server.address())
+
+
+def test_a_ledger_from_before_the_digests_is_migrated(folder: Path) -> None:
+    path = folder / "old.ledger"
+    old = Path(__file__).with_name("before_digests.sql").read_text(encoding="utf-8")
+    with sqlite3.connect(path) as raw:
+        raw.executescript(old)
+    raw.close()
+    with pytest.raises(LedgerError, match="must be migrated"):
+        open_ledger(path, read_only=True)
+    with pytest.warns(UserWarning, match="no witness"):
+        open_ledger(path).close()
+    with open_ledger(path) as ledger:
+        events = list(ledger.history())
+        assert [e.seq for e in events] == list(range(1, 11)) and events[-1].kind == "totals"
+        assert events[8].hash.startswith("6ace4439cd4efb14")  # what was written is as it was
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
+        assert ledger.spent("ward", DOUBLING, analyst="ana") == 0.5
+        ledger.accept_cells("ward", CELLS, unchanged=True)
+        ledger.charge(charge("0.125", (3, 4), ["fr"], analyst="ana"), DOUBLING)
+        assert ledger.verify().sound
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE takifugu_accounts SET epsilon = '1000'")
+    raw.close()
+    with open_ledger(path) as ledger, pytest.raises(LedgerDamaged):
+        ledger.charge(charge("0.125"), DOUBLING)
+
+
+def test_an_old_ledger_whose_totals_were_edited_is_migrated_to_what_its_events_say(
+    folder: Path,
+) -> None:
+    path = folder / "old.ledger"
+    old = Path(__file__).with_name("before_digests.sql").read_text(encoding="utf-8")
+    with sqlite3.connect(path) as raw:
+        raw.executescript(old)
+        raw.execute("UPDATE takifugu_accounts SET epsilon = '1000', worst = '0 0 0'")
+    raw.close()
+    with pytest.warns(UserWarning, match="no witness"):
+        open_ledger(path).close()
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
+        assert ledger.positions()[0].epsilon == 2
