@@ -218,6 +218,14 @@ def _what(body: Any) -> str:
             return "ledger made"
         case "totals":
             return "digests of totals begun"
+        case "cells" if body["how"] == "everywhere":
+            return f"declaration of {where} accepted{who}: earlier releases count everywhere"
+        case "cells":
+            return f"declaration of {where} said to be unchanged{who}"
+        case "source":
+            return f"rows of {where} compared with those of other datasets"
+        case "separate":
+            return f"{where} counted separately from {body['other']}{who}"
         case kind:
             return " ".join(filter(None, (kind, where))) + who
 
