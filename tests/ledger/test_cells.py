@@ -180,6 +180,7 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.filterwarnings("ignore::takifugu.ledger.LostWitness")  # of its first opening
 def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
     with open_ledger(old) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 0.8125
@@ -195,6 +196,7 @@ def test_an_old_ledger_is_migrated_and_waits_for_its_owner(old: Path) -> None:
         assert ledger.verify().sound
 
 
+@pytest.mark.filterwarnings("ignore::takifugu.ledger.LostWitness")  # of its first opening
 def test_the_owner_of_an_old_ledger_may_count_everything_everywhere(old: Path) -> None:
     with open_ledger(old) as ledger:
         ledger.accept_cells("ward", CELLS)
@@ -238,6 +240,7 @@ def test_rows_are_filed_once_for_each_state_of_the_data(ledger: Ledger) -> None:
     ]
 
 
+@pytest.mark.filterwarnings("ignore::takifugu.ledger.LostWitness")  # of its first opening
 def test_marks_are_keyed_beside_a_file_and_in_the_state_folder_for_a_server(
     ledger: Ledger, url: str, opened: Callable[..., Ledger], folder: Path,
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,

@@ -227,7 +227,8 @@ def _what(body: Any) -> str:
         case "separate":
             return f"{where} counted separately from {body['other']}{who}"
         case kind:
-            return " ".join(filter(None, (kind, where))) + who
+            more = (str(body[name]) for name in ("how", "other") if name in body)
+            return " ".join(filter(None, (kind, where, *more))) + who
 
 
 def _query(body: Any) -> str:
