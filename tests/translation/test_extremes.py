@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from takifugu.errors import Malformed, TooLarge
+from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
