@@ -222,9 +222,9 @@ def test_an_edit_by_somebody_else_meanwhile_is_not_lost(
     file.write_text(GOOD)
     true_loads = tomllib.loads
 
-    def meanwhile(text: str) -> dict[str, Any]:
+    def meanwhile(text: str, **options: Any) -> dict[str, Any]:
         file.write_text(GOOD + "# theirs\n")
-        return true_loads(text)
+        return true_loads(text, **options)
 
     monkeypatch.setattr(tomllib, "loads", meanwhile)
     with pytest.raises(InvalidProject, match="changed by somebody else"):
