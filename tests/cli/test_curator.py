@@ -14,6 +14,7 @@ import pytest
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.session.project import open_project
 from tests.cli.running import Ran, call, run, start
+from tests.copies import copied
 from tests.session.study import write_data
 
 Call = Callable[..., Ran]
@@ -48,8 +49,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def study(ready: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(ready, tmp_path / "study")
+def study(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return copied(ready, tmp_path / "study", monkeypatch)
 
 
 @pytest.fixture

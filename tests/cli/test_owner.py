@@ -15,6 +15,7 @@ from takifugu.ledger.actors import current_actor
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.session.project import init_project, open_project
 from tests.cli.running import Ran, call, start
+from tests.copies import copied
 from tests.session.study import STATES, write_data
 
 Call = Callable[..., Ran]
@@ -38,8 +39,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def study(ready: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(ready, tmp_path / "study")
+def study(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return copied(ready, tmp_path / "study", monkeypatch)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import shutil
 import tomllib
 from collections import Counter
 from dataclasses import replace
@@ -38,6 +37,7 @@ from takifugu.session.project_policy import InvalidProject, parse_policy
 from takifugu.session.project_tables import pays, table_path
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
+from tests.copies import copied
 from tests.session.study import STATES, stays, study, write_data
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=12)
@@ -477,10 +477,10 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan]:
 
 @pytest.mark.parametrize("harm", ["edited", "forged", "stale", "cut", "gone"])
 def test_a_table_that_is_not_what_it_was_is_made_anew(
-    tabulated: tuple[Path, Plan], tmp_path: Path, harm: str
+    tabulated: tuple[Path, Plan], tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound, honest = tabulated
-    project = open_project(shutil.copytree(sound, tmp_path / "study"))
+    project = open_project(copied(sound, tmp_path / "study", monkeypatch))
     path = table_path(project.folder, "stays", project.translation("stays"), 2)
     before = path.read_bytes()
     if harm == "edited":
@@ -501,9 +501,11 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
     assert path.read_bytes() == before
 
 
-def test_a_table_that_is_what_it_was_is_used(tabulated: tuple[Path, Plan], tmp_path: Path) -> None:
+def test_a_table_that_is_what_it_was_is_used(
+    tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sound, honest = tabulated
-    project = open_project(shutil.copytree(sound, tmp_path / "study"))
+    project = open_project(copied(sound, tmp_path / "study", monkeypatch))
     said: list[str] = []
     with project.session("stays", progress=said.append) as session:
         assert session.plan("histogram", epsilon=1).charge == honest.charge
@@ -511,9 +513,9 @@ def test_a_table_that_is_what_it_was_is_used(tabulated: tuple[Path, Plan], tmp_p
 
 
 def test_a_price_is_never_below_what_the_translation_says(
-    tabulated: tuple[Path, Plan], tmp_path: Path
+    tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = open_project(shutil.copytree(tabulated[0], tmp_path / "study"))
+    project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
     belief = project.translation("stays")
     path = table_path(project.folder, "stays", belief, 2)
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
@@ -530,9 +532,9 @@ def test_a_price_is_never_below_what_the_translation_says(
 
 
 def test_the_budget_holds_by_the_translation_with_a_table_and_without(
-    tabulated: tuple[Path, Plan], tmp_path: Path
+    tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = open_project(shutil.copytree(tabulated[0], tmp_path / "study"))
+    project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
     belief = project.translation("stays")
     for table in (True, False):
         with project.session("stays", table=table) as session:
@@ -544,9 +546,9 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
 
 
 def test_a_budget_beyond_the_table_is_translated(
-    tabulated: tuple[Path, Plan], tmp_path: Path
+    tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = open_project(shutil.copytree(tabulated[0], tmp_path / "study"))
+    project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
     project.set_budget("stays", "20")
     belief = project.translation("stays")
     with project.session("stays") as session:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from takifugu.errors import InvalidPrior, Malformed, TakifuguError
+from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
@@ -173,7 +173,7 @@ def test_more_than_floats_can_add_is_refused() -> None:
 
 def test_a_path_that_is_too_unlikely_is_not_written_out() -> None:
     chain = markov(LADDER, [1.0, 0.0, 0.0, 0.0], 4)
-    with pytest.raises(TakifuguError, match="written out"):
+    with pytest.raises(TooLarge, match="written out"):
         chain.explicit()
     assert (markov(HALF, [1.0, 0.0], 1_500).marginals()[1:] > 0).all()
 
