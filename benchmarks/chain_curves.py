@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.priors.markov import MarkovChain
 
 STATES, EXPOSED, ROUNDS = 78, 100, 9

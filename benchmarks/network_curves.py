@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks._data import WARD
 from takifugu.influence import InfluenceCurve
-from takifugu.influence.attractive import attractive_curve
-from takifugu.influence.search import network_curve
+from takifugu.influence.network.attractive_curves import attractive_curve
+from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import FactorModel, neighbours

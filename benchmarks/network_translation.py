@@ -12,10 +12,10 @@ from takifugu.numeric import Floats, Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.contacts import contagion, read_contacts
-from takifugu.translation import coupling_kernel
-from takifugu.translation.attractive import attractive_losses
-from takifugu.translation.junction import network_losses
-from takifugu.translation.witness import product_witness
+from takifugu.translation.network import coupling_kernel
+from takifugu.translation.network.attractive_losses import attractive_losses
+from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.network_witness import product_witness
 
 SAMPLE = 400  # transport problems given to the general solver
 Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our answer

@@ -9,7 +9,7 @@ import numpy as np
 
 from takifugu.numeric import Floats
 from takifugu.translation import differential, loss_table, transport_lp, unbounded_losses
-from takifugu.translation.steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
 
 Answer = TypeVar("Answer")
 STEPS = 6

@@ -15,7 +15,7 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files.reading import parse_world
 from takifugu.priors import read_prior
 from takifugu.priors.documents import from_document
-from takifugu.session.project_policy import parse_policy
+from takifugu.project.policy import parse_policy
 from takifugu.strict import DEEPEST, parse_json, parse_toml
 
 

@@ -26,14 +26,14 @@ import numpy as np
 from papers.composition.quilts import quilt_allowances
 from takifugu import __version__
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.numeric import UNIT, down, up
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.endless import EndlessLosses, unbounded_losses
-from takifugu.translation.inverse import largest_within
-from takifugu.translation.sequences import ChainTransport
+from takifugu.translation.accounting.inverse import largest_within
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.unbounded import EndlessLosses, unbounded_losses
 
 PROOFS = ("curve", "quilts", "group", "exact")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)

@@ -21,12 +21,12 @@ import numpy as np
 
 from papers.composition.files import write_figure, write_whole
 from takifugu import __version__
-from takifugu.influence.binary_chain import binary_chain, printed_binary_curve
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.gaussian import gaussian_curve
+from takifugu.influence.gaussian_curves import gaussian_curve
+from takifugu.influence.network.network_curves import nearest_curve, network_curve
 from takifugu.influence.presets import uncertain
-from takifugu.influence.search import nearest_curve, network_curve
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
 from takifugu.reports.curves import draw_curves

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from takifugu.priors import MarkovChain, write_prior
-from takifugu.session.project import open_project
+from takifugu.project.project import open_project
 from tests.cli.running import Ran, call, run, start
 from tests.copies import copied
 from tests.session.study import write_data

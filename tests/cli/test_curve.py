@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from takifugu.cli import app
 from takifugu.errors import TakifuguError
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.priors import MarkovChain, read_prior
 
 

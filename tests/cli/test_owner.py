@@ -13,7 +13,7 @@ import pytest
 
 from takifugu.ledger.actors import current_actor
 from takifugu.priors import MarkovChain, write_prior
-from takifugu.session.project import init_project, open_project
+from takifugu.project.project import init_project, open_project
 from tests.cli.running import Ran, call, start
 from tests.copies import copied
 from tests.session.study import STATES, write_data

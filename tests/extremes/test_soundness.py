@@ -15,16 +15,16 @@ import pytest
 from takifugu.errors import Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import Mechanism, World, leakage
 from takifugu.finite.compose import composed_leakage
-from takifugu.influence.attractive import attractive_curve
-from takifugu.influence.chains import chain_curve
-from takifugu.influence.interval_chains import interval_chain_curve
-from takifugu.influence.search import network_curve
+from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.chain.interval_curves import interval_chain_curve
+from takifugu.influence.network.attractive_curves import attractive_curve
+from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import Explicit, MarkovChain, Secrets
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import EntryIs, SecretPair, entry_pairs
 from takifugu.priors.universe import Tables
-from takifugu.translation.attractive import attractive_losses
-from takifugu.translation.junction import network_losses
+from takifugu.translation.network.attractive_losses import attractive_losses
+from takifugu.translation.network.junction import network_losses
 from tests.extremes import instances
 from tests.oracles import extremes as oracle
 

@@ -10,9 +10,9 @@ import pytest
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import Mechanism, World, leakage
 from takifugu.influence import InfluenceCurve
-from takifugu.influence.gaussian import split_leak
-from takifugu.influence.interval_chains import interval_chain_curve
-from takifugu.influence.search import network_curve
+from takifugu.influence.chain.interval_curves import interval_chain_curve
+from takifugu.influence.gaussian_curves import split_leak
+from takifugu.influence.network.network_curves import network_curve
 from takifugu.numeric import distribution, multiplied
 from takifugu.priors import Between, Explicit, Gaussian, Knowledge, MarkovChain, OneOf, Universe
 from takifugu.priors.bayesian_network import BayesianNetwork
@@ -20,10 +20,10 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
-from takifugu.translation.approximate import approximate, zcdp_epsilon
-from takifugu.translation.attractive import attractive_losses
+from takifugu.translation.accounting.approximate import approximate, zcdp_epsilon
 from takifugu.translation.baselines import tpl_total
-from takifugu.translation.junction import network_losses
+from takifugu.translation.network.attractive_losses import attractive_losses
+from takifugu.translation.network.junction import network_losses
 from takifugu.translation.translation import Translation
 from tests.extremes import test_soundness as checks
 from tests.oracles import extremes as oracle

@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given, settings
 
 from takifugu.errors import UnsoundRequest
-from takifugu.influence.attractive import AttractiveField, attractive_curve, check_attractive
-from takifugu.influence.search import network_curve
+from takifugu.influence.network.attractive_curves import (
+    AttractiveField,
+    attractive_curve,
+    check_attractive,
+)
+from takifugu.influence.network.network_curves import network_curve
 from takifugu.priors import Secrets
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import written_out

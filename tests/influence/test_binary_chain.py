@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.binary_chain import binary_chain, printed_binary_curve
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 
 CHANCES = st.floats(0.001, 0.999)
 

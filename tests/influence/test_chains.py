@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.influence.chains import chain_curve, chains_curve
+from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets

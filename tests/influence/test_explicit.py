@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite import World
-from takifugu.influence.explicit import Uncertainty, explicit_curve
+from takifugu.influence.explicit_curves import Uncertainty, explicit_curve
 from takifugu.priors import EntryIs, Explicit, SecretPair, Tables, Universe, entry_pairs
 from tests.oracles import influence as oracle
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import TakifuguError
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.families import influence_curve
 from takifugu.priors import Explicit, Gaussian, IndependentEntries, MarkovChain, Product, Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork

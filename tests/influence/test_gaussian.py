@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior
-from takifugu.influence.gaussian import gaussian_curve, split_leak
+from takifugu.influence.gaussian_curves import gaussian_curve, split_leak
 from takifugu.priors.gaussian import Gaussian
 from tests.oracles import influence as oracle
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import TooLarge
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.interval_chains import interval_chain_curve
 from takifugu.priors.fitting import Transitions
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence import InfluenceCurve, ratios
-from takifugu.influence.networks import Elimination
-from takifugu.influence.search import (
+from takifugu.influence import InfluenceCurve
+from takifugu.influence.network import ratios
+from takifugu.influence.network.elimination import Elimination
+from takifugu.influence.network.network_curves import (
     Progress,
     nearest_curve,
     network_curve,
@@ -101,7 +102,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
 @given(model=networks(zeros=False))
 def test_shared_entries_of_the_boundary_can_be_taken_case_by_case(model: BayesianNetwork) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("takifugu.influence.networks.FLAT", 0)
+        patch.setattr("takifugu.influence.network.elimination.FLAT", 0)
         check_exact(model, network_curve(model, largest=len(model.entries)))
 
 
@@ -113,7 +114,7 @@ def test_cases_that_cannot_happen_are_left_out(model: BayesianNetwork) -> None:
     except InvalidPrior:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("takifugu.influence.networks.FLAT", 0)
+        patch.setattr("takifugu.influence.network.elimination.FLAT", 0)
         cases = network_curve(model, largest=len(model.entries))
     assert cases.exact.all()
     check_exact(model, cases)
@@ -131,7 +132,7 @@ def dense(seed: int) -> BayesianNetwork:
 
 @pytest.mark.parametrize("flat", [0, 1024])
 def test_a_dense_network_is_exact(flat: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("takifugu.influence.networks.FLAT", flat)
+    monkeypatch.setattr("takifugu.influence.network.elimination.FLAT", flat)
     model = dense(7)
     curve = network_curve(model, Secrets(entries=("v1", "v4")), largest=3)
     law = written_out(model)
@@ -162,9 +163,9 @@ def test_sets_out_of_reach_leave_upper_bounds_that_are_not_exact(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = dense(7)
-    monkeypatch.setattr("takifugu.influence.networks.FLAT", 0)
+    monkeypatch.setattr("takifugu.influence.network.elimination.FLAT", 0)
     whole = network_curve(model, Secrets(entries=("v1",)), largest=4)
-    monkeypatch.setattr(f"takifugu.influence.networks.{limit}", 9)
+    monkeypatch.setattr(f"takifugu.influence.network.elimination.{limit}", 9)
     short = network_curve(model, Secrets(entries=("v1",)), largest=4)
     assert np.all(short.leak >= whole.leak - ROUNDING)
     assert not short.exact[:, 1:4].all() and whole.exact.all()

@@ -11,7 +11,7 @@ from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.mechanisms import ThresholdedHistogram
 from takifugu.priors import MarkovChain
-from takifugu.translation.table import tabulate
+from takifugu.translation.accounting.table import tabulate
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, charge
 

@@ -14,7 +14,7 @@ import pytest
 from takifugu.finite import Mechanism as Channel
 from takifugu.finite import World, leakage
 from takifugu.influence import InfluenceCurve
-from takifugu.influence.explicit import explicit_curve
+from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
     COUNT,
     Exponential,

@@ -21,7 +21,7 @@ from papers.composition.allowances import (
 )
 from papers.composition.quilts import quilt_allowances
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.presets import uncertain
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation

@@ -33,7 +33,7 @@ def test_alarm_has_an_infinite_first_point() -> None:
     path = figures.alarm_file()
     if path is None:
         pytest.skip("ALARM comes with the package pgmpy, which is not installed")
-    from takifugu.influence.search import network_curve
+    from takifugu.influence.network.network_curves import network_curve
     from takifugu.priors import Secrets
     from takifugu.priors.bif import read_bif
 

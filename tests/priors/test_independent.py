@@ -5,7 +5,7 @@ import pytest
 
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite import World
-from takifugu.influence.explicit import explicit_curve
+from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.priors import Explicit, Tables, Universe, entry_pairs
 from takifugu.priors.independent import IndependentEntries, Product
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from takifugu.session.project import Project, init_project
+from takifugu.project.project import Project, init_project
 
 STATES = ("home", "ward")
 PEOPLE, STEPS = 24, 12

@@ -29,9 +29,10 @@ from takifugu.priors import (
     Tables,
     write_prior,
 )
-from takifugu.session import Entries, Session, init_project, open_project
+from takifugu.project import init_project, open_project
+from takifugu.project.policy import InvalidProject, parse_policy
+from takifugu.session import Entries, Session
 from takifugu.session.binding import refuse_unmatched
-from takifugu.session.project_policy import InvalidProject, parse_policy
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.session.world import CHAIN, WEIGHT, declaration, opened

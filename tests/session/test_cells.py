@@ -20,9 +20,9 @@ from takifugu.engines import Category, Declaration, Order, Source, open_engine
 from takifugu.errors import CellsChanged, SameRows, TakifuguError
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import write_prior
+from takifugu.project.project import Project, open_project
 from takifugu.session import Session
 from takifugu.session.cells import cells_of
-from takifugu.session.project import Project, open_project
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration
 

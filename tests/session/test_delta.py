@@ -11,7 +11,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.losses import Concentrated, Total
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
-from takifugu.translation.table import tabulate
+from takifugu.translation.accounting.table import tabulate
 from tests.session.world import PLAIN, TRANSLATION, WEIGHT, opened
 
 MICRO = Fraction(1, 10**6)

@@ -27,9 +27,10 @@ from takifugu.priors import (
     with_other,
     write_prior,
 )
-from takifugu.session import Entries, Session, StalePlan, open_project
+from takifugu.project import open_project
+from takifugu.project.fits import Wish
+from takifugu.session import Entries, Session, StalePlan
 from takifugu.session.held_out import HeldOut, kept_rows, rules_of
-from takifugu.session.project_fitting import Wish
 from takifugu.translation.translation import Translation
 from tests.priors.test_documents import PRIORS
 from tests.session.study import study

@@ -26,16 +26,16 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.priors import MarkovChain, Transitions, write_prior
+from takifugu.project import policy_writing as write
+from takifugu.project.budgets import Looked, standings
+from takifugu.project.fits import Wish
+from takifugu.project.policy import InvalidProject, parse_policy
+from takifugu.project.project import Project, init_project, open_project
+from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
+from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
-from takifugu.session import project_writing as write
 from takifugu.session.held_out import first_kept
-from takifugu.session.project import Project, init_project, open_project
-from takifugu.session.project_asking import Asked, plan_document, read_plan, refuse_stale
-from takifugu.session.project_budget import Looked, standings
-from takifugu.session.project_fitting import Wish
-from takifugu.session.project_policy import InvalidProject, parse_policy
-from takifugu.session.project_tables import pays, table_path
-from takifugu.translation.table import TranslationTable
+from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.session.study import STATES, stays, study, write_data

@@ -16,7 +16,7 @@ from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalys
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
-from takifugu.translation.table import tabulate
+from takifugu.translation.accounting.table import tabulate
 from takifugu.translation.translation import Translation
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 

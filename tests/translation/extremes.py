@@ -19,8 +19,8 @@ from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation import chain_losses, unbounded_losses
 from takifugu.translation.bounds import Binding
-from takifugu.translation.intervals import IntervalTransport
-from takifugu.translation.sequences import ChainTransport
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.interval_transport import IntervalTransport
 from tests.oracles import extreme_chains as oracle
 
 TINY = (3.1e-151, 1e-150, 1e-100, 1e-60, 1e-30, 1e-17, 1e-16, 3e-16, 1e-12, 1e-9, 1e-4)

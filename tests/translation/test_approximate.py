@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.approximate import approximate, concentrated, mixed, zcdp_epsilon
+from takifugu.translation.accounting.approximate import (
+    approximate,
+    concentrated,
+    mixed,
+    zcdp_epsilon,
+)
 from takifugu.translation.translation import Method, Translation
 from tests.oracles import translation as oracle
 

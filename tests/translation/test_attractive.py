@@ -16,10 +16,10 @@ from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.priors.factors import Factor, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Name
-from takifugu.translation.attractive import attractive_losses
-from takifugu.translation.junction import network_losses
-from takifugu.translation.pinning import log_odds_rise, pairwise_field
-from takifugu.translation.witness import product_witness
+from takifugu.translation.network.attractive_losses import attractive_losses
+from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.network_witness import product_witness
+from takifugu.translation.network.pinning import log_odds_rise, pairwise_field
 from tests.influence.strategies import attractive
 from tests.oracles import translation as oracle
 from tests.real_data import real

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.binary_closed_form import Step, binary_losses, stationary_losses
-from takifugu.translation.binary_transport import BinaryTransport
+from takifugu.translation.chain.binary_closed_form import Step, binary_losses, stationary_losses
+from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.translation import Translation
 from tests.oracles import binary_chains as oracle
 from tests.oracles.transport import written_out_chain_loss

@@ -6,8 +6,8 @@ import pytest
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.priors import IndependentEntries, MarkovChain
-from takifugu.translation.allocation import allocate
-from takifugu.translation.composition import Release, compose, totals_by_entry
+from takifugu.translation.accounting.allocation import allocate
+from takifugu.translation.accounting.composition import Release, compose, totals_by_entry
 from takifugu.translation.translation import Translation
 
 STICKY = np.array([[0.9, 0.1], [0.1, 0.9]])

@@ -15,9 +15,14 @@ from takifugu.translation import (
     transport_lp,
     unbounded_losses,
 )
-from takifugu.translation.laws import backward_rows, stationary_law
-from takifugu.translation.robust import backward_boxes, box_rows, law_bounds, robust_rows
-from takifugu.translation.steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.interval_steps import (
+    backward_boxes,
+    box_rows,
+    law_bounds,
+    robust_rows,
+)
+from takifugu.translation.chain.laws import backward_rows, stationary_law
+from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
 from tests.oracles import transport as oracle
 
 

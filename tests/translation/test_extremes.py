@@ -12,10 +12,10 @@ from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
-from takifugu.translation.intervals import IntervalTransport
-from takifugu.translation.laws import Law, backward_rows
-from takifugu.translation.robust import backward_boxes, law_bounds
-from takifugu.translation.sequences import ChainTransport
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.interval_steps import backward_boxes, law_bounds
+from takifugu.translation.chain.interval_transport import IntervalTransport
+from takifugu.translation.chain.laws import Law, backward_rows
 from tests.oracles import extreme_chains as oracle
 from tests.translation import extremes
 

@@ -14,11 +14,12 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.translation import chain_losses, coupling_kernel, junction
-from takifugu.translation.junction import network_losses
-from takifugu.translation.junction_tree import junction_tree
-from takifugu.translation.partition import Sums
-from takifugu.translation.witness import product_witness
+from takifugu.translation import chain_losses
+from takifugu.translation.network import coupling_kernel, junction
+from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.junction_tree import junction_tree
+from takifugu.translation.network.network_witness import product_witness
+from takifugu.translation.network.partition_function import Sums
 from tests.influence.strategies import fields, networks
 from tests.oracles import junction as oracle
 from tests.priors.files import example

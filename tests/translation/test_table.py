@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.table import TranslationTable, beside, tabulate
+from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
 from takifugu.translation.translation import Translation
 
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=12)

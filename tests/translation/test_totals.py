@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure, Total
 from takifugu.priors import MarkovChain
-from takifugu.translation.table import tabulate
-from takifugu.translation.totals import Filter, extra, rho_within
+from takifugu.translation.accounting.table import tabulate
+from takifugu.translation.accounting.totals import Filter, extra, rho_within
 from takifugu.translation.translation import Translation
 from tests.oracles import totals as oracle
 from tests.oracles import translation as programs
@@ -124,8 +124,8 @@ def half_square(scale: float) -> Fraction:
 
 def test_the_conversion_is_that_of_canonne_kamath_and_steinke() -> None:
     """At the best order Proposition 12 for δ = s/2K is what the filter asks for."""
-    from takifugu.translation.approximate import zcdp_epsilon
-    from takifugu.translation.totals import ORDERS, amounts_to
+    from takifugu.translation.accounting.approximate import zcdp_epsilon
+    from takifugu.translation.accounting.totals import ORDERS, amounts_to
 
     for rho in (1e-5, 1e-3, 0.1):
         part = 1e-7

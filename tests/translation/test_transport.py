@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
 from takifugu.translation import transport, transport_lp
-from takifugu.translation.steps import bound, closed, follow, improve, off_diagonal
+from takifugu.translation.chain.steps import bound, closed, follow, improve, off_diagonal
 from tests.oracles import transport as oracle
 
 AGREE = 1e-6  # the solver tells costs apart by 1e-9 of the largest

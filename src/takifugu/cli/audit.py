@@ -20,7 +20,7 @@ from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
-    from takifugu.translation.composition import Composed, Release
+    from takifugu.translation.accounting.composition import Composed, Release
 
 RELEASED_HELP = (
     "A release, repeatable: ε, or ε,δ, or rho=ρ; then @start:end or @name,name if it looked at some"
@@ -48,7 +48,7 @@ def run_audit(
     theorem_7 (the paper's bound; null unless all losses are pure), releases (how many).
     """
     from takifugu.priors import read_prior
-    from takifugu.translation.composition import compose
+    from takifugu.translation.accounting.composition import compose
     from takifugu.translation.translation import Translation
 
     chosen = checked_method(method)
@@ -66,7 +66,7 @@ def run_audit(
 
 
 def _releases(given: list[str]) -> "list[Release]":
-    from takifugu.translation.composition import Release
+    from takifugu.translation.accounting.composition import Release
 
     texts: list[str] = []
     for text in given:

@@ -18,7 +18,7 @@ from takifugu.cli.strict import Strict
 from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
-    from takifugu.session.project_budget import Standing
+    from takifugu.project.budgets import Standing
 
 app = Strict(no_args_is_help=True, help="Set the budget of a dataset, and see what is left.")
 
@@ -84,7 +84,7 @@ def run_show(
     down.
     """
     from takifugu.cli.translate import warned
-    from takifugu.session.project_budget import Looked, standings
+    from takifugu.project.budgets import Looked, standings
 
     if not 0 <= last <= 10_000:
         raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
@@ -135,7 +135,7 @@ def _facts(standing: "Standing", instants: bool) -> dict[str, Any]:
 
 
 def _moment(tick: int | None, instants: bool) -> str | int | None:
-    from takifugu.session.project_budget import at_tick
+    from takifugu.project.budgets import at_tick
 
     place = at_tick(tick, instants=instants)
     return place if place is None or isinstance(place, int) else place.isoformat()

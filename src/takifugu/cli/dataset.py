@@ -25,8 +25,8 @@ from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
-    from takifugu.session.project import Project
-    from takifugu.session.project_cells import Pending
+    from takifugu.project.cell_changes import Pending
+    from takifugu.project.project import Project
 
 app = Strict(
     no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."

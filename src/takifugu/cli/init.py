@@ -25,7 +25,7 @@ def run_init(
     A ledger that is there already is used as it is. Keys of the JSON object: project, ledger,
     ledger_id (its first event; the project accepts no other ledger).
     """
-    from takifugu.session.project import init_project
+    from takifugu.project.project import init_project
 
     project = init_project(folder, ledger=ledger)
     if as_json:

@@ -15,7 +15,7 @@ from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
-    from takifugu.session.project import Project
+    from takifugu.project.project import Project
 
 PAIRS_HELP = (
     "Secret pairs, as 'hospital/home,ward/home|work', or a .json file of [[left, right], …]; by"
@@ -51,7 +51,7 @@ class InvalidOption(Malformed):
 
 def the_project(given: Path | None) -> "Project":
     """The project that was named, or the nearest one."""
-    from takifugu.session.project import open_project
+    from takifugu.project.project import open_project
 
     found = given or nearest_project(Path())
     if found is None:

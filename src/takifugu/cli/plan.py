@@ -24,7 +24,7 @@ from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
-    from takifugu.session.project_asking import Asked
+    from takifugu.project.requests import Asked
     from takifugu.session.values import Plan
 
 KIND_HELP = "What to ask: histogram, count, top_k, …; a wrong word lists them."
@@ -143,7 +143,7 @@ def the_question(
     name: str, kind: str, analyst: str | None, option: list[str] | None, **given: Any
 ) -> "Asked":
     """The question that the options describe."""
-    from takifugu.session.project_asking import Asked
+    from takifugu.project.requests import Asked
 
     how = {key: value for key, value in given.items() if value is not None}
     if "by" in how:
@@ -169,7 +169,7 @@ def planned(
 ) -> tuple["Plan", dict[str, Any], str | None]:
     """A plan, all that is to be said about it, and a warning if there is one."""
     from takifugu.cli.translate import warned
-    from takifugu.session.project_asking import plan_document
+    from takifugu.project.requests import plan_document
 
     study = the_project(project)
     with (

@@ -26,7 +26,7 @@ from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
 
 if TYPE_CHECKING:
-    from takifugu.session.project_terms import Change
+    from takifugu.project.terms import Change
 
 app = Strict(no_args_is_help=True, help="Make, fit, smooth, look at and accept priors.")
 
@@ -207,8 +207,8 @@ def fit(
             given="or --share or --all-rows is missing, or more than one is given",
             needed="say which rows to fit on; a CSV file goes with --state, --entity and --out",
         )
-    from takifugu.session.project_fitting import Wish
-    from takifugu.session.project_policy import share_of
+    from takifugu.project.fits import Wish
+    from takifugu.project.policy import share_of
 
     wish = Wish(
         first_days=first_days,
@@ -396,7 +396,7 @@ def _change_words(name: str, change: "Change", facts: dict[str, Any]) -> Iterato
 @contextmanager
 def _noting(out: Path) -> Iterator[None]:
     """Note it in the ledger if ``out`` is a prior of a dataset of the project around it."""
-    from takifugu.session.project import open_project
+    from takifugu.project.project import open_project
 
     found = nearest_project(out.parent)
     study = None

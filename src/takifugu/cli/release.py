@@ -25,7 +25,7 @@ from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.cli.outputs import Target
-    from takifugu.session.project_asking import Asked
+    from takifugu.project.requests import Asked
     from takifugu.session.values import Result
 
 
@@ -94,7 +94,7 @@ def _asked(
     option: list[str] | None,
     given: dict[str, Any],
 ) -> tuple["Asked", Any]:
-    from takifugu.session.project_asking import read_plan
+    from takifugu.project.requests import read_plan
 
     if kind is not None:
         return options.the_question(name, kind, analyst, option, **given), None
@@ -113,7 +113,7 @@ def _released(
     asked: "Asked", document: Any, project: Path | None, opening: dict[str, Any]
 ) -> tuple["Result", str | None]:
     from takifugu.cli.translate import warned
-    from takifugu.session.project_asking import refuse_stale
+    from takifugu.project.requests import refuse_stale
 
     study = the_project(project)
     with (

@@ -142,7 +142,7 @@ def _forwards(
     answer = translation.explain(epsilon, method)
     result = _facts(answer, dict(answer.by_method))
     if delta:
-        from takifugu.translation.approximate import approximate
+        from takifugu.translation.accounting.approximate import approximate
 
         loss = approximate(translation, epsilon, delta, method=method)
         result["pufferfish_epsilon"], result["pufferfish_delta"] = loss.epsilon, loss.delta
@@ -211,7 +211,7 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
 def _from_table(
     prior: Path, translation: "Translation", dp: str | None, pufferfish: str | None, tell: Working
 ) -> dict[str, Any]:
-    from takifugu.translation.table import TranslationTable, beside, tabulate
+    from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
 
     path = beside(prior, translation)
     if path.exists():

@@ -1,13 +1,14 @@
 """From a prior and the secrets to its influence curve."""
 
-from takifugu.influence.attractive import attractive_curve
-from takifugu.influence.binary_chain import binary_chain, printed_binary_curve
-from takifugu.influence.chains import chain_curve, chains_curve
+from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
+from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
+from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve, Point, Splits
-from takifugu.influence.explicit import Uncertainty, explicit_curve
+from takifugu.influence.explicit_curves import Uncertainty, explicit_curve
 from takifugu.influence.families import influence_curve
-from takifugu.influence.gaussian import gaussian_curve
-from takifugu.influence.interval_chains import interval_chain_curve
+from takifugu.influence.gaussian_curves import gaussian_curve
+from takifugu.influence.network.attractive_curves import attractive_curve
+from takifugu.influence.network.network_curves import nearest_curve, network_curve, sampled_curve
 from takifugu.influence.presets import (
     Misspecified,
     dependent,
@@ -17,7 +18,6 @@ from takifugu.influence.presets import (
     uncertain,
     union,
 )
-from takifugu.influence.search import nearest_curve, network_curve, sampled_curve
 
 __all__ = [
     "InfluenceCurve",

@@ -8,11 +8,11 @@ import numpy as np
 
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.world import World
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.explicit import explicit_curve
-from takifugu.influence.gaussian import gaussian_curve
-from takifugu.influence.interval_chains import interval_chain_curve
+from takifugu.influence.explicit_curves import explicit_curve
+from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.presets import per_entry, union
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
@@ -66,8 +66,8 @@ def _network(
     max_exposed: int | None,
     progress: Progress | None,
 ) -> InfluenceCurve:
-    from takifugu.influence.attractive import attractive_curve, check_attractive
-    from takifugu.influence.search import network_curve
+    from takifugu.influence.network.attractive_curves import attractive_curve, check_attractive
+    from takifugu.influence.network.network_curves import network_curve
 
     largest = NETWORK_REACH if max_exposed is None else max_exposed
     try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.chains import chain_curve
+from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.checks import positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace

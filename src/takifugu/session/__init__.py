@@ -1,4 +1,4 @@
-"""Plan, charge, release: questions about a declared table, paid from a ledger.
+"""Plan, charge, release: queries about a declared table, paid from a ledger.
 
 with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledger:
     session = Session(engine, ledger, Translation(prior), dataset="visits")
@@ -9,7 +9,6 @@ with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledge
 from takifugu.session.binding import Entries
 from takifugu.session.cost import Cost
 from takifugu.session.problems import OverBudget, ReleaseFailed, StalePlan
-from takifugu.session.project import Project, init_project, open_project
 from takifugu.session.session import Session
 from takifugu.session.values import Plan, Result
 
@@ -18,11 +17,8 @@ __all__ = [
     "Entries",
     "OverBudget",
     "Plan",
-    "Project",
     "ReleaseFailed",
     "Result",
     "Session",
     "StalePlan",
-    "init_project",
-    "open_project",
 ]

@@ -11,7 +11,7 @@ from takifugu.ledger import Ledger, Position
 from takifugu.losses import Concentrated, Loss, Pure, Total
 from takifugu.mechanisms.calibration import allowance, at_least, certify, target_of
 from takifugu.session.rows import Rows
-from takifugu.translation.totals import Filter, rho_within
+from takifugu.translation.accounting.totals import Filter, rho_within
 
 MICRO = Decimal("0.000001")
 Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is given

@@ -9,8 +9,8 @@ from math import inf
 from typing import Any
 
 from takifugu.losses import Total
-from takifugu.translation.table import TranslationTable
-from takifugu.translation.totals import Filter
+from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.totals import Filter
 from takifugu.translation.translation import Translation
 
 

@@ -43,8 +43,8 @@ from takifugu.session.questions import Question, TransitionsOf
 from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
-from takifugu.translation.table import TranslationTable
-from takifugu.translation.totals import float_down
+from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.totals import float_down
 from takifugu.translation.translation import Translation
 
 CHANGED = (

@@ -1,26 +1,26 @@
 """Per-entry DP loss to Pufferfish loss and back, tightly: optimal transport with gains."""
 
-from takifugu.translation.allocation import Allocation, allocate
-from takifugu.translation.approximate import approximate, concentrated, zcdp_epsilon
-from takifugu.translation.attractive import AttractiveLosses, attractive_losses
+from takifugu.translation.accounting.allocation import Allocation, allocate
+from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
+from takifugu.translation.accounting.composition import Composed, Release, compose
+from takifugu.translation.accounting.table import TranslationTable, tabulate
 from takifugu.translation.bounds import LooserTranslation
-from takifugu.translation.composition import Composed, Release, compose
-from takifugu.translation.endless import (
+from takifugu.translation.chain.fixed_point import FixedPoint
+from takifugu.translation.chain.interval_steps import interval_losses
+from takifugu.translation.chain.recursion import ChainLosses, chain_losses
+from takifugu.translation.chain.scalar import scalar_losses, scalar_step
+from takifugu.translation.chain.single_transport import Transport, transport, transport_lp
+from takifugu.translation.chain.unbounded import (
     EndlessLosses,
     LossTable,
     differential,
     loss_table,
     unbounded_losses,
 )
-from takifugu.translation.fixedpoint import FixedPoint
-from takifugu.translation.junction import NetworkLosses, network_losses
-from takifugu.translation.recursion import ChainLosses, chain_losses
-from takifugu.translation.robust import interval_losses
-from takifugu.translation.scalar import scalar_losses, scalar_step
-from takifugu.translation.table import TranslationTable, tabulate
+from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
+from takifugu.translation.network.junction import NetworkLosses, network_losses
+from takifugu.translation.network.network_witness import ProductWitness, product_witness
 from takifugu.translation.translation import Answer, Translation
-from takifugu.translation.transport import Transport, transport, transport_lp
-from takifugu.translation.witness import ProductWitness, product_witness
 
 __all__ = [
     "Allocation",

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
 from takifugu.numeric import UNIT, Floats, distribution, down, frozen, gamma, up
-from takifugu.translation.laws import stationary_law
+from takifugu.translation.chain.laws import stationary_law
 
 GUARD = 1e-9  # how far a computed spectral gap and the least stationary chance are trusted
 

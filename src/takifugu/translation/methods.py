@@ -21,12 +21,12 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
-from takifugu.translation.binary_transport import BinaryTransport
+from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
-from takifugu.translation.intervals import IntervalTransport
-from takifugu.translation.inverse import largest_within
-from takifugu.translation.sequences import ChainTransport
-from takifugu.translation.steps import MOST_STATES
+from takifugu.translation.chain.binary_transport import BinaryTransport
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.interval_transport import IntervalTransport
+from takifugu.translation.chain.steps import MOST_STATES
 
 
 class Tight(Protocol):
@@ -70,7 +70,7 @@ def tight(prior: Any, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | N
             }
             return _together(parts)
         case BayesianNetwork() | MarkovRandomField():
-            from takifugu.translation.graphs import NetworkTransport
+            from takifugu.translation.network.network_transport import NetworkTransport
 
             try:
                 return NetworkTransport(prior, secrets)

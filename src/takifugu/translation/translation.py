@@ -31,9 +31,9 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
+from takifugu.translation.accounting.totals import Filter, pufferfish_of
 from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
-from takifugu.translation.totals import Filter, pufferfish_of
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
@@ -171,8 +171,8 @@ class Translation(ByContent):
     def pufferfish_of(self, total: Total, delta: Fraction) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
-        Sound also if what was asked depends on earlier answers: see `takifugu.translation.totals`.
-        Infinite if no bound of this prior proves any.
+        Sound also if what was asked depends on earlier answers: see
+        `takifugu.translation.accounting.totals`. Infinite if no bound of this prior proves any.
         """
         known = self._totals.get((total, delta))
         if known is None:

@@ -1,0 +1,1 @@
+"""Influence curves of Markov chains: exact, in groups of values, within intervals."""

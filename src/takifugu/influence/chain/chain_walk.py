@@ -1,0 +1,259 @@
+"""A Markov chain unrolled around its entries: who can be where, and what that tells."""
+
+from collections.abc import Sequence
+from itertools import islice, repeat
+
+import numpy as np
+
+from takifugu.errors import TooLarge
+from takifugu.influence.chain.chain_groups import GroupsAround
+from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
+from takifugu.influence.chain.queries import ROOM, Side, Wanted
+from takifugu.influence.chain.splitting import Around, Pairwise
+from takifugu.numeric import UNIT, Booleans, Floats
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.stationary import reachable
+
+STEPS = 4096  # how long to wait for a chain to come to rest before bounding all later entries
+SETTLED = 1e-10  # nats; two laws this close count as one
+
+
+class Walk:
+    """A chain unrolled as far as a question needs, with the tables that entries share."""
+
+    def __init__(self, chain: MarkovChain, question: Wanted) -> None:
+        self.chain, self.question = chain, question
+        self.at_rest = isinstance(chain.start, str)
+        length = chain.length
+        self.far = question.most if length is None else min(question.most, max(length - 1, 1))
+        if not chain.homogeneous:
+            size = len(chain.transition) * self.far * len(chain.states) ** 2
+            if size > 2 * ROOM:
+                raise TooLarge(
+                    f"a chain with a matrix for each of {len(chain.transition):,} steps needs"
+                    f" {size:,} numbers, more than {2 * ROOM:,}; take a smaller max_exposed"
+                )
+        self._powers: dict[int, list[LogProduct]] = {}
+        self._tables: dict[tuple[object, ...], Floats] = {}
+        self._laws: list[LogProduct] = []
+        self._law_steps = products(
+            chain.start_law[None],
+            chain.start_error,
+            repeat(chain.kernel())
+            if chain.homogeneous
+            else (chain.kernel(t) for t in range(len(chain.transition))),
+            chain.row_error,
+        )
+
+    def law(self, entry: int) -> LogProduct:
+        """``[0, x]``: the logarithm of the law of an entry."""
+        entry = 0 if self.at_rest else entry
+        while len(self._laws) <= entry:
+            self._laws.append(next(self._law_steps))
+        return self._laws[entry]
+
+    def power(self, entry: int, distance: int) -> LogProduct:
+        """``[x, z]``: log P(X at ``entry`` + ``distance`` is z | X at ``entry`` is x)."""
+        first = 0 if self.chain.homogeneous else entry
+        if first not in self._powers:
+            kernel, error = self.chain.kernel(first), self.chain.row_error
+            last = None if self.chain.length is None else self.chain.length - 1
+            later = (
+                repeat(kernel)
+                if self.chain.homogeneous
+                else (self.chain.kernel(t) for t in range(first + 1, last or 0))
+            )
+            self._powers[first] = list(islice(products(kernel, error, later, error), self.far))
+        return self._powers[first][distance - 1]
+
+    def after(self, entry: int, distance: int) -> Floats:
+        """``[pair]``: what the entry at ``distance`` to the right tells."""
+        key = ("after", 0 if self.chain.homogeneous else entry, distance)
+        if key not in self._tables:
+            power = self.power(entry, distance)
+            self._tables[key] = largest_ratios(power, self.question.left, self.question.right)
+        return self._tables[key]
+
+    def before(self, entry: int, distance: int, support: Booleans) -> Floats:
+        """``[pair]``: what the entry at ``distance`` to the left tells, but for the laws' ratio."""
+        key = ("before", 0 if self.chain.homogeneous else entry, distance, support.tobytes())
+        if key not in self._tables:
+            power = self.power(entry - distance, distance)
+            seen = turned(LogProduct(power.log[support], power.error))
+            self._tables[key] = largest_ratios(seen, self.question.left, self.question.right)
+        return self._tables[key]
+
+    def support(self, entry: int) -> Booleans:
+        """``[x]``: which states are possible at an entry."""
+        row: Booleans = self.law(entry).possible[0]
+        return row
+
+    def arounds(self) -> list[list[Around]]:
+        """One item for each entry, or class of entries, that the curve has rows for."""
+        length, most = self.chain.length, self.question.most
+        entries = self.question.entries
+        settled = self._settles()
+        inside = most + (settled or 0)  # from here on all possible pasts look alike
+        if entries is not None:
+            if self.at_rest and any(self._interior(i) for i in entries):
+                return [self.later(most, settled)]
+            near = [self.at(i) for i in entries if i < inside + STEPS or self.at_rest]
+            return near if len(near) == len(entries) else [*near, self.later(inside, settled)]
+        if length is not None and (not self.chain.homogeneous or length <= inside + most):
+            self.question.apart(length)  # an error now rather than after all the work
+            return [self.at(i) for i in range(length)]
+        late = self.later(inside, settled)
+        return [late] if self.at_rest else [*(self.at(i) for i in range(inside)), late]
+
+    def _interior(self, entry: int) -> bool:
+        length, most = self.chain.length, self.question.most
+        return entry >= most and (length is None or length - 1 - entry >= most)
+
+    def _settles(self) -> int | None:
+        """The time from which on the same states are possible; None if there is none soon."""
+        if self.at_rest:
+            return 0
+        follows = self.chain.kernel() > 0
+        support = self.chain.start_law > 0
+        for time in range(2 * len(support) + 64):
+            further = np.asarray(follows[support].any(axis=0))
+            if (further == support).all():
+                return time
+            support = further
+        return None
+
+    def at(self, entry: int) -> list[Around]:
+        """The rows of one entry."""
+        length = self.chain.length
+        reach = (entry, None if length is None else length - 1 - entry)
+        law = self.law(entry)
+        keep, offset = self._offset(law, self.question.single)
+        before = [
+            self.before(entry, d, self.support(entry - d))
+            for d in range(1, min(entry, self.far) + 1)
+        ]
+        ahead = self.far if reach[1] is None else min(reach[1], self.far)
+        after = [self.after(entry, d) for d in range(1, ahead + 1)]
+        parts: list[Around] = []
+        if self.question.single:
+            exact: Booleans = np.ones(len(keep), dtype=bool)
+            parts.append(Pairwise(str(entry), reach, keep, exact, before, after, offset))
+        if self.question.grouped:
+            keep, offset = self._offset(law, self.question.grouped)
+            parts.append(
+                GroupsAround(
+                    str(entry),
+                    reach,
+                    keep,
+                    np.ones(len(keep), dtype=bool),
+                    self.question.grouped,
+                    [
+                        LogProduct(p.log[self.support(entry - d)], p.error)
+                        for d in range(1, len(before) + 1)
+                        for p in (self.power(entry - d, d),)
+                    ],
+                    [self.power(entry, d) for d in range(1, ahead + 1)],
+                    law,
+                    offset,
+                )
+            )
+        return parts
+
+    def later(self, first: int, settled: int | None) -> list[Around]:
+        """The rows that hold for every entry from ``first`` on, with no end in sight."""
+        name = f"{first}+"
+        support = self._ever() if settled is None else self.support(settled)
+        before = [self.before(first, d, support) for d in range(1, self.far + 1)]
+        after = [self.after(first, d) for d in range(1, self.far + 1)]
+        nobody = self.law(0)
+        parts: list[Around] = []
+        if self.question.single:
+            keep, offset, exact = self._later_offset(first, settled, self.question.single)
+            parts.append(Pairwise(name, (None, None), keep, exact, before, after, offset))
+        if self.question.grouped:
+            keep, offset, exact = self._later_offset(first, settled, self.question.grouped)
+            powers = [self.power(0, d) for d in range(1, self.far + 1)]
+            seen = [LogProduct(p.log[support], p.error) for p in powers]
+            pairs = self.question.grouped
+            parts.append(
+                GroupsAround(name, (None, None), keep, exact, pairs, seen, powers, nobody, offset)
+            )
+        return parts
+
+    def _ever(self) -> Booleans:
+        """``[x]``: the states that are possible at some entry."""
+        first = self.chain.start_law > 0
+        return np.asarray(reachable(self.chain.kernel() > 0)[first].any(axis=0))
+
+    def _offset(
+        self, law: LogProduct, pairs: tuple[tuple[Side, Side], ...]
+    ) -> tuple[Booleans, Floats]:
+        """Whether both sides can happen, and at least log π(right) / π(left)."""
+        left, error = _masses(law, [a for a, _ in pairs])
+        right, _ = _masses(law, [b for _, b in pairs])
+        keep = (left[0] > -np.inf) & (right[0] > -np.inf)
+        with np.errstate(invalid="ignore"):
+            offset = np.where(keep, right[0] - left[0] + 2 * error, 0.0)
+        return keep, offset + 4 * UNIT * np.abs(offset)  # it may cancel what it is added to
+
+    def _later_offset(
+        self, first: int, settled: int | None, pairs: tuple[tuple[Side, Side], ...]
+    ) -> tuple[Booleans, Floats, Booleans]:
+        """The largest offset of any entry from ``first`` on, and where it is one of theirs."""
+        if self.at_rest:
+            keep, offset = self._offset(self.law(0), pairs)
+            return keep, offset, np.ones(len(keep), dtype=bool)
+        length, most = self.chain.length, self.question.most
+        highest_yet = np.full(len(pairs), -np.inf)
+        attained = highest_yet.copy()  # by an entry with enough others to its right
+        ever = self._ever() if settled is None else self.support(settled)
+        begin = settled or 0  # the mixtures are of rows that are possible from this entry on
+        kernel, error = self.chain.kernel(), self.chain.row_error
+        steps = products(kernel, error, repeat(kernel), error)
+        for entry, power in enumerate(steps, start=begin + 1):
+            if entry < first:
+                continue
+            if entry == length:
+                break
+            keep, offset = self._offset(self.law(entry), pairs)
+            np.copyto(highest_yet, np.maximum(highest_yet, offset), where=keep)
+            if length is None or length - 1 - entry >= most:
+                np.copyto(attained, np.maximum(attained, offset), where=keep)
+            rows = LogProduct(power.log[ever], power.error)
+            if entry >= first + STEPS or _spread(rows) <= SETTLED + 2 * rows.error:
+                highest_yet = np.maximum(highest_yet, _hull(rows, pairs))
+                break
+        keep = highest_yet > -np.inf
+        with np.errstate(invalid="ignore"):
+            near: Booleans = np.asarray(highest_yet - attained <= 4 * SETTLED)
+        exact = near if settled is not None else np.zeros_like(near)
+        return keep, np.where(keep, highest_yet, 0.0), exact
+
+
+def _masses(law: LogProduct, sides: Sequence[Side]) -> tuple[Floats, float]:
+    """``[row, side]``: log of the chance of each group, and how far it may be off."""
+    if all(len(side) == 1 for side in sides):
+        return law.log[:, [side[0] for side in sides]], law.error
+    columns = [np.logaddexp.reduce(law.log[:, list(side)], axis=1) for side in sides]
+    size = max(len(side) for side in sides)
+    spread = float(np.max(np.abs(law.log), where=law.possible, initial=0.0))
+    return np.stack(columns, axis=1), law.error + size * UNIT * (8 + 4 * spread)
+
+
+def _spread(rows: LogProduct) -> float:
+    """How far apart the rows are, in nats; infinite if some reach what others do not."""
+    possible = rows.possible
+    if (possible.any(axis=0) != possible.all(axis=0)).any():
+        return np.inf
+    kept = rows.log[:, possible.all(axis=0)]
+    return float(np.max(kept.max(axis=0) - kept.min(axis=0)))
+
+
+def _hull(rows: LogProduct, pairs: tuple[tuple[Side, Side], ...]) -> Floats:
+    """``[pair]``: the largest log ratio right / left of any mixture of the rows."""
+    left, error = _masses(rows, [a for a, _ in pairs])
+    right, _ = _masses(rows, [b for _, b in pairs])
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(right == -np.inf, -np.inf, right - left + 2 * error)
+    worst: Floats = ratio.max(axis=0)
+    return worst

@@ -1,0 +1,256 @@
+r"""Curves of chains whose transitions are known only within bounds: upper bounds for all of them.
+
+For the set of `IntervalMarkovChain`, every step may use another matrix. Write
+:math:`M_d(x,z) = P(X_{i+d}=z \mid X_i=x)` under some member.
+
+* *How likely.* The largest and smallest :math:`M_d(x,z)` follow from those of d − 1 by choosing
+  the best row of the box that sums to 1 (a fractional knapsack); they are attained.
+* *How different.* :math:`M_d(x,z) = \sum_k r_x(k)\,u(k)` with the first row :math:`r_x` from its
+  box and :math:`u = M_{d-1}(\cdot,z)`, shared by all x. If no two values of u differ by more than
+  a factor :math:`e^\alpha`, then :math:`\sum r_x u / \sum r_y u` is largest at a u of two values:
+
+  .. math:: \max_A \frac{1 + (e^\alpha-1)\,\overline{r}_x(A)}{1 + (e^\alpha-1)\,\underline{r}_y(A)},
+            \quad \overline{r}_x(A) = \min\{h_x(A),\, 1 - l_x(A^c)\},
+
+  (for exact rows the recursion of Cao et al., ICDE 2017). Dropping either part of each minimum
+  leaves an upper bound, whose best A is a prefix in the order of the ratios.
+
+The right term is the smaller of the two bounds. Left of the entry, P(l | x)/P(l | y) is
+:math:`[M_d(l,x)/M_d(l,y)]\cdot[P(y)/P(x)]`, and P(y)/P(x) is a mixture over the entry D ≤ i steps
+before, hence at most :math:`\max_k M_D(k,y)/M_D(k,x)`, whatever the start. A chain that has been
+running for ever allows every D, any other only D ≤ d. Also, with the spread α of d steps,
+P(x | l)/P(x) and P(y)/P(y | l) are each at most :math:`e^\alpha`: the left term is at most 2α.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from takifugu.errors import TooLarge
+from takifugu.influence.chain.powers import LogProduct, largest_ratios, turned
+from takifugu.influence.chain.queries import WHOLE, Side, Wanted, wanted
+from takifugu.influence.chain.splitting import Around, Pairwise, assemble
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import UNIT, Booleans, Floats, gamma, up
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.secrets import Secrets
+
+REST = 30  # steps back over which the odds of two values at rest are bounded, if not more
+FLOOR = 2.0**-900  # what is possible counts as at least this above the line, as 0 below it
+MOST_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
+
+
+def interval_chain_curve(
+    chain: IntervalMarkovChain,
+    secrets: Secrets = WHOLE,
+    *,
+    max_exposed: int | None = None,
+    by_entry: bool | None = None,
+) -> InfluenceCurve:
+    """An upper bound on the influence curve of every chain in the set.
+
+    A group of values leaks at most as much as its worst pair of values, for each split.
+
+    >>> chain = IntervalMarkovChain([[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]])
+    >>> interval_chain_curve(chain, max_exposed=3).leak[0].round(3)
+    array([5.204, 3.879, 3.165])
+    """
+    question = wanted(
+        chain.states,
+        chain.length,
+        secrets,
+        max_exposed=max_exposed,
+        symmetric=False,
+        by_entry=by_entry,
+    )
+    if len(chain.states) > MOST_STATES:
+        raise TooLarge(
+            f"{len(chain.states)} states with intervals; at most {MOST_STATES} fit. Merge states,"
+            " or give a list of chains"
+        )
+    before, after = _terms(chain, question.most)
+    length, most = chain.length, question.most
+    entries = question.entries
+    if entries is None and length is not None and length <= 2 * most:
+        entries = tuple(range(length))
+    inside = entries is None or any(
+        i >= most and (length is None or length - 1 - i >= most) for i in entries
+    )
+    if inside:
+        return assemble(question, [_around(question, f"{most}+", (None, None), before, after)])
+    arounds = []
+    for i in entries or ():
+        reach = (i, None if length is None else length - 1 - i)
+        arounds.append(_around(question, str(i), reach, before, after))
+    return assemble(question, arounds)
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Groups of values, bounded by their worst members."""
+
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+    pairs: tuple[tuple[Side, Side], ...]
+    before: Sequence[Floats]  # [distance - 1][x, y]
+    after: Sequence[Floats]
+
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
+        """See `Around`."""
+        past = np.zeros_like(self.before[0])
+        if self.reach[0] is None or left <= self.reach[0]:
+            past = self.before[left - 1]
+        for right in rights:
+            seen = self.reach[1] is None or right <= self.reach[1]
+            total = past + self.after[right - 1] if seen else past
+            yield np.array([total[np.ix_(a, b)].max() for a, b in self.pairs])
+
+
+def _around(
+    question: Wanted,
+    entry: str,
+    reach: tuple[int | None, int | None],
+    before: Sequence[Floats],
+    after: Sequence[Floats],
+) -> list[Around]:
+    parts: list[Around] = []
+    if question.single:
+        x, y = question.left, question.right
+        keep, exact = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
+        past, future = ([table[x, y] for table in tables] for tables in (before, after))
+        parts.append(Pairwise(entry, reach, keep, exact, past, future, np.zeros(len(x))))
+    if question.grouped:
+        n = len(question.grouped)
+        keep, exact = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+        parts.append(_Members(entry, reach, keep, exact, question.grouped, before, after))
+    return parts
+
+
+def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Floats]]:
+    """``[distance - 1][x, y]``: bounds on what is seen to the left, and to the right."""
+    n = len(chain.states)
+    x, y = (grid.ravel() for grid in np.indices((n, n)))
+    spread = _Spread(chain)
+    before: list[Floats] = []
+    after: list[Floats] = []
+    sides: list[Floats] = []  # [distance - 1][x, y]: max over l of log M(l, x) / M(l, y)
+    alphas: list[float] = []
+    for step, (most, least) in enumerate(_extremes(chain, max(far, REST))):
+        sides.append(largest_ratios(turned(most), x, y, turned(least)).reshape(n, n))
+        if step >= far:
+            continue
+        ahead = largest_ratios(most, x, y, least).reshape(n, n)
+        if after:
+            ahead = np.minimum(ahead, after[-1])  # further away tells no more
+            if alphas[-1] < 500:
+                ahead = np.minimum(ahead, spread.after(alphas[-1]))
+        after.append(np.maximum(ahead, 0.0))
+        np.fill_diagonal(after[-1], 0.0)
+        alphas.append(float(after[-1].max()))
+    whole = np.minimum.reduce(sides)
+    odds = np.full((n, n), np.inf)
+    for side, alpha in zip(sides[:far], alphas, strict=True):
+        odds = whole if chain.start == "stationary" else np.minimum(odds, side)
+        # x or y cannot be reached from so far back: only entries nearer to the start have both,
+        # and for them nothing is seen at this distance
+        back = odds.T
+        never = np.isneginf(side) | np.isneginf(back)
+        past = up(np.where(never, 0.0, side) + np.where(never, 0.0, back))
+        past = np.where(never, 0.0, past)
+        past = np.maximum(np.minimum(past, up(2 * alpha)), 0.0)
+        before.append(np.minimum(past, before[-1]) if before else past)
+    return before, after
+
+
+def _extremes(chain: IntervalMarkovChain, far: int) -> Iterator[tuple[LogProduct, LogProduct]]:
+    """The largest and smallest chances to go from x to z, for 1, 2, … ``far`` steps."""
+    high, low = _raised(chain.upper), _kept(chain.lower)
+    for step in range(far):
+        if step:
+            high = _mixed(chain, high, largest=True)
+            low = _mixed(chain, low, largest=False)
+        yield _log(high), _log(low)
+
+
+def _log(value: Floats) -> LogProduct:
+    log = np.full(value.shape, -np.inf)
+    np.log(value, out=log, where=value > 0)
+    deep = float(np.max(np.abs(log), where=value > 0, initial=0.0))
+    return LogProduct(log, UNIT * (8 * deep + 8))
+
+
+def _mixed(chain: IntervalMarkovChain, values: Floats, *, largest: bool) -> Floats:
+    """``[x, z]``: the extreme mean of ``values[:, z]`` under a row of the box, rounded outwards.
+
+    Each row takes its lower bounds, then fills up to 1 where it pays most. What rounding does to
+    the fill is a few (n + 2)·u of the largest value; a mean is never outside the values.
+    """
+    lower, upper = chain.lower, chain.upper
+    n = len(lower)
+    out = lower @ values
+    room = upper - lower
+    spare = (1 - lower.sum(axis=1))[:, None]
+    for z in range(n):
+        order = np.argsort(-values[:, z] if largest else values[:, z], kind="stable")
+        space = room[:, order]
+        fill = np.clip(spare - (np.cumsum(space, axis=1) - space), 0.0, space)
+        out[:, z] += fill @ values[order, z]
+    tops = values.max(axis=0)
+    blur = gamma(2 * n + 8)
+    if largest:
+        out = out * (1 + blur) + 8 * (n + 2) * UNIT * tops
+        out = np.minimum(out, (upper @ values) * (1 + blur) + FLOOR)
+        reached = (upper > 0) @ (values > 0)  # of truths: nothing possible is lost to underflow
+        return np.where(reached, np.maximum(np.minimum(out, tops), FLOOR), 0.0)
+    out = out * (1 - blur) - 8 * (n + 2) * UNIT * tops
+    floor = np.maximum((lower @ values) * (1 - blur) - FLOOR, values.min(axis=0))
+    return _kept(np.maximum(out, floor))
+
+
+def _kept(value: Floats) -> Floats:
+    """Least probabilities, with those too small for a product rounded down to 0."""
+    return np.where(value >= FLOOR, value, 0.0)
+
+
+def _raised(value: Floats) -> Floats:
+    """Largest probabilities, with those that are possible but too small for a product raised."""
+    return np.where(value > 0, np.maximum(value, FLOOR), 0.0)
+
+
+class _Spread:
+    """What one step from two rows does to values that differ by at most a factor of e^α."""
+
+    def __init__(self, chain: IntervalMarkovChain) -> None:
+        low, high = _kept(chain.lower), _raised(chain.upper)
+        n = len(low)
+        self.n = n
+        loose = (n + 2) * UNIT
+        room = np.maximum(1 - low.sum(axis=1) + loose, 0.0)  # added to the numerator if low
+        lack = 1 - high.sum(axis=1) - loose * np.maximum(high.sum(axis=1), 1.0)
+        self.ways: list[tuple[Floats, Floats, Floats, Floats]] = []
+        for above, more in ((high, np.zeros(n)), (low, room)):
+            for below, less in ((low, np.zeros(n)), (high, lack)):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = above[:, None, :] / below[None, :, :]  # [x, y, k]
+                ratio[np.isnan(ratio)] = 0.0
+                order = np.argsort(-ratio, axis=2, kind="stable")
+                tops = np.take_along_axis(np.broadcast_to(above[:, None, :], order.shape), order, 2)
+                bases = np.take_along_axis(np.broadcast_to(below, order.shape), order, 2)
+                self.ways.append((np.cumsum(tops, axis=2), np.cumsum(bases, axis=2), more, less))
+
+    def after(self, alpha: float) -> Floats:
+        """``[x, y]``: at least the log-ratio of the two means."""
+        factor = float(np.expm1(up(alpha)))
+        best = np.full((self.n, self.n), np.inf)
+        for tops, bases, more, less in self.ways:
+            first = 1 + factor * more[:, None]
+            last = 1 + factor * less[None, :]
+            usable = last > 0
+            under = np.where(usable, last, 1.0)
+            ratio = (first[:, :, None] + factor * tops) / (under[:, :, None] + factor * bases)
+            worst = np.maximum(ratio.max(axis=2), first / under)
+            best = np.minimum(best, np.where(usable, worst, np.inf))
+        return up(np.log(best)) + 4 * gamma(2 * self.n + 16)

@@ -1,0 +1,215 @@
+"""Which entries around a secret to expose: the best split of a sequence, for every size.
+
+The best H is an interval around the secret's entry i. Proof. If i is not in H the value of entry
+i is seen, and the leak is infinite. Otherwise let H′ be the longest run of H that contains i.
+Given the secret, what lies outside H′ is reached only through the two entries next to it, both
+seen: P(x_L | s) = P(l, r | s) · (a factor that does not depend on s), and the same for the larger
+L′ = I ∖ H′. So H′ leaks as much as H and is no larger. With dL and dR the distances to the
+nearest seen entries, |H′| = dL + dR − 1; past the end of the sequence there is nothing to see,
+which is written as the distance one past the last entry.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld
+from takifugu.influence.chain.queries import Side, Wanted
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.numeric import Booleans, Floats, Integers, up
+
+
+class Around(Protocol):
+    """What one entry, or a class of entries, leaks to what can be seen left and right of it."""
+
+    @property
+    def entry(self) -> str:
+        """Which entry, in words."""
+
+    @property
+    def reach(self) -> tuple[int | None, int | None]:
+        """How many entries there are to its left and right; None if more than are exposed."""
+
+    @property
+    def keep(self) -> Booleans:
+        """``[pair]``: whether both sides of the pair can happen here."""
+
+    @property
+    def exact(self) -> Booleans:
+        """``[pair]``: whether `leaks` is exact up to rounding."""
+
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
+        """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
+
+        One for each of ``rights``; each is good until the next is asked for.
+        """
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Pairs of single values: left and right are independent given the value, so they add."""
+
+    entry: str
+    reach: tuple[int | None, int | None]
+    keep: Booleans
+    exact: Booleans
+    before: Sequence[Floats]  # [distance - 1][pair]
+    after: Sequence[Floats]
+    offset: Floats  # [pair], added to `before`
+
+    def leaks(self, left: int, rights: range) -> Iterator[Floats]:
+        """See `Around`."""
+        past = np.zeros(len(self.keep))
+        if self.reach[0] is None or left <= self.reach[0]:
+            past = self.before[left - 1] + self.offset
+        total = np.empty(len(self.keep))
+        for right in rights:
+            if self.reach[1] is None or right <= self.reach[1]:
+                yield np.add(past, self.after[right - 1], out=total)
+            else:
+                yield past
+
+
+def distances(reach: int | None, most: int) -> range:
+    """The distances to try on one side when at most ``most`` entries may be exposed."""
+    return range(1, (most if reach is None else min(most, reach + 1)) + 1)
+
+
+def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
+    """``[b - 1, pair]``: the least leak with at most b entries exposed, rounded up.
+
+    With ``reverse`` (for each pair, where its reverse is) one split has to serve both directions.
+    """
+    best = np.full((most, len(around.keep)), np.inf)
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ for pairs that are not kept
+        for left in distances(around.reach[0], most):
+            rights = distances(around.reach[1], most + 1 - left)
+            for right, leak in zip(rights, around.leaks(left, rights), strict=True):
+                both = leak if reverse is None else np.maximum(leak, leak[reverse])
+                row = best[left + right - 2]
+                np.minimum(row, both, out=row)
+    best[:, ~around.keep] = 0.0  # not a number there, and not used
+    best[np.isnan(best)] = np.inf  # a pair with no number is not left out: it is not bounded
+    np.minimum.accumulate(best, axis=0, out=best)
+    best = np.maximum(up(best), 0.0)
+    if None not in around.reach and sum(filter(None, around.reach)) + 1 <= most:
+        best[sum(filter(None, around.reach)) :] = 0.0  # everything is exposed
+    return best
+
+
+@dataclass(frozen=True)
+class SequenceSplits:
+    """How each point of a sequence's curve is attained; searched for when asked."""
+
+    rows: Sequence[tuple[Sequence[Around], int]]  # for each pair of the curve
+    exposed: Integers
+    entries: int | None
+    reverse: Sequence[Integers | None]
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """The entry, and how many entries left and right of it are exposed with it."""
+        b = int(self.exposed[point])
+        if b == self.entries:
+            return {"exposed": "all"}
+        arounds, column = self.rows[pair]
+        found = [self._best(around, column, b, self.reverse[pair]) for around in arounds]
+        entry, (_, left, right) = max(found, key=lambda item: item[1][0])
+        return {"entry": entry, "left": left - 1, "right": right - 1}
+
+    def _best(
+        self, around: Around, column: int, b: int, reverse: Integers | None
+    ) -> tuple[str, tuple[float, int, int]]:
+        best = (np.inf, 1, 1)
+        for left in distances(around.reach[0], b):
+            last = distances(around.reach[1], b + 1 - left)[-1]
+            with np.errstate(invalid="ignore"):
+                leak = next(around.leaks(left, range(last, last + 1)))
+            value = leak[column] if reverse is None else max(leak[column], leak[reverse[column]])
+            if value < best[0]:
+                best = (float(value), left, last)
+        return around.entry, best if around.keep[column] else (-np.inf, 1, 1)
+
+
+def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> InfluenceCurve:
+    """The curve of all entries: ``arounds`` holds, for each, one part per kind of pair."""
+    kinds = [pairs for pairs in (question.single, question.grouped) if pairs]
+    apart = question.apart(len(arounds))
+    blocks: list[Floats] = []
+    exact: list[Booleans] = []
+    labels: list[str] = []
+    rows: list[tuple[Sequence[Around], int]] = []
+    reverses: list[Integers | None] = []
+    for kind, pairs in enumerate(kinds):
+        reverse = _reversed(pairs) if question.symmetric else None
+        parts = [parts[kind] for parts in arounds]
+        for group in [[part] for part in parts] if apart else [parts]:
+            leak = np.full((question.most, len(pairs)), -np.inf)
+            sure = np.ones(len(pairs), dtype=bool)
+            for part in group:
+                here = best_leaks(part, question.most, reverse)
+                np.copyto(leak, np.maximum(leak, here), where=part.keep)
+                sure &= part.exact | ~part.keep
+            kept = np.flatnonzero(leak[0] > -np.inf)
+            blocks.append(leak.T[kept])
+            exact.append(sure[kept])
+            words = _words(question, pairs, group[0].entry if apart and len(arounds) > 1 else "")
+            labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in kept]
+            rows += [(group, int(k)) for k in kept]
+            reverses += [reverse] * len(kept)
+    if not labels:
+        raise InvalidWorld(
+            "secrets",
+            given="set only values against each other that never can be at the same entry",
+            needed="ask about values that the prior allows",
+        )
+    return _curve(question, np.concatenate(blocks), np.concatenate(exact), labels, rows, reverses)
+
+
+def _curve(
+    question: Wanted,
+    leak: Floats,
+    exact: Booleans,
+    labels: list[str],
+    rows: list[tuple[Sequence[Around], int]],
+    reverses: list[Integers | None],
+) -> InfluenceCurve:
+    exposed = np.arange(1, question.most + 1)
+    table = np.repeat(exact[:, None], len(exposed), axis=1)
+    if question.length is not None:
+        if question.length > question.most:  # group privacy is always there
+            exposed = np.append(exposed, question.length)
+            leak = np.hstack([leak, np.zeros((len(leak), 1))])
+            table = np.hstack([table, np.ones((len(leak), 1), dtype=bool)])
+        table[:, -1] = True
+    splits = SequenceSplits(rows, exposed, question.length, reverses)
+    return InfluenceCurve(exposed, leak, question.length, tuple(labels), table, splits)
+
+
+def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
+    place = {pair: k for k, pair in enumerate(pairs)}
+    return np.array([place[(b, a)] for a, b in pairs], dtype=np.int64)
+
+
+def _words(
+    question: Wanted, pairs: tuple[tuple[Side, Side], ...], entry: str
+) -> Mapping[Side, str]:
+    """What each side of a pair is called: 'ward|hall', or '3=ward|hall' if entries are apart."""
+    before = f"{entry}=" if entry else ""
+    sides = dict.fromkeys(side for pair in pairs for side in pair)
+    return {side: before + "|".join(str(question.states[x]) for x in side) for side in sides}
+
+
+def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:
+    """For each pair the largest leak at every point, over several priors with the same pairs."""
+    first = curves[0]
+    names = tuple(dict.fromkeys(name for curve in curves for name in curve.pairs))
+    place = {name: k for k, name in enumerate(names)}
+    leak = np.full((len(names), len(first.exposed)), -np.inf)
+    exact = np.ones(leak.shape, dtype=bool)
+    for curve in curves:
+        at = [place[name] for name in curve.pairs]
+        leak[at] = np.maximum(leak[at], curve.leak)
+        exact[at] &= curve.exact
+    return replace(first, leak=leak, pairs=names, exact=exact, splits=None)

@@ -1,0 +1,1 @@
+"""Influence curves of Bayesian networks and random fields, by elimination and search."""

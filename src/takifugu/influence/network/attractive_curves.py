@@ -1,0 +1,265 @@
+r"""Contagion and other attractive fields of zeros and ones: two states of the boundary suffice.
+
+Let all tables be positive and log-supermodular, g(x ∨ y) g(x ∧ y) ≥ g(x) g(y). Then so is
+f(s, x_∂), the product of the tables that touch C summed over C without s: sums keep
+log-supermodularity (Karlin & Rinott 1980). Hence f(1, x′) f(0, x) ≥ f(1, x) f(0, x′) for x′ ≥ x:
+the odds of s = 1 grow with the boundary. They are largest where the boundary is all ones, and
+the reverse odds where it is all zeros. So the leak of a set costs two sums over the set, however
+many entries lie around it.
+
+The odds before anything is known are an average of the odds given the boundary. Where summing
+over the whole field is out of reach, the odds at the all-zeros and all-ones boundaries of the
+sets that were evaluated bound them on both sides.
+"""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.network.elimination import Elimination, bits
+from takifugu.influence.network.network_curves import ExposedSets, chosen_entries, pair_label
+from takifugu.numeric import Floats, gamma, log_ratio_up, up
+from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.secrets import Secrets
+
+LARGEST = 20  # entries of a set that can be summed over
+BALL = 15  # entries summed over to bound the prior odds
+WITHIN = 1000.0  # binary exponents: products whose logarithms add up to less stay in float64
+WIDE = 4  # up to this b all neighbours are tried; beyond, the strongest only
+
+
+def check_attractive(model: FactorModel) -> None:
+    """An error unless all entries have two values and all tables favour agreement.
+
+    A positive table is log-supermodular if every two of its entries are, the others held fixed.
+    Checked with exact fractions.
+    """
+    if any(len(states) != 2 for states in model.states):
+        raise UnsoundRequest("an attractive field has two values for each entry; use network_curve")
+    for factor in model.factors():
+        names = ", ".join(repr(model.entries[v]) for v in factor.scope)
+        if not (factor.table > 0).all():
+            raise UnsoundRequest(f"the table of {names} holds a 0; use network_curve")
+        for i, j in combinations(range(len(factor.scope)), 2):
+            faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
+            for k in range(faces.shape[2]):
+                a, b, c, d = (Fraction(float(v)) for v in faces[:, :, k].ravel())
+                if a * d < b * c:
+                    raise UnsoundRequest(
+                        f"the table of {names} favours different values, so two states of the"
+                        " boundary do not suffice; use network_curve"
+                    )
+
+
+class AttractiveField:
+    """An attractive field made of weights on entries and pairs, ready to evaluate sets."""
+
+    def __init__(self, model: FactorModel) -> None:
+        check_attractive(model)
+        count = len(model.entries)
+        self.around = Elimination(model).around
+        self.alone = np.ones((count, 2))
+        self.pair = np.ones((count, count, 2, 2))
+        self.reach = np.zeros((2, count, count))  # the most that log₂ of `pair` falls and rises
+        self.own_reach = np.zeros((2, count))  # the same for `alone`
+        self.strength: Floats = np.zeros((count, count))  # log of the cross-ratio: a guide only
+        self.made_of = np.zeros(count, dtype=np.int64)  # tables multiplied into `alone`
+        joined = np.zeros((count, count), dtype=np.int64)
+        for factor in model.factors():
+            self._add(factor, joined)
+        self.repeats = int(max(joined.max(initial=1), self.made_of.max(initial=1)))
+        _stays(self.reach.max(initial=0.0), self.own_reach.max(initial=0.0))
+
+    def _add(self, factor: Factor, joined: np.ndarray) -> None:
+        logs = np.log2(factor.table)
+        far = np.maximum([-logs.min(), logs.max()], 0.0)
+        match factor.scope:
+            case (i,):
+                self.alone[i] *= factor.table
+                self.own_reach[:, i] += far
+                self.made_of[i] += 1
+            case (i, j):
+                self.reach[:, [i, j], [j, i]] += far[:, None]
+                pull = np.log(2) * (logs[1, 1] + logs[0, 0] - logs[0, 1] - logs[1, 0])
+                self.strength[[i, j], [j, i]] += pull
+                self.pair[i, j] *= factor.table
+                self.pair[j, i] *= factor.table.T
+                joined[i, j] += 1
+                joined[j, i] += 1
+            case _:
+                raise UnsoundRequest(
+                    f"a table joins {len(factor.scope)} entries; sets of an attractive field are"
+                    " evaluated for pairs only. Use network_curve"
+                )
+
+    def evaluate(self, inside: int, entry: int) -> tuple[float, float]:
+        """Upper bounds, tight up to rounding, on the log odds of 1 (all ones around), and of 0.
+
+        ``inside`` holds ``entry``; only its part connected to it should be given.
+        """
+        others = [v for v in bits(inside) if v != entry]
+        if len(others) >= LARGEST:
+            raise TooLarge(f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over")
+        edge = 0
+        for v in (entry, *others):
+            edge |= self.around[v]
+        around = bits(edge & ~inside)
+        order = [entry, *others]
+        _stays(self.own_reach[:, order] + self.reach[:, order][:, :, around].sum(axis=2))
+        clamped = self.pair[np.ix_(order, around)]  # [inside, around, own value, value around]
+        alone = self.alone[order][:, :, None] * np.prod(clamped, axis=1)  # [inside, own, around]
+        low, high = float(alone.min()), float(alone.max())
+        if not (low > 2.0**-40 and high < 2.0**40):
+            alone = np.ldexp(alone, -np.frexp(alone.max(axis=(1, 2), keepdims=True))[1])
+        logs = np.log2(alone)
+        spans = np.maximum([-logs.min(axis=(1, 2)), logs.max(axis=(1, 2))], 0.0).sum(axis=1)
+        _stays(spans + self.reach[:, order][:, :, order].sum(axis=(1, 2)) / 2)
+        table = np.ones((2, 1))  # [value around, state of the entries so far]
+        for place, v in enumerate(order):
+            halves = []
+            for own in (0, 1):
+                felt = np.ones(1)
+                for u in order[:place]:
+                    felt = np.multiply.outer(felt, self.pair[v, u, own]).ravel()
+                halves.append(table * (alone[place, own][:, None] * felt))
+            table = np.stack(halves, axis=-1).reshape(2, -1)
+        weight = table.reshape(2, 2, -1).sum(axis=2)  # [value around, own value]
+        size = len(order)
+        steps = size * (self.repeats * (len(around) + size) + 4) + 2**size
+        error = gamma(steps)
+        one = log_ratio_up(weight[1, 1], weight[1, 0], error=error)
+        zero = log_ratio_up(weight[0, 0], weight[0, 1], error=error)
+        return float(one), float(zero)
+
+
+def attractive_curve(
+    model: FactorModel, secrets: Secrets | None = None, *, largest: int = 12
+) -> InfluenceCurve:
+    """The curve of an attractive field of zeros and ones, for sets of up to ``largest`` entries.
+
+    Up to b = 2 all sets are tried; up to b = 4 every neighbour is tried beside the best set so
+    far; beyond that sets grow by the strongest contact, in two ways. Points are upper bounds, and
+    exact up to b = 2 if the field is small enough to be summed over.
+    """
+    if not 1 <= largest <= LARGEST:
+        raise UnsoundRequest(f"largest is {largest}; it must be from 1 to {LARGEST}")
+    field, count, asked = AttractiveField(model), len(model.entries), secrets or Secrets()
+    chosen = chosen_entries(model, asked)
+    wholes = {entry: _whole(field, entry) for entry in chosen}
+    exposed = sorted(
+        {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
+    )
+    leak, exact, pairs, masks = [], [], [], []
+    for entry in chosen:
+        sides = asked.sides(model.states[entry])
+        if not sides:
+            continue
+        whole = wholes[entry]
+        best, sets, known = _grow(field, entry, whole, largest)
+        sure = whole.bit_count() <= LARGEST
+        known = [*known, field.evaluate(_ball(field, entry, BALL), entry)]
+        if sure:
+            known = [*known, field.evaluate(whole, entry)]
+        bounds = np.min(known, axis=0)  # least upper bounds on the prior log odds of 1, and of 0
+        for side in sides:
+            way = 0 if side[0] == (1,) else 1
+            row, flags, shown = [], [], []
+            for b in exposed:
+                at = min(b, len(best)) - 1
+                done = b >= whole.bit_count()
+                row.append(0.0 if done else max(0.0, float(up(best[at][way] + bounds[1 - way]))))
+                flags.append(done or (sure and b <= min(2, len(best))))
+                shown.append(whole if done else sets[at][way])
+            leak.append(row)
+            exact.append(flags)
+            masks.append(tuple(shown))
+            pairs.append(pair_label(model, entry, side))
+    return InfluenceCurve(
+        np.array(exposed),
+        np.array(leak),
+        count,
+        tuple(pairs),
+        np.array(exact),
+        ExposedSets(model.entries, tuple(masks)),
+    )
+
+
+def _stays(*reaches: ArrayLike) -> None:
+    """Refuse products whose logarithms, all falls or all rises added up, may leave float64."""
+    if not max(float(np.max(reach)) for reach in reaches) < WITHIN:
+        raise TooLarge("the weights of this field span more than float64 can hold")
+
+
+def _whole(field: AttractiveField, entry: int) -> int:
+    found = front = 1 << entry
+    while front:
+        near = 0
+        for v in bits(front):
+            near |= field.around[v]
+        front = near & ~found
+        found |= front
+    return found
+
+
+def _ball(field: AttractiveField, entry: int, size: int) -> int:
+    """The nearest entries: whole rings while they fit, then part of the next."""
+    found = 1 << entry
+    while (ring := _edge(field, found)) and found.bit_count() < size:
+        for v in bits(ring)[: size - found.bit_count()]:
+            found |= 1 << v
+    return found
+
+
+def _grow(
+    field: AttractiveField, entry: int, whole: int, largest: int
+) -> tuple[list[list[float]], list[list[int]], list[tuple[float, float]]]:
+    """``[b − 1][way]``: the least upper bounds found and their sets; and all values seen."""
+    best: list[list[float]] = []
+    sets: list[list[int]] = []
+    seen: list[tuple[float, float]] = []
+    lines = [1 << entry, 1 << entry]  # by contact with the secret; by contact with the whole set
+    for b in range(1, max(2, min(largest, whole.bit_count() - 1) + 1)):
+        best.append(list(best[-1]) if best else [np.inf, np.inf])
+        sets.append(list(sets[-1]) if sets else [1 << entry] * 2)
+        if b > 1:
+            candidates = {_nearer(field, line, entry, k) for k, line in enumerate(lines)}
+            lines = [_nearer(field, line, entry, k) for k, line in enumerate(lines)]
+            if b <= WIDE:
+                for start in set(sets[-2]):
+                    candidates |= {start | 1 << v for v in bits(_edge(field, start))}
+        else:
+            candidates = {1 << entry}
+        for inside in sorted(candidates):
+            try:
+                found = field.evaluate(inside, entry)
+            except TooLarge:
+                if b == 1:
+                    raise
+                continue
+            seen.append(found)
+            for way in (0, 1):
+                if found[way] < best[-1][way]:
+                    best[-1][way], sets[-1][way] = found[way], inside
+    return best, sets, seen
+
+
+def _edge(field: AttractiveField, inside: int) -> int:
+    found = 0
+    for v in bits(inside):
+        found |= field.around[v]
+    return found & ~inside
+
+
+def _nearer(field: AttractiveField, inside: int, entry: int, way: int) -> int:
+    """The set with its strongest contact added; the secret counts four times in the second way."""
+    edge = bits(_edge(field, inside))
+    if not edge:
+        return inside
+    pull = field.strength[entry, edge]
+    if way == 1:
+        pull = 3 * pull + field.strength[np.ix_(bits(inside), edge)].sum(axis=0)
+    return inside | 1 << edge[int(np.argmax(pull))]

@@ -1,0 +1,480 @@
+r"""What the entries outside a set H can tell about a secret inside it, by exact elimination.
+
+For a split I = H ∪ L and the secret "entry s is in A or in B", the leak of the paper
+(Section 6) is the largest value over possible x_L of
+
+.. math:: \log\frac{P(x_L \mid s\in A)}{P(x_L \mid s\in B)}
+        = \log\frac{f_A(x_{\partial})}{f_B(x_{\partial})} - \log\frac{P(s\in A)}{P(s\in B)},
+
+where f sums the product of the tables that touch C, the connected part of H that holds s, over
+C with s in A (or B), and ∂ are the neighbours of C. The tables that do not touch C are the same
+on both sides and cancel. So
+
+* only C matters: connected H suffice, and the rest of H may as well be low-influence;
+* the second term does not depend on the split: a search needs the first term alone;
+* if H grows, L shrinks, and the leak can only fall: P(x_L | ·) are sums of P(x_L' | ·) over the
+  entries in L' but not in L, and a ratio of sums is at most the largest of the ratios.
+
+Zeros: a state of ∂ counts only if the tables that do not touch C allow it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+from takifugu.errors import TooLarge
+from takifugu.influence.network.messages import DEEPEST, Message, Messages, message
+from takifugu.numeric import Booleans, Floats, Integers, gamma, log_ratio_up
+from takifugu.priors.factors import FactorModel, neighbours
+
+ROOM = 2**23  # cells that one table may have
+SMALL = 2**14  # cells of a table of possible states before its constraint is dropped
+FLAT = 1024  # cells of a group of tables that is written out with all its states
+CASES = 2**14  # states of the shared entries of a boundary that are looked at one by one
+STATES = 2**16  # states of a set that can be summed over
+WORK = 1e9  # cells multiplied for one pair before a set is given up
+
+_T = TypeVar("_T", Floats, Booleans)
+Side = tuple[int, ...]
+Piece = tuple[int, Booleans]  # entries, as a bit mask, and which of their states are possible
+
+
+def bits(mask: int) -> list[int]:
+    """The numbers of the bits that are set, lowest first."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Everything the boundary of a set can do, as a problem for ``ratios``.
+
+    Attributes:
+        inside: The set, as a bit mask.
+        within: The same, as a list, and ``sizes``: how many values each has.
+        cases: ``[case, part]``: numbers of messages; in each case one row of each is chosen.
+        fixed: Messages of one row that belong to every case.
+        strides: ``[part, entry]``, of ``cases`` then ``fixed``: how far apart two values of an
+            entry lie in a row.
+        roundings: How many relative roundings any product of rows can be off by.
+        exact: False if states that cannot happen may be among them.
+    """
+
+    inside: int
+    within: list[int]
+    sizes: Integers
+    cases: Integers
+    fixed: Integers
+    strides: Integers
+    roundings: int
+    exact: bool
+
+    @property
+    def states(self) -> int:
+        """How many states the set has."""
+        return int(np.prod(self.sizes))
+
+
+class Elimination:
+    """Evaluates sets of one model; everything computed once is kept and shared.
+
+    Sets of entries are bit masks. Messages are kept by what they were made from, so sets, and
+    secrets, that have a region in common share its messages.
+    """
+
+    def __init__(self, model: FactorModel) -> None:
+        self.sizes = tuple(len(states) for states in model.states)
+        self.around = tuple(sum(1 << j for j in near) for near in neighbours(model))
+        factors = model.factors()
+        self._scopes = [factor.scope for factor in factors]
+        # only ratios within a table matter: with 1 as the largest cell no product overflows
+        self._tables = [
+            np.ldexp(factor.table, -int(np.frexp(factor.table.max())[1])) for factor in factors
+        ]
+        self._masks = [sum(1 << v for v in scope) for scope in self._scopes]
+        self._touching: list[int] = [0] * len(self.sizes)  # entry -> bit mask of factors
+        for k, scope in enumerate(self._scopes):
+            for v in scope:
+                self._touching[v] |= 1 << k
+        self._with_zeros = [k for k, table in enumerate(self._tables) if not table.all()]
+        self._pieces: dict[tuple[tuple[int, ...], int], tuple[tuple[Piece, ...], bool]] = {}
+        self._groups: dict[object, tuple[list[tuple[int, ...]], list[int]]] = {}
+        self._orders: dict[int, list[int]] = {}
+        self._slices: dict[tuple[int, tuple[int, ...], int], int] = {}
+
+    @cached_property
+    def _messages(self) -> Messages:
+        return Messages()
+
+    def boundary(self, inside: int) -> int:
+        """The neighbours of a set."""
+        found = 0
+        for v in bits(inside):
+            found |= self.around[v]
+        return found & ~inside
+
+    def part(self, inside: int, entry: int) -> int:
+        """The connected part of a set that holds ``entry``."""
+        found = front = 1 << entry
+        while front:
+            near = 0
+            for v in bits(front):
+                near |= self.around[v]
+            front = near & inside & ~found
+            found |= front
+        return found
+
+    def odds(self, whole: int, entry: int, sides: Sequence[tuple[Side, Side]]) -> Floats:
+        """``[pair]``: log P(A)/P(B), rounded up, by elimination of all of a connected part.
+
+        −∞ says that side A cannot happen at all.
+        """
+        weight, roundings = self.marginal(whole, 1 << entry)
+        error = gamma(roundings + max(self.sizes))
+        found = [
+            log_ratio_up(weight[list(a)].sum(), weight[list(b)].sum(), error=error)
+            for a, b in sides
+        ]
+        return np.array(found, dtype=np.float64)
+
+    def marginal(self, whole: int, keep: int) -> tuple[Floats, int]:
+        """The weight of every state of ``keep``, all else in a connected part summed out.
+
+        Up to a common factor; with the roundings that went into it.
+        """
+        touching = 0
+        for v in bits(whole):
+            touching |= self._touching[v]
+        tables = [self._ready[k] for k in bits(touching)]
+        for v in self._order(whole):
+            if not keep >> v & 1:
+                near = [table for table in tables if table[0] >> v & 1]
+                tables = [table for table in tables if not table[0] >> v & 1]
+                tables.append(self._joined(near, v))
+        _, weight, roundings, _ = self._joined(tables, None)
+        return weight, roundings
+
+    @cached_property
+    def _ready(self) -> list[tuple[int, Floats, int, int]]:
+        """All tables, axes in order, ready to be joined."""
+        return [
+            (mask, _spread(table, scope, bits(mask)), 0, _lowest(table))
+            for mask, table, scope in zip(self._masks, self._tables, self._scopes, strict=True)
+        ]
+
+    def _order(self, whole: int) -> list[int]:
+        """An order of elimination: the entry whose removal makes the smallest table is next."""
+        if whole not in self._orders:
+            masks = [mask for mask in self._masks if mask & whole]
+            order, left = [], set(bits(whole))
+            while left:
+                joined = dict.fromkeys(left, 0)
+                for mask in masks:
+                    for v in bits(mask):
+                        joined[v] |= mask
+                best = min(left, key=lambda v: (self._cells(joined[v]), v))
+                left.remove(best)
+                order.append(best)
+                masks = [mask for mask in masks if not mask >> best & 1]
+                masks.append(joined[best] & ~(1 << best))
+            self._orders[whole] = order
+        return self._orders[whole]
+
+    def _cells(self, scope: int) -> float:
+        return prod((float(self.sizes[u]) for u in bits(scope)), start=1.0)
+
+    def _joined(
+        self, near: list[tuple[int, Floats, int, int]], entry: int | None
+    ) -> tuple[int, Floats, int, int]:
+        """The product of tables with one entry summed out: mask, table, roundings, exponent."""
+        joined = roundings = least = 0
+        for mask, _, off, low in near:
+            joined |= mask
+            roundings += off + 1
+            least += low
+        axes = bits(joined)
+        if prod(self.sizes[v] for v in axes) > ROOM:
+            raise TooLarge(f"the prior odds of an entry need more than {ROOM:,} cells at once")
+        total = np.ones([self.sizes[v] for v in axes])
+        for mask, table, _, _ in near:
+            total *= _spread(table, bits(mask), axes)
+        if entry is not None:
+            total = np.asarray(total.sum(axis=axes.index(entry)))
+            roundings += self.sizes[entry]
+            joined &= ~(1 << entry)
+        if least < DEEPEST:
+            raise TooLarge("the weights of the entries span more than float64 can hold")
+        top = int(np.frexp(total.max())[1])
+        return joined, np.ldexp(total, -top), roundings, least - top
+
+    def surroundings(self, inside: int) -> Surroundings:
+        """What the tables that touch a set can do, with all but the extremes left out.
+
+        The tables are put in groups that share no entry of the boundary: groups can be chosen
+        from freely. A small group is one part, with one row for each possible state of its part
+        of the boundary. In a large one, the states of the entries that its tables share are the
+        cases; given these, each table is a part of its own.
+        """
+        if prod(self.sizes[v] for v in bits(inside)) > STATES:
+            raise TooLarge(f"a set has more than {STATES:,} states; at most so many are summed")
+        touching = 0
+        for v in bits(inside):
+            touching |= self._touching[v]
+        groups: list[tuple[int, list[int], list[Piece]]] = []
+        for k in bits(touching):
+            _join(groups, self._masks[k] & ~inside, [k], [])
+        pieces, exact = self._possible(inside) if self._with_zeros else ((), True)
+        for piece in pieces:
+            _join(groups, piece[0], [], [piece])
+        choices: list[list[tuple[int, ...]]] = []
+        scopes: list[int] = []
+        for outside, factors, allowed in groups:
+            scope = 0
+            for k in factors:
+                scope |= self._masks[k]
+            scope &= inside
+            key = (tuple(factors), scope, tuple((mask, id(table)) for mask, table in allowed))
+            if key not in self._groups:
+                self._groups[key] = self._group(outside, scope, factors, allowed)
+            cases, about = self._groups[key]
+            choices.append(cases)
+            scopes += about
+        number = prod(len(cases) for cases in choices)
+        if number > CASES:
+            raise TooLarge("the tables on the boundary of a split share too many states")
+        cases = [sum(case, ()) for case in product(*choices)]
+        together = np.array(cases, dtype=np.int64).reshape(len(cases), len(scopes))
+        store = self._messages
+        roundings = depth = 0
+        for numbers in together.T:
+            distinct = set(numbers.tolist())
+            roundings += max((store.roundings[k] for k in distinct), default=0) + 2
+            depth += max((store.depth[k] for k in distinct), default=0)
+        if -2 * depth < DEEPEST:  # so that neither a sum nor a ratio of sums can overflow
+            raise TooLarge("the weights of this split span more than float64 can hold")
+        within = bits(inside)
+        strides = np.zeros((len(scopes), len(within)), dtype=np.int64)
+        for p, scope in enumerate(scopes):
+            step = 1
+            for place in range(len(within) - 1, -1, -1):
+                if scope >> within[place] & 1:
+                    strides[p, place] = step
+                    step *= self.sizes[within[place]]
+        sizes = np.array([self.sizes[v] for v in within], dtype=np.int64)
+        free = np.ones(len(scopes), dtype=np.bool_)
+        if len(together):
+            free = (together != together[0]).any(axis=0) | store.several(together[0])
+            free[-1] |= not free.any()
+        return Surroundings(
+            inside,
+            within,
+            sizes,
+            np.ascontiguousarray(together[:, free]),
+            together[:1, ~free].ravel(),
+            np.concatenate([strides[free], strides[~free]]),
+            roundings,
+            exact,
+        )
+
+    def evaluate(
+        self,
+        around: Surroundings,
+        entry: int,
+        sides: Booleans,
+        known: Floats,
+        *,
+        work: float = WORK,
+    ) -> tuple[Floats, Integers]:
+        """``[pair]``: the largest log f_A / f_B, and what the number is worth (see ``ratios``).
+
+        ``sides`` is ``[pair, side, value]``: which values of the entry are in A, and in B.
+
+        PROVED: an upper bound, tight up to rounding. BEATEN: it is at least as large as the
+        number ``known``, which is all that was asked. UNKNOWN: it took more than ``work``; the
+        number is a lower bound. −∞ says that side A cannot happen at all.
+        """
+        from takifugu.influence.network.ratios import BEATEN, CLOSER, largest
+
+        sums = np.zeros((len(sides), 2))
+        verdict = np.zeros(len(sides), dtype=np.int64)
+        if not len(around.cases):  # no state of the boundary is possible
+            return np.full(len(sides), -np.inf), verdict
+        with np.errstate(over="ignore"):
+            thresholds = np.exp(known)
+        largest(
+            *self._messages.arrays(),
+            around.cases,
+            around.fixed,
+            around.strides,
+            around.sizes,
+            around.within.index(entry),
+            sides,
+            thresholds,
+            work,
+            sums,
+            verdict,
+        )
+        if (verdict == BEATEN).all():
+            return known, verdict
+        error = gamma(around.roundings + around.states + 8)
+        found = log_ratio_up(sums[:, 0], sums[:, 1], error=error)
+        return found + CLOSER, verdict
+
+    def _group(
+        self, outside: int, scope: int, factors: list[int], allowed: list[Piece]
+    ) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The cases of one group, each with its messages, and what these are about."""
+        cells = prod(self.sizes[v] for v in bits(outside | scope))
+        once = shared = 0
+        for mask in (*(self._masks[k] for k in factors), *(mask for mask, _ in allowed)):
+            shared |= once & mask
+            once |= mask
+        shared &= outside
+        if cells <= FLAT or (len(factors) == 1 and not allowed):
+            made = self._table(outside, scope, factors, allowed)
+            return ([(self._messages.keep(made),)] if len(made.rows) else []), [scope]
+        fixed = bits(shared)
+        sizes = [self.sizes[v] for v in fixed]
+        if prod(sizes) > CASES:
+            raise TooLarge("the tables on the boundary of a split share too many states")
+        found = []
+        for at in np.ndindex(*sizes):
+            value = dict(zip(fixed, at, strict=True))
+            # entries of a constraint lie on the boundary, where a table has them too: all shared
+            if not all(truth[tuple(value[v] for v in bits(mask))] for mask, truth in allowed):
+                continue
+            case = tuple(self._slice(k, value, scope) for k in factors)
+            if -1 not in case:
+                found.append(case)
+        return found, [self._masks[k] & scope for k in factors]
+
+    def _table(self, outside: int, scope: int, factors: list[int], allowed: list[Piece]) -> Message:
+        """All states of a group at once."""
+        around, within = bits(outside), bits(scope)
+        shape = tuple(self.sizes[v] for v in (*around, *within))
+        if prod(shape) > ROOM:
+            raise TooLarge(f"the boundary of a split needs more than {ROOM:,} cells")
+        table, least = np.ones(shape), 0
+        for k in factors:
+            least += _lowest(self._tables[k])
+            table *= _spread(self._tables[k], self._scopes[k], (*around, *within))
+        rows = table.reshape(prod(shape[: len(around)]), -1)
+        if allowed:
+            possible = np.ones(shape[: len(around)], dtype=np.bool_)
+            for mask, truth in allowed:
+                possible &= _spread(truth, bits(mask), around)
+            rows = rows[possible.ravel()]
+        return message(rows, roundings=len(factors) - 1, least=least)
+
+    def _slice(self, k: int, value: dict[int, int], scope: int) -> int:
+        """Table k where the shared entries have these values; −1 if that cannot happen."""
+        at = tuple(value.get(v, -1) for v in self._scopes[k])
+        key = (k, at, scope & self._masks[k])
+        known = self._slices.get(key)
+        if known is None:
+            part = self._tables[k][tuple(value.get(v, slice(None)) for v in self._scopes[k])]
+            left = [v for v in self._scopes[k] if v not in value]
+            within = sorted(v for v in left if scope >> v & 1)
+            around = [v for v in left if not scope >> v & 1]
+            rows = part.transpose([left.index(v) for v in (*around, *within)])
+            rows = rows.reshape(-1, prod(self.sizes[v] for v in within))
+            made = message(rows, roundings=0, least=_lowest(self._tables[k]))
+            known = self._messages.keep(made) if len(made.rows) else -1
+            self._slices[key] = known
+        return known
+
+    def _possible(self, inside: int) -> tuple[tuple[Piece, ...], bool]:
+        """Which states of the boundary the tables with zeros that do not touch the set allow."""
+        edge = self.boundary(inside)
+        groups: list[tuple[int, list[int], list[Piece]]] = []
+        for k in self._with_zeros:
+            if not self._masks[k] & inside:
+                _join(groups, self._masks[k] & ~edge, [k], [])
+        found: list[Piece] = []
+        exact = True
+        for _, factors, _ in groups:
+            scope = 0
+            for k in factors:
+                scope |= self._masks[k]
+            if not scope & edge:
+                continue
+            key = (tuple(factors), scope & edge)
+            if key not in self._pieces:
+                self._pieces[key] = self._allowed(factors, scope & edge)
+            pieces, complete = self._pieces[key]
+            found += pieces
+            exact = exact and complete
+        return tuple(found), exact
+
+    def _allowed(self, factors: list[int], keep: int) -> tuple[tuple[Piece, ...], bool]:
+        """Eliminate all entries but ``keep`` from "all of these tables are positive"."""
+        pool: list[Piece] = [
+            (self._masks[k], _spread(self._tables[k] > 0, self._scopes[k], bits(self._masks[k])))
+            for k in factors
+        ]
+        exact = True
+        while True:
+            pool = [(mask, truth) for mask, truth in pool if not truth.all()]
+            scope = 0
+            for mask, _ in pool:
+                scope |= mask
+            rest = bits(scope & ~keep)
+            if not rest:
+                return tuple(pool), exact
+            joined = dict.fromkeys(rest, 0)
+            for mask, _ in pool:
+                for v in rest:
+                    if mask >> v & 1:
+                        joined[v] |= mask
+            v = min(rest, key=lambda u: prod(self.sizes[w] for w in bits(joined[u])))
+            union = bits(joined[v])
+            near = [piece for piece in pool if piece[0] >> v & 1]
+            pool = [piece for piece in pool if not piece[0] >> v & 1]
+            if prod(self.sizes[w] for w in union) > SMALL:
+                exact = False  # the constraint is dropped: more states count than can happen
+                continue
+            truth = np.ones(tuple(self.sizes[w] for w in union), dtype=np.bool_)
+            for mask, table in near:
+                truth &= _spread(table, bits(mask), union)
+            left: Booleans = np.asarray(truth.any(axis=union.index(v)))
+            pool.append((joined[v] & ~(1 << v), left))
+
+
+def _lowest(table: Floats) -> int:
+    """A binary exponent below every positive cell."""
+    return int(np.frexp(table[table > 0].min())[1]) - 1
+
+
+def _join(
+    groups: list[tuple[int, list[int], list[Piece]]],
+    mask: int,
+    factors: list[int],
+    pieces: list[Piece],
+) -> None:
+    """Add factors and pieces over ``mask`` to ``groups``, joining groups that they connect."""
+    apart = []
+    for group in groups:
+        if group[0] & mask:
+            mask |= group[0]
+            factors = sorted(group[1] + factors)
+            pieces = group[2] + pieces
+        else:
+            apart.append(group)
+    apart.append((mask, factors, pieces))
+    groups[:] = apart
+
+
+def _spread(table: _T, scope: Sequence[int], onto: Sequence[int]) -> _T:
+    """``table`` over ``scope`` with its axes put in the places of ``onto``, ready to broadcast."""
+    order = sorted(range(len(scope)), key=lambda k: onto.index(scope[k]))
+    size = {v: table.shape[k] for k, v in enumerate(scope)}
+    return table.transpose(order).reshape([size.get(v, 1) for v in onto])

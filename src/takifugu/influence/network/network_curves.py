@@ -1,0 +1,352 @@
+"""The influence curve of a network: the best set to expose, among all connected ones.
+
+Only connected sets matter, and a larger set never leaks more (see ``networks``). So for each b
+the search runs over all connected sets of b entries, and for each set over the secrets it holds.
+Most sets need one state of the boundary only, which shows that they leak more than the best set
+so far. The leaks that are reported are proved: largest over all states of the boundary.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
+from takifugu.numeric import Booleans, Floats, up
+from takifugu.priors.factors import FactorModel
+from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.universe import Name
+
+TIE = 1e-10  # leaks closer than this count as equal: pruning, not rounding
+CANDIDATES = 20_000  # sets of nearest entries that are tried for one secret and one b
+LAYER = 2_000_000  # connected sets of one size; beyond, the search ends
+
+Sides = tuple[tuple[Side, Side], ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come: the secret's entry, b, and the sets evaluated for it so far."""
+
+    entry: Name
+    b: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class ExposedSets:
+    """Which entries are exposed, for each pair and point of a curve."""
+
+    entries: tuple[Name, ...]
+    masks: tuple[tuple[int, ...], ...]
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """``{"exposed": [entry, …]}``."""
+        return {"exposed": [self.entries[v] for v in bits(self.masks[pair][point])]}
+
+
+def network_curve(
+    model: FactorModel,
+    secrets: Secrets | None = None,
+    *,
+    largest: int = 5,
+    evaluations: int | None = None,
+    progress: Callable[[Progress], bool | None] | None = None,
+) -> InfluenceCurve:
+    """The curve of a Bayesian network or random field, exact up to b = ``largest``.
+
+    ``evaluations`` limits the sets looked at for each secret; ``progress`` hears how the search
+    goes, and ends it by returning False. Points that the search did not finish are upper bounds
+    and say so (``exact``). Values that cannot happen are no secrets; their pairs are left out.
+    """
+    full = Elimination(model)
+
+    def explore(searches: Sequence["_Search"]) -> None:
+        layer = {1 << search.entry for search in searches}
+        for b in range(1, largest + 1):
+            active = [search for search in searches if b < search.whole.bit_count()]
+            if not active or any(search.stopped for search in active):
+                return
+            first = {inside for search in active for inside in search.open(b)}
+            if len(layer) > LAYER:
+                for search in active:
+                    search.stopped = True
+            order = [*sorted(first), *sorted(layer - first)]
+            _look(full, order, active, b, evaluations, progress)
+            layer = {inside | 1 << v for inside in layer for v in bits(full.boundary(inside))}
+
+    return _curve(model, full, secrets or Secrets(), largest, explore)
+
+
+def _look(
+    full: Elimination,
+    sets: Iterable[int],
+    active: Sequence["_Search"],
+    b: int,
+    evaluations: int | None,
+    progress: Callable[[Progress], bool | None] | None,
+) -> None:
+    """Show each set to every secret that it holds, until all are done or stopped."""
+    for inside in sets:
+        around: Surroundings | None = None
+        for search in active:
+            if not inside >> search.entry & 1 or search.stopped:
+                continue
+            if evaluations is not None and search.evaluated >= evaluations:
+                search.stopped = True
+                continue
+            if progress and progress(Progress(search.name, b, search.evaluated)) is False:
+                for other in active:
+                    other.stopped = True
+                return
+            if around is None:
+                try:
+                    around = full.surroundings(inside)
+                except TooLarge:
+                    for other in active:
+                        if inside >> other.entry & 1:
+                            other.unknown(inside)
+                    break
+            search.settle(around)
+
+
+def nearest_curve(
+    model: FactorModel, secrets: Secrets | None = None, *, largest: int = 5
+) -> InfluenceCurve:
+    """The paper's estimate (Section 6): expose the secret and its b − 1 nearest entries.
+
+    Distances are steps in the moral graph (entries that share a table are one step apart). All
+    ways to break ties are tried. An upper bound on the curve.
+    """
+    full = Elimination(model)
+
+    def explore(searches: Sequence["_Search"]) -> None:
+        for search in searches:
+            for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
+                search.open(b)
+                _look(full, _nearest(full, search.entry, b), [search], b, None, None)
+                search.every = False
+
+    return _curve(model, full, secrets or Secrets(), largest, explore)
+
+
+def sampled_curve(
+    model: FactorModel,
+    secrets: Secrets | None = None,
+    *,
+    largest: int = 5,
+    samples: int = 20,
+    rng: np.random.Generator,
+) -> InfluenceCurve:
+    """The last resort (the paper, Section 6): the best of ``samples`` splits drawn for each b.
+
+    A split is a connected set that grows from the secret by an entry at a time, drawn from those
+    around it; what was best with fewer entries is grown as well. An upper bound on the curve, as
+    every split is: chance decides how good it is, never whether it holds.
+    """
+    if samples < 1:
+        raise UnsoundRequest(f"samples is {samples}; at least one split must be drawn")
+    full = Elimination(model)
+
+    def explore(searches: Sequence["_Search"]) -> None:
+        for search in searches:
+            for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
+                first = search.open(b)
+                drawn = [_drawn(full, search.entry, b, rng) for _ in range(samples)]
+                chosen = dict.fromkeys([*first[:samples], *drawn])
+                _look(full, chosen, [search], b, None, None)
+                search.every = False
+
+    return _curve(model, full, secrets or Secrets(), largest, explore)
+
+
+def _drawn(full: Elimination, entry: int, b: int, rng: np.random.Generator) -> int:
+    """A connected set of ``b`` entries that holds ``entry``, grown at random."""
+    inside = 1 << entry
+    for _ in range(b - 1):
+        around = bits(full.boundary(inside))
+        inside |= 1 << around[int(rng.integers(len(around)))]
+    return inside
+
+
+def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
+    """The part that holds ``entry`` of every set of it and its b − 1 nearest."""
+    held = 1 << entry
+    while True:
+        ring = full.boundary(held)
+        short = b - held.bit_count()
+        if ring.bit_count() > short:
+            break
+        held |= ring
+    if comb(ring.bit_count(), short) > CANDIDATES:
+        raise TooLarge(
+            f"there are {comb(ring.bit_count(), short):,} sets of {b} nearest entries; at most"
+            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve."
+        )
+    for more in combinations(bits(ring), short):
+        yield held | sum(1 << v for v in more)
+
+
+class _Search:
+    """Everything about one secret entry: the best sets so far, for each pair and each b."""
+
+    def __init__(self, full: Elimination, entry: int, sides: Sides, name: Name) -> None:
+        self.full, self.entry, self.sides, self.name = full, entry, sides, name
+        self.whole = full.part((1 << len(full.sizes)) - 1, entry)
+        self._marks = np.zeros((len(sides), 2, full.sizes[entry]), dtype=np.bool_)
+        for k, pair in enumerate(sides):
+            for side in (0, 1):
+                self._marks[k, side, list(pair[side])] = True
+        self.best: list[Floats] = []
+        self.sets: list[list[int]] = []
+        self.every = True  # whether all connected sets are looked at
+        self.relaxed = False  # some number may be too high: nothing is exact
+        self.evaluated = 0
+        self.stopped = False
+        self._doubt: list[tuple[int, Floats]] = []  # size and lower bound of sets out of reach
+
+    def open(self, b: int) -> list[int]:
+        """Start a new b from what the one before found; the sets to look at first."""
+        if not self.best:
+            self.best.append(np.full(len(self.sides), np.inf))
+            self.sets.append([1 << self.entry] * len(self.sides))
+            return [1 << self.entry]
+        before = set(self.sets[-1])
+        self.best.append(self.best[-1].copy())
+        self.sets.append(list(self.sets[-1]))
+        grown = {s | 1 << v for s in before for v in bits(self.full.boundary(s))}
+        return [inside for inside in grown if inside.bit_count() == b]
+
+    def settle(self, around: Surroundings) -> None:
+        """Compare the leaks of a set, where they are less, with the best."""
+        from takifugu.influence.network.ratios import PROVED, UNKNOWN
+
+        self.evaluated += 1
+        best = self.best[-1]
+        found, verdict = self.full.evaluate(around, self.entry, self._marks, best - TIE)
+        self.relaxed = self.relaxed or not around.exact
+        for k in np.flatnonzero((verdict == PROVED) & (found < best)):
+            best[k] = found[k]
+            self.sets[-1][k] = around.inside
+        if (verdict == UNKNOWN).any():
+            least = np.where(verdict == UNKNOWN, found - TIE, np.inf)
+            self._doubt.append((around.inside.bit_count(), least))
+
+    def unknown(self, inside: int) -> None:
+        """A set is out of reach: no point is exact for which it might have been the best."""
+        self.evaluated += 1
+        self._doubt.append((inside.bit_count(), np.full(len(self.sides), -np.inf)))
+
+    def exact(self, at: int, pair: int) -> bool:
+        """Whether the best leak of a pair at the b with number ``at`` is proved to be the least."""
+        done = at + 1 < len(self.best) or not self.stopped
+        return (
+            done
+            and self.every
+            and not self.relaxed
+            and not any(
+                size <= at + 1 and least[pair] < self.best[at][pair] for size, least in self._doubt
+            )
+        )
+
+    def offset(self) -> tuple[Floats, bool]:
+        """``[pair]``: log P(B)/P(A), rounded up; and whether that is all that rounding did.
+
+        The prior odds are an average of the posterior odds. So where they are out of reach, the
+        largest log f_B / f_A of any set evaluated bounds log P(B)/P(A).
+        """
+        back = [self.sides.index((b, a)) for a, b in self.sides]
+        try:
+            return self.full.odds(self.whole, self.entry, self.sides)[back], True
+        except TooLarge:
+            bounds = np.min([np.full(len(back), np.inf), *self.best], axis=0)
+            return bounds[back], False
+
+
+def _curve(
+    model: FactorModel,
+    full: Elimination,
+    secrets: Secrets,
+    largest: int,
+    explore: Callable[[Sequence[_Search]], None],
+) -> InfluenceCurve:
+    """Put the searches of all secrets together."""
+    count = len(model.entries)
+    if not largest >= 1:
+        raise UnsoundRequest(f"largest is {largest}; a curve exposes at least one entry")
+    chosen = chosen_entries(model, secrets)
+    everything = (1 << count) - 1
+    wholes = {entry: full.part(everything, entry) for entry in chosen}
+    exposed = sorted(
+        {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
+    )
+    leak: list[Floats] = []
+    exact: list[Booleans] = []
+    pairs: list[str] = []
+    masks: list[tuple[int, ...]] = []
+    asked = {entry: secrets.sides(model.states[entry]) for entry in chosen}
+    searches = [
+        _Search(full, entry, sides, model.entries[entry]) for entry, sides in asked.items() if sides
+    ]
+    explore(searches)
+    for found in searches:
+        entry, sides = found.entry, found.sides
+        offset, sure = found.offset()
+        for k in range(len(sides)):
+            if offset[k] in (np.inf, -np.inf) and sure:
+                continue  # one side of the pair cannot happen
+            row, flags, shown = _row(found, k, exposed, float(offset[k]), sure)
+            leak.append(row)
+            exact.append(flags)
+            masks.append(shown)
+            pairs.append(pair_label(model, entry, sides[k]))
+    if not leak:
+        raise InvalidPrior(
+            "secrets", given="leave no pair of values that can happen", needed="ask of at least one"
+        )
+    splits = ExposedSets(model.entries, tuple(masks))
+    return InfluenceCurve(
+        np.array(exposed), np.array(leak), count, tuple(pairs), np.array(exact), splits
+    )
+
+
+def _row(
+    found: _Search, pair: int, exposed: Sequence[int], offset: float, sure: bool
+) -> tuple[Floats, Booleans, tuple[int, ...]]:
+    """The leak of one pair at every point, whether it is exact, and the set exposed."""
+    row, flags, masks = np.zeros(len(exposed)), np.ones(len(exposed), dtype=np.bool_), []
+    for k, b in enumerate(exposed):
+        if b >= found.whole.bit_count():  # nothing that is left depends on the secret
+            masks.append(found.whole)
+            continue
+        at = min(b, len(found.best)) - 1
+        best = float(found.best[at][pair])
+        row[k] = np.inf if best == np.inf else max(0.0, float(up(best + offset)))
+        flags[k] = b <= len(found.best) and sure and found.exact(at, pair)
+        masks.append(found.sets[at][pair])
+    return row, flags, tuple(masks)
+
+
+def chosen_entries(model: FactorModel, secrets: Secrets) -> list[int]:
+    """The numbers of the entries that are secret."""
+    if secrets.entries is None:
+        return list(range(len(model.entries)))
+    for name in secrets.entries:
+        if name not in model.entries:
+            raise InvalidPrior(
+                "secrets", given=f"name the entry {name!r}", needed=f"use those of {model.name!r}"
+            )
+    return [model.entries.index(name) for name in secrets.entries]
+
+
+def pair_label(model: FactorModel, entry: int, sides: tuple[Side, Side]) -> str:
+    """A secret pair in words."""
+    left, right = (
+        EntryIs(model.entries[entry], tuple(model.states[entry][v] for v in side)) for side in sides
+    )
+    return str(SecretPair(left, right))

@@ -1,0 +1,187 @@
+"""Changing a project file: whole or not at all, and with the comments of whoever wrote it.
+
+Sections are added to the end of the text, or cut out of it, line by line. What comes of it is read
+again and must say exactly what was meant; if it does not, the file is left as it was.
+"""
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from takifugu.errors import InvalidFile
+from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
+from takifugu.strict import parse_toml
+
+Check = Callable[[Policy], None]  # raises if a policy is not to be written
+
+HEAD = """\
+# A takifugu project: what is protected, against whom, and where it is paid for.
+# Edit it as you like; every command reads it anew and refuses what it does not understand.
+# Another prior or other secrets count once `takifugu prior accept NAME` has shown their price.
+# docs/projects.md explains each key. Never write a password here.
+
+[ledger]
+place = {place}  # a file, from this folder, or postgresql://user@host/database
+id = {id}  # its first event: no other ledger will do
+
+# `takifugu dataset add NAME DECLARATION.toml` adds a section for each dataset:
+#
+# [dataset.visits]
+# declaration = "visits.toml"
+# about = "state"                      # the protected column that the priors are about
+# pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values
+# entries = [3, 4]                     # entries that have secrets; left out: all
+# uncertainty = 0.2                    # how far every joint probability may be off
+# analysts = ["ana"]                   # who may ask; left out: anybody
+# release_fitted_rows = true           # also release from rows that a prior was fitted on
+# table = true                         # look translations up in a table that is made once
+#
+# [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
+# file = "visits.prior.json"
+# over = "entities"                    # of a network: "entities", one row each, or "sequence"
+"""
+
+
+def head(place: str, identity: str) -> str:
+    """The text of a new project file."""
+    return HEAD.format(place=_value(place), id=_value(identity))
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, what: str, new: bool = False) -> Iterator[Path]:
+    """A file beside ``path`` to write to, which takes its place if all goes well.
+
+    It is made at once: a folder that cannot be written to is found out before any work is done.
+    With ``new`` a file that is there by then is left alone.
+    """
+    part: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent
+        )
+        part = Path(name)
+        os.close(handle)
+        yield part
+        with part.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        if new and path.exists():
+            raise InvalidProject(str(path), given="exists", needed="not be there yet")
+        part.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_mask())
+        part.replace(path)
+    except OSError as error:
+        reason = (error.strerror or "cannot be written").lower()
+        raise InvalidFile(
+            what, given=f"{path} cannot be written ({reason})", needed="be in a writable folder"
+        ) from error
+    finally:
+        if part is not None:
+            part.unlink(missing_ok=True)
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def add_dataset(
+    path: Path, name: str, values: Mapping[str, Any], *, check: Check | None = None
+) -> None:
+    """Add the section of a dataset, and one for each prior, unless ``check`` objects."""
+    text = read_text(path)
+    document = parse_toml(text)
+    document.setdefault("dataset", {})[name] = dict(deepcopy(values))
+    plain = {key: value for key, value in values.items() if key != "prior"}
+    added = [_section(f"[dataset.{name}]", plain)]
+    added += [_section(f"[[dataset.{name}.prior]]", prior) for prior in values.get("prior", ())]
+    _write(path, text, "\n".join([_ended(text), *added]), document, check)
+
+
+def add_prior(
+    path: Path,
+    name: str,
+    prior: Mapping[str, Any],
+    *,
+    replace: bool,
+    check: Check | None = None,
+) -> None:
+    """Add a prior to a dataset, in place of the ones that are there if ``replace``."""
+    before = text = read_text(path)
+    document = parse_toml(text)
+    dataset = document["dataset"][name]
+    dataset["prior"] = [*([] if replace else dataset.get("prior", [])), dict(prior)]
+    if replace:
+        text = _without(text, f"[[dataset.{name}.prior]]")
+    added = _section(f"[[dataset.{name}.prior]]", prior)
+    _write(path, before, f"{_ended(text)}\n{added}", document, check)
+
+
+def _write(
+    path: Path, before: str, text: str, document: Mapping[str, Any], check: Check | None
+) -> None:
+    try:
+        right = parse_toml(text) == document
+    except InvalidFile:
+        right = False
+    if not right:
+        raise InvalidProject(
+            str(path),
+            given="is written in a way that cannot be added to here",
+            needed="have [dataset.NAME] and [[dataset.NAME.prior]] sections, or be edited by hand",
+        )
+    policy = parse_policy(text)
+    if check is not None:
+        check(policy)
+    with whole_file(path, what="project") as part:
+        part.write_text(text, encoding="utf-8")
+        if read_text(path) != before:
+            raise InvalidProject(
+                str(path), given="was changed by somebody else just now", needed="be left alone;"
+                " try again"
+            )  # fmt: skip
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") or not text else f"{text}\n"
+
+
+def _without(text: str, header: str) -> str:
+    """The text without the sections under ``header``; comments after their last key stay."""
+    kept: list[str] = []
+    cut: list[str] | None = None
+    for line in text.splitlines(keepends=True):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            kept += _after_last_key(cut or [])
+            cut = [] if stripped.split("#")[0].replace(" ", "") == header else None
+        if cut is None:
+            kept.append(line)
+        else:
+            cut.append(line)
+    return "".join([*kept, *_after_last_key(cut or [])])
+
+
+def _after_last_key(lines: Sequence[str]) -> Sequence[str]:
+    last = -1
+    for place, line in enumerate(lines):
+        if line.strip() and not line.strip().startswith("#"):
+            last = place
+    return lines[last + 1 :]
+
+
+def _section(header: str, values: Mapping[str, Any]) -> str:
+    lines = [header, *(f"{key} = {_value(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    """A value as TOML; texts, numbers, truths and lists are written as JSON writes them."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False)

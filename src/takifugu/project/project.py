@@ -1,0 +1,605 @@
+"""A project: a folder with a policy, a ledger and the priors, for commands and for Python alike.
+
+with open_project("study").session("visits") as session:
+    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                   # charged, then drawn
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from takifugu.engines import Declaration, Engine, Fitted, check, open_engine, read_declaration
+from takifugu.engines.opening import BackendName
+from takifugu.errors import Malformed, NotALedger, UnsoundRequest
+from takifugu.ledger import Event, Ledger, open_ledger
+from takifugu.priors import Name, Secrets, read_prior, write_prior
+from takifugu.project import policy_writing as write
+from takifugu.project.cell_changes import Pending, pending, places, refuse_same_files
+from takifugu.project.fits import Wish, fitted_prior, policy_of
+from takifugu.project.policy import (
+    FILE,
+    DatasetPolicy,
+    InvalidProject,
+    Policy,
+    PriorPolicy,
+    Side,
+    checked_name,
+    read_policy,
+    refuse_password,
+)
+from takifugu.project.policy_session import PolicySession, with_policy
+from takifugu.project.terms import (
+    Change,
+    changed_rules,
+    keep_terms,
+    kept_terms,
+    refuse_rules,
+    refuse_sizes,
+    released_rules,
+)
+from takifugu.project.translation_tables import Progress, pays, project_table, reach, table_path
+from takifugu.session.belief import protected_column, refuse_misfit, terms_of
+from takifugu.session.binding import Entries
+from takifugu.session.cells import cells_of
+from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
+from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.translation import Translation
+
+LEDGER = "takifugu.ledger"
+
+
+def open_project(path: str | Path = ".") -> "Project":
+    """The project in a folder, or that of a project file."""
+    path = Path(path)
+    file = path / FILE if path.is_dir() else path
+    return Project(file, read_policy(file))
+
+
+def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project":
+    """Make a project file in ``folder``, and its ledger where there is none yet."""
+    folder = Path(folder)
+    file = folder / FILE
+    if file.exists():
+        raise InvalidProject(str(file), given="exists", needed="not be there yet")
+    refuse_password(ledger, "ledger")
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or "cannot be made").lower()
+        raise InvalidProject(
+            str(folder), given=f"is no folder ({reason})", needed="be one, or a new one"
+        ) from None
+    try:
+        with write.whole_file(file, what="project", new=True) as part:
+            with open_ledger(_ledger_place(folder, ledger)) as opened:
+                identity = _first_event(opened)
+                opened.mark()  # makes the key, so that later nothing is made by mere questions
+            part.write_text(write.head(ledger, identity), encoding="utf-8")
+            read_policy(part)
+    except BaseException:
+        if made:
+            with suppress(OSError):  # a ledger that was made stays, and so does its folder
+                folder.rmdir()
+        raise
+    return open_project(file)
+
+
+def _ledger_place(folder: Path, place: str) -> str | Path:
+    return place if "://" in place else folder / place
+
+
+def _first_event(ledger: Ledger) -> str:
+    with closing(ledger.history()) as events:  # type: ignore[type-var]
+        return next(iter(events)).hash
+
+
+def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
+    """Where the rows of a dataset are, so that the same ones can be recognised."""
+    source = declaration.source
+    path = "" if source.path is None else str((declaration.folder / source.path).resolve())
+    return source.kind, path, source.table or "", source.url or ""
+
+
+def _entries(prior: PriorPolicy) -> Entries | None:
+    if prior.over is None:
+        return None
+    return Entries(prior.over, prior.positions or ())  # type: ignore[arg-type]
+
+
+def _called(mark: str, among: Mapping[str, Any]) -> str:
+    """A prior by its fingerprint, if there are several."""
+    return "prior" if len(among) == 1 else f"prior {mark[:12]}"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file and what it says. Nothing is kept open: every call reads what it needs.
+
+    Attributes:
+        file: The project file.
+        policy: What it said when it was opened.
+    """
+
+    file: Path
+    policy: Policy
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths start from."""
+        return self.file.parent
+
+    def dataset(self, name: str) -> DatasetPolicy:
+        """The policy of a dataset."""
+        if name in self.policy.datasets:
+            return self.policy.datasets[name]
+        known = ", ".join(self.policy.datasets) or "none yet: `takifugu dataset add` adds one"
+        raise InvalidProject(
+            "dataset", given=f"{name!r:.80} is not in {self.file}", needed=f"be one of {known}"
+        )
+
+    # --- what the policy names ---
+
+    @property
+    def ledger_place(self) -> str | Path:
+        """Where the ledger is kept: a path, or an address."""
+        return _ledger_place(self.folder, self.policy.ledger)
+
+    @contextmanager
+    def ledger(self, *, read_only: bool = False, inspect: bool = False) -> Iterator[Ledger]:
+        """The ledger of the project: the one it began with, never a new one.
+
+        With ``inspect`` also an older copy of it, to look into.
+        """
+        with open_ledger(
+            self.ledger_place, create=False, read_only=read_only, inspect=inspect
+        ) as ledger:
+            if _first_event(ledger) != self.policy.ledger_id:
+                raise NotALedger(
+                    f"{ledger.name!r} is not the ledger that {self.file} began with; put that one"
+                    " back: what was spent is written there"
+                )
+            yield ledger
+
+    def declaration(self, name: str) -> Declaration:
+        """The declaration of a dataset."""
+        return read_declaration(self.folder / self.dataset(name).declaration)
+
+    def about(self, name: str) -> str:
+        """The protected column that the priors of a dataset are about."""
+        return protected_column(self.declaration(name), self.dataset(name).about)
+
+    def kept(self, name: str) -> Kept:
+        """The rows of a dataset that may be released from."""
+        policy = self.dataset(name)
+        if not policy.priors:
+            return Kept()
+        rules = rules_of(self.priors(name).values())
+        allowed = self.releases_fitted_rows(name)
+        return kept_rows(rules, self.declaration(name), dataset=name, release=allowed)
+
+    def releases_fitted_rows(self, name: str) -> bool:
+        """Whether the owner lets rows be released that a prior was fitted on."""
+        policy = self.dataset(name)
+        chosen = any(prior.fitted == "all-rows" for prior in policy.priors)
+        return chosen or policy.release_fitted_rows
+
+    @contextmanager
+    def engine(self, name: str, *, backend: BackendName | None = None) -> Iterator[Engine]:
+        """The table of a dataset: only the entities that may be released from."""
+        kept = self.kept(name)
+        with open_engine(self.declaration(name), backend=backend) as engine:
+            yield HeldOut.of(engine, kept.entities)
+
+    def priors(self, name: str) -> dict[str, Any]:
+        """The priors of a dataset; by their content, so that a file may be moved.
+
+        Each knows the rows it was fitted on, by the policy and by itself.
+        """
+        found = self._read(name)
+        return {_called(mark, found): prior for mark, (prior, _) in found.items()}
+
+    def over(self, name: str) -> dict[str, Entries | None]:
+        """What the entries of each prior are, as far as the policy says."""
+        found = self._read(name)
+        return {_called(mark, found): over for mark, (_, over) in found.items()}
+
+    def _read(self, name: str) -> dict[str, tuple[Any, Entries | None]]:
+        """By its fingerprint each prior and what its entries are."""
+        policy, declaration = self.dataset(name), self.declaration(name)
+        if not policy.priors:
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given="is missing",
+                needed="be given: `takifugu prior fit` fits one, or name a file in the project",
+            )
+        found: dict[str, tuple[Any, Entries | None]] = {}
+        for prior in policy.priors:
+            belief = read_prior(self.folder / prior.file)
+            if prior.fingerprint not in (None, belief.fingerprint):
+                raise InvalidProject(
+                    prior.file,
+                    given="was changed after it was entered into the project",
+                    needed="be as it was; fit it again, or enter it as a prior of your own",
+                )
+            belief, over = with_policy(belief, prior, declaration), _entries(prior)
+            known, before = found.get(belief.fingerprint, (belief, over))
+            if over != before:
+                raise InvalidProject(
+                    f"dataset, {name}, prior",
+                    given="names one prior twice, with another `over` or other `positions`",
+                    needed="name it once, or say the same",
+                )
+            found[belief.fingerprint] = known.also_fitted_on(*belief.fitted_on), over
+        return found
+
+    def secrets(self, name: str) -> Secrets:
+        """The secrets of a dataset."""
+        policy = self.dataset(name)
+        return Secrets(entries=policy.entries, pairs=policy.pairs)
+
+    def translation(self, name: str) -> Translation:
+        """From per-entry DP losses to Pufferfish losses, by the present policy."""
+        policy, priors = self.dataset(name), self.priors(name)
+        if len(priors) > 1:
+            files = {prior.file: read_prior(self.folder / prior.file) for prior in policy.priors}
+            refuse_sizes(name, files)
+        return Translation(priors, self.secrets(name), uncertainty=policy.uncertainty)
+
+    def table(
+        self,
+        name: str,
+        translation: Translation,
+        ledger: Ledger,
+        *,
+        progress: Progress | None = None,
+    ) -> TranslationTable | None:
+        """The translation as a table that is confirmed for the budgets of the ledger.
+
+        None if the translation is to be asked each time: by policy, because it is quick, or for
+        budgets beyond the table.
+        """
+        wanted = self.dataset(name).table
+        if not (pays(translation) if wanted is None else wanted):
+            return None
+        budgets = {
+            position.epsilon
+            for position in ledger.positions()
+            if position.dataset == name and position.epsilon is not None
+        }
+        most = reach(budgets)
+        if most is None:
+            return None
+        path = table_path(self.folder, name, translation, most)
+        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
+
+    def refuse_stranger(self, name: str, analyst: str | None) -> None:
+        """Raise if the policy lists who may ask and ``analyst`` is not among them.
+
+        A name that is misspelt would have a budget of its own, so names are listed.
+        """
+        listed = self.dataset(name).analysts
+        if listed and analyst not in listed:
+            given = "nobody is named" if analyst is None else f"{analyst!r:.80} is not listed"
+            raise InvalidProject("analyst", given=given, needed=f"be one of {', '.join(listed)}")
+
+    def refuse_known(self, name: str) -> None:
+        """Raise unless a new dataset can have this name."""
+        if checked_name(name) in self.policy.datasets:
+            raise InvalidProject(
+                "dataset", given=f"{name!r} is in {self.file} already", needed="have another name"
+            )
+
+    def refuse_misfit(self, name: str, engine: Engine) -> None:
+        """Raise if the priors or the secrets of a dataset do not fit its data."""
+        translation = self.translation(name)
+        self._refuse_misfit(name, translation, engine, self.about(name))
+        for prior in translation.priors.values():
+            states = getattr(prior, "states", None)
+            if states is not None:
+                translation.secrets.sides(states)
+
+    def _refuse_misfit(
+        self, name: str, translation: Translation, engine: Engine, about: str
+    ) -> None:
+        where = f"; it is a line under [[dataset.{name}.prior]] in {self.file.name}"
+        refuse_misfit(translation, engine, about, self.over(name), where=where)
+
+    # --- what is done with them ---
+
+    @contextmanager
+    def session(
+        self,
+        name: str,
+        analyst: str | None = None,
+        *,
+        backend: BackendName | None = None,
+        table: bool = True,
+        progress: Progress | None = None,
+    ) -> Iterator[PolicySession]:
+        """Questions about a dataset, paid from the ledger of the project.
+
+        Args:
+            name: The dataset.
+            analyst: Who asks; a budget of their own counts beside that of the whole.
+            backend: What reads the data; by default what its source needs.
+            table: Whether to look the translation up in a table, which is made if there is none.
+            progress: Is told what is being done.
+        """
+        policy = self.dataset(name)
+        self.refuse_stranger(name, analyst)
+        translation = self.translation(name)
+        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            ledger.refuse_stranger(name, analyst)
+            ledger.refuse_terms(name, terms_of(translation))
+            refuse_rules(ledger, name, self.rules(name))
+            keep_terms(self.folder, translation)
+            about = protected_column(engine.declaration, policy.about)
+            refuse_same_files(self, name, ledger)
+            self._refuse_misfit(name, translation, engine, about)  # before a table is made
+            looked_up = self.table(name, translation, ledger, progress=progress) if table else None
+            yield PolicySession(
+                engine,
+                ledger,
+                translation,
+                dataset=name,
+                over=self.over(name),
+                release_fitted_rows=self.releases_fitted_rows(name),
+                about=about,
+                analyst=analyst,
+                table=looked_up,
+                home=self.folder,
+            )
+
+    def add_dataset(
+        self,
+        name: str,
+        declaration: str | Path,
+        *,
+        about: str | None = None,
+        priors: Sequence[str | Path] = (),
+        over: str | None = None,
+        pairs: Sequence[tuple[Side, Side]] | None = None,
+        entries: Sequence[Name] | None = None,
+        uncertainty: float = 0.0,
+        analysts: Sequence[str] = (),
+        engine: Engine | None = None,
+        backend: BackendName | None = None,
+    ) -> "Project":
+        """Enter a dataset into the project file, once it is seen to fit; the project then.
+
+        Its data must be as declared, and its priors and secrets must fit the data: what `dataset
+        check` refuses is not entered.
+
+        Args:
+            name: What to call it.
+            declaration: The declaration of its table.
+            about: The protected column that the priors are about, if there are several.
+            priors: Files of priors; all of them are kept to.
+            over: What the entries of the priors are; None where only one reading is possible.
+            pairs: The secret pairs; None for all.
+            entries: The entries that have secrets; None for all.
+            uncertainty: How far every joint probability may be off.
+            analysts: Who may ask; none for anybody.
+            engine: The table, if it is open and was checked; opened and checked here if not.
+            backend: What reads the data then.
+        """
+        self.refuse_known(name)
+        declared = read_declaration(declaration)
+        column = protected_column(declared, about)
+        for known in self.policy.datasets:
+            there = (_rows_at(self.declaration(known)), self.about(known))
+            files = places(self.declaration(known), self.about(known))
+            if there == (_rows_at(declared), column) or files & places(declared, column):
+                raise InvalidProject(
+                    "dataset",
+                    given=f"{known!r} is about the same column of the same rows",
+                    needed="be the only one: two budgets for the same cells would add up to more",
+                )
+        for prior in priors:
+            read_prior(prior)
+        said = {} if over is None else {"over": Entries(over).over}  # type: ignore[arg-type]
+        values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
+        if pairs is not None:
+            values["pairs"] = [[list(left), list(right)] for left, right in pairs]
+        if entries is not None:
+            values["entries"] = list(entries)
+        if uncertainty:
+            values["uncertainty"] = uncertainty
+        if analysts:
+            values["analysts"] = list(analysts)
+        if priors:
+            values["prior"] = [{"file": self._relative(prior)} | said for prior in priors]
+        with ExitStack() as stack:
+            if engine is None:
+                engine = stack.enter_context(open_engine(declared, backend=backend))
+                check(engine)
+            ledger = stack.enter_context(self.ledger()) if priors else None
+
+            def fits(policy: Policy) -> None:
+                entered = Project(self.file, policy)
+                if priors:
+                    entered.kept(name)
+                    entered.refuse_misfit(name, engine)
+
+            write.add_dataset(self.file, name, values, check=fits)
+            made = open_project(self.file)
+            if ledger is not None:
+                made.entered(
+                    ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
+                )
+        return made
+
+    def fit(
+        self,
+        name: str,
+        wish: Wish,
+        *,
+        replace: bool = False,
+        keep: bool = False,
+        backend: BackendName | None = None,
+    ) -> tuple["Project", Path, Any, Fitted]:
+        """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
+
+        The file has the fingerprint in its name, so that the last write, of the project file, is
+        the one that counts. Priors that are there are replaced or kept, whichever is said.
+        """
+        policy = self.dataset(name)
+        if policy.priors and replace == keep:
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given="is there already",
+                needed="be replaced (--replace) or kept beside the new one (--add)",
+            )
+        declaration = self.declaration(name)
+        column = protected_column(declaration, policy.about)
+        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            prior, found = fitted_prior(engine, column, wish)
+            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+            section = policy_of(file, prior, found, declaration)
+            path = self.folder / file
+            new = not path.exists()
+            write_prior(prior, path)
+
+            def fits(policy: Policy) -> None:
+                Project(self.file, policy).translation(name)
+
+            try:
+                write.add_prior(self.file, name, section, replace=replace, check=fits)
+            except BaseException:
+                if new:
+                    path.unlink(missing_ok=True)
+                raise
+            made = open_project(self.file)
+            how = "all-rows" if found.split is None else section["fitted"]
+            replaced = replace and bool(policy.priors)
+            made.entered(ledger, name, how="fitted", files=[file], rows=how, replaced=replaced)
+        return made, path, prior, found
+
+    # --- what the owner accepts ---
+
+    def rules(self, name: str) -> dict[str, Any]:
+        """The column and the rows that are released from, by the policy, as JSON."""
+        return released_rules(self.dataset(name), self.about(name))
+
+    def entered(self, ledger: Ledger, name: str, **details: Any) -> None:
+        """Write in the ledger what a command entered into the policy of a dataset."""
+        translation = self.translation(name)
+        keep_terms(self.folder, translation)
+        ledger.enter_policy(name, terms_of(translation), self._details(name) | details)
+
+    def _details(self, name: str) -> dict[str, Any]:
+        policy = self.dataset(name)
+        return {"uncertainty": str(policy.uncertainty), "rules": self.rules(name)}
+
+    def change(self, name: str) -> Change:
+        """What is spent under the prior and secrets in force, and under those of the policy."""
+        translation = self.translation(name)
+        terms, rules = terms_of(translation), self.rules(name)
+        with self.ledger() as ledger:
+            known = ledger.terms(name)
+            old = None
+            if known is not None:
+                old = kept_terms(self.folder, name, known, translation)
+            seen = ledger.review(name, translation, old)
+            analysts = {
+                position.analyst: (
+                    position.epsilon,
+                    ledger.spent(name, translation, analyst=position.analyst),
+                )
+                for position in ledger.positions()
+                if position.dataset == name and position.analyst and position.epsilon is not None
+            }
+            needed = known != terms or changed_rules(ledger, name, rules)
+        return Change(terms, rules, seen, analysts, needed)
+
+    def awaits(self, name: str) -> bool:
+        """Whether nothing is released before the owner accepts the policy as it is."""
+        terms = terms_of(self.translation(name))
+        with self.ledger(read_only=True) as ledger:
+            other = ledger.terms(name) not in (None, terms)
+            return other or changed_rules(ledger, name, self.rules(name))
+
+    def accept_prior(self, name: str, change: Change) -> Event:
+        """Put the prior and the secrets of the policy in force, as they were shown."""
+        translation = self.translation(name)
+        if (terms_of(translation), self.rules(name)) != (change.terms, change.rules):
+            raise InvalidProject(
+                str(self.file), given="was changed just now", needed="be left alone; look again"
+            )
+        with self.ledger() as ledger:
+            keep_terms(self.folder, translation)
+            return ledger.accept(change.terms, change.seen, **self._details(name))
+
+    @contextmanager
+    def noting(self, file: Path) -> Iterator[None]:
+        """Note in the ledger which datasets have ``file``, which is written inside, as a prior."""
+        wanted = file.resolve()
+        names = [
+            name
+            for name, policy in self.policy.datasets.items()
+            if any((self.folder / prior.file).resolve() == wanted for prior in policy.priors)
+        ]
+        if not names:
+            yield
+            return
+        with self.ledger() as ledger:
+            yield
+            for name in names:
+                with suppress(Malformed, UnsoundRequest):  # then nothing is released under it
+                    self.translation(name)
+                    self.entered(ledger, name, how="written", files=[self._relative(file)])
+
+    def set_budget(
+        self, name: str, epsilon: str, *, analyst: str | None = None, delta: str = "0"
+    ) -> None:
+        """Set the budget of a dataset, or of one analyst on it."""
+        self.dataset(name)
+        if analyst is not None:
+            self.refuse_stranger(name, analyst)
+        with self.ledger() as ledger:
+            ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
+
+    def pending(self, name: str, *, backend: BackendName | None = None) -> Pending:
+        """How the declaration of a dataset differs from the one that was charged under."""
+        translation = self.translation(name) if self.dataset(name).priors else None
+        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, self.about(name), self.folder)
+            return pending(ledger, name, cells, translation)
+
+    def accept(self, found: Pending, *, unchanged: bool = False) -> Event:
+        """Go on with the present declaration: all earlier releases then count on every row.
+
+        With ``unchanged`` the owner says that it is the one used before. Either is an event of the
+        ledger that names who decided.
+        """
+        with self.ledger() as ledger:
+            return ledger.accept_cells(found.dataset, found.cells, unchanged=unchanged)
+
+    def count_separately(self, name: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        self.dataset(name)
+        with self.ledger() as ledger:
+            return ledger.count_separately(name, other)
+
+    def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
+        """The Pufferfish ε that the ledger allows now; None if nobody has set one."""
+        self.dataset(name)
+        with self.ledger(read_only=True) as ledger:
+            for position in ledger.positions():
+                if (position.dataset, position.analyst) == (name, analyst):
+                    return position.epsilon
+        return None
+
+    def _relative(self, path: str | Path) -> str:
+        """A path as the project file has it: from its folder where that leads there."""
+        absolute = Path(path).resolve()
+        folder = self.folder.resolve()
+        if absolute.is_relative_to(folder):
+            return Path(relpath(absolute, folder)).as_posix()
+        return str(absolute)

@@ -1,0 +1,269 @@
+"""A translation computed once, then looked up: certified, monotone, tied to what it is about.
+
+The loss never falls as ε rises, so between two points of the grid the loss at the next larger ε
+holds, and an allowance is the last ε whose loss still fits. Nothing stronger is true in general:
+the loss is neither concave nor convex, and loss/ε is not monotone either (P(X₂=1|X₁) = .01 and
+.001: it rises before it falls). So the grid is made fine instead: neighbouring ε, and neighbouring
+losses, differ by at most a given share, and no more than that is lost.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import InvalidFile, UnsoundRequest
+from takifugu.fingerprint import ByContent, fingerprint
+from takifugu.losses import Total
+from takifugu.numeric import Floats, frozen
+from takifugu.priors.documents import read_json, write_json
+from takifugu.translation.accounting.totals import Filter, pufferfish_of
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.translation import Method, Translation
+
+Progress = Callable[[int, int], None]  # how many points are done, of about how many
+KIND = "translation-table"
+SHARE = 0.02  # by how much neighbouring points may differ
+ROUNDS = 6  # of filling gaps in which the loss rose faster than foreseen
+AHEAD = 1.1  # how much steeper than before the next step is taken to be
+STEEPEST = 8.0  # how much faster than ε the loss may rise before a gap is left to be filled
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationTable(ByContent):
+    """Losses on a grid of ε.
+
+    Attributes:
+        about: The fingerprint of the priors, secrets and uncertainty that it was made for.
+        epsilon: ``[point]``: per-entry ε, rising.
+        loss: ``[point]``: at least the Pufferfish loss there; it never falls.
+    """
+
+    about: str
+    epsilon: Floats
+    loss: Floats
+    _grid: list[float] = field(init=False, repr=False, metadata={"identity": False})
+    _losses: list[float] = field(init=False, repr=False, metadata={"identity": False})
+
+    def __post_init__(self) -> None:
+        grid, losses = frozen(self.epsilon), frozen(self.loss)
+        fine = grid.ndim == 1 and grid.shape == losses.shape and grid.size > 0
+        if not fine or not ((grid > 0).all() and (np.diff(grid) > 0).all()):
+            raise UnsoundRequest("a table needs rising ε above 0, and a loss for each")
+        if not ((losses >= grid * (1 - 1e-12)) | (losses == 0)).all() or np.isnan(losses).any():
+            raise UnsoundRequest("a table has a loss below its ε; no proof gives that")
+        if (losses[1:] < losses[:-1]).any():
+            raise UnsoundRequest("a table has a loss that falls as ε rises")
+        object.__setattr__(self, "epsilon", grid)
+        object.__setattr__(self, "loss", losses)
+        object.__setattr__(self, "_grid", grid.tolist())
+        object.__setattr__(self, "_losses", losses.tolist())
+
+    def pufferfish(self, dp: ArrayLike) -> Floats | float:
+        """The loss of ``dp`` per entry: that of the next point; beyond the last one, an error."""
+        if isinstance(dp, float | int):
+            return self._loss(float(dp))
+        found: Floats = np.vectorize(self._loss, otypes=[np.float64])(np.asarray(dp))
+        return found
+
+    def differential(self, pufferfish: ArrayLike) -> Floats | float:
+        """The largest ε of the grid whose loss is at most ``pufferfish``; below it, an error."""
+        if isinstance(pufferfish, float | int):
+            return self._allowed(float(pufferfish))
+        found: Floats = np.vectorize(self._allowed, otypes=[np.float64])(np.asarray(pufferfish))
+        return found
+
+    def pufferfish_of(self, total: Total, delta: Fraction) -> float:
+        """As `Translation.pufferfish_of`, by the points of the grid; infinite beyond the last."""
+        return pufferfish_of(self._point, total, delta)
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
+        """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+        return Filter.of(allowed, epsilon, delta)
+
+    def _point(self, dp: float) -> tuple[float, float]:
+        """The first point of the grid that is not below ``dp``."""
+        place = bisect_left(self._grid, dp)
+        if place == len(self._grid):
+            return np.inf, np.inf
+        return self._grid[place], self._losses[place]
+
+    def _loss(self, dp: float) -> float:
+        if dp == 0:
+            return 0.0
+        if not 0 < dp <= self._grid[-1]:  # also false for NaN
+            raise UnsoundRequest(
+                f"ε = {dp:g} is not in the table, which ends at {self._grid[-1]:g}; translate"
+                " without it, or tabulate further"
+            )
+        return self._losses[bisect_left(self._grid, dp)]
+
+    def _allowed(self, target: float) -> float:
+        if target == 0:
+            return 0.0
+        place = bisect_right(self._losses, target)
+        if not 0 < target < np.inf or not place:  # also for NaN
+            raise UnsoundRequest(
+                f"a loss of {target:g} is not in the table, which begins at {self._losses[0]:g};"
+                " translate without it, or tabulate from a smaller loss"
+            )
+        return self._grid[place - 1]
+
+    def save(self, path: Path | str) -> None:
+        """Write the table as JSON, with its own fingerprint; whole or not at all."""
+        document = {
+            "kind": KIND,
+            "about": self.about,
+            "epsilon": self.epsilon.tolist(),
+            "loss": [value if np.isfinite(value) else "infinity" for value in self._losses],
+            "fingerprint": self.fingerprint,
+        }
+        write_json(document, Path(path))
+
+    @classmethod
+    def load(cls, path: Path | str, translation: Translation) -> "TranslationTable":
+        """Read a table; one that was edited, or made for something else, is refused."""
+        path = Path(path)
+        document = _document(path)
+        try:
+            losses = [np.inf if v == "infinity" else float(v) for v in document["loss"]]
+            grid = [float(v) for v in document["epsilon"]]
+            table = cls(str(document["about"]), np.array(grid), np.array(losses))
+            own = str(document["fingerprint"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidFile(
+                str(path), given="is not a table of losses", needed="be one that was saved here"
+            ) from error
+        if own != table.fingerprint:
+            raise InvalidFile(
+                str(path),
+                given="was changed after it was made",
+                needed="be as it was saved; delete it and tabulate again",
+            )
+        if table.about != translation.fingerprint:
+            raise InvalidFile(
+                str(path),
+                given="was made for another prior, other secrets or another uncertainty",
+                needed="be made for these; delete it and tabulate again",
+            )
+        return table
+
+
+def beside(prior: Path, translation: Translation) -> Path:
+    """Where the table of a prior belongs: next to its file, one for each choice of secrets."""
+    mark = fingerprint((translation.secrets, float(translation.uncertainty)))[:8]
+    return prior.with_name(f"{prior.name}.{mark}.table.json")
+
+
+def tabulate(
+    translation: Translation,
+    *,
+    losses: tuple[float, float] = (0.05, 10.0),
+    share: float = SHARE,
+    progress: Progress | None = None,
+) -> TranslationTable:
+    """The best bound on a grid that covers Pufferfish losses from ``losses[0]`` to ``losses[1]``.
+
+    Neighbouring ε differ by at most ``share``, and so do neighbouring losses, as far as a few
+    rounds of filling gaps achieve. It ends early where no bound is finite.
+    """
+    low, high = losses
+    if not 0 < low < high < np.inf:
+        raise UnsoundRequest(f"losses are {losses}; they must be two rising, positive numbers")
+    if not 0.001 <= share <= 1:
+        raise UnsoundRequest(f"share is {share}; it must be from 0.001 to 1")
+    grid, values = _marched(translation, _first(translation, low), high, share, progress)
+    for _ in range(ROUNDS):
+        steep = np.flatnonzero(values[1:] > values[:-1] * (1 + share) * (1 + 1e-9))
+        if not len(steep):
+            break
+        middles = np.sqrt(grid[steep] * grid[steep + 1])
+        found = np.array(list(_losses(translation, middles.tolist())))
+        grid, values = np.concatenate([grid, middles]), np.concatenate([values, found])
+        order = np.argsort(grid)
+        grid, values = grid[order], values[order]
+    # more ε never loses less, so the bound of a larger ε holds for a smaller one
+    falling = np.minimum.accumulate(values[::-1])[::-1]
+    return TranslationTable(translation.fingerprint, grid, falling)
+
+
+def _first(translation: Translation, low: float) -> float:
+    """An ε whose loss is at most ``low``, and which is more than half of the largest such ε."""
+    methods: tuple[Method, ...] = ("curve", "group")
+    known = max(float(translation.differential(low, method)) for method in methods)
+    first = known or float(translation.differential(low))
+    if not first > 0:
+        raise UnsoundRequest(
+            f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"
+        )
+    while translation.bound(2 * first).value <= low:
+        first *= 2
+    return first
+
+
+def _marched(
+    translation: Translation, first: float, high: float, share: float, progress: Progress | None
+) -> tuple[Floats, Floats]:
+    """Points from ``first`` until the loss is above ``high``, in steps that fit its slope.
+
+    What is computed at a point depends on the points before it alone, so that a table that reaches
+    further has the same points as a shorter one, and more.
+    """
+    grid: list[float] = []
+    values: list[float] = []
+
+    def onwards() -> Iterator[float]:
+        yield first
+        while values[-1] <= high:
+            slope = 1.0
+            if len(values) > 1:
+                slope = AHEAD * np.log(values[-1] / values[-2]) / np.log(grid[-1] / grid[-2])
+            yield grid[-1] * (1 + share) ** (1 / min(max(slope, 1.0), STEEPEST))
+
+    def noted() -> Iterator[float]:
+        for epsilon in onwards():
+            grid.append(epsilon)
+            yield epsilon
+
+    for value in _losses(translation, noted()):
+        if not np.isfinite(value):  # here the bound ends, and so does the table
+            grid.pop()
+            break
+        values.append(value)
+        if progress is not None:
+            left = np.log(max(high / value, 1.0)) / np.log1p(share)
+            progress(len(values), len(values) + int(left))
+    if not values:
+        raise UnsoundRequest("the bound is infinite from the first point on; nothing to tabulate")
+    return np.array(grid), np.array(values)
+
+
+def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
+    """The best bound at each ε of a grid, which may be made as it is read."""
+    asked, again = tee(grid)
+    transported = _transported(translation, asked)
+    for epsilon in again:
+        others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
+        yield min(*others, next(transported, np.inf))
+
+
+def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
+    tight = translation.tight
+    if isinstance(tight, ChainTransport) and not translation.uncertainty:
+        yield from tight.rising(grid)
+    elif tight is not None:
+        for epsilon in grid:
+            yield translation.bound(epsilon, "transport").value
+
+
+def _document(path: Path) -> dict[str, Any]:
+    document = read_json(path, needed="be a readable table")
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise InvalidFile(str(path), given="is not a table", needed=f"be of kind {KIND!r}")
+    return document

@@ -1,0 +1,1 @@
+"""Translations of Markov chains: finite, unbounded, of two states, within intervals."""

@@ -1,0 +1,246 @@
+"""The tight translation of Markov chains with two states: exact, by the closed form.
+
+With two states there is one question about an entry, asked both ways, whatever secrets are chosen.
+The closed form (`takifugu.translation.chain.binary_closed_form`) gives its loss at every entry from
+both sides, a few units in the last place apart. Its lower side is a mechanism's: the one that
+counts.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.numeric import UNIT, Booleans, Floats, Integers, frozen, up
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.inverse import largest_by_bracket
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.binary_closed_form import (
+    BinaryLosses,
+    Step,
+    binary_losses,
+    stationary_losses,
+)
+from takifugu.translation.chain.chain_transport import asked_entries, pair_mask
+
+LISTED = 62_500  # entries up to which a constant ε is answered for each of them
+STEEP = 600.0  # an ε whose exponential is written down as a factor
+MOST = 1e15  # a total ε beyond this is not exponentiated
+LONG = 10_000  # entries on each side of one whose loss has no limit
+PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numbers them
+
+
+class BinaryTransport:
+    """The closed form for one Markov chain with two states and chosen entries."""
+
+    def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
+        self._chain = chain
+        self._stationary = isinstance(chain.start, str)
+        self._asked = asked_entries(secrets, chain.length)
+        pair_mask(secrets.sides(chain.states), 2)  # an error now rather than later
+        if self._stationary and not (chain.transition[0, 1] > 0 and chain.transition[1, 0] > 0):
+            raise InvalidPrior(
+                "transition",
+                given="does not lead from every state to every other one",
+                needed="do so for a stationary chain; give `start` if it begins somewhere",
+            )
+        if not self._stationary and chain.length is None:
+            raise UnsoundRequest(
+                "an unbounded chain that begins somewhere is not stationary; give `length`"
+            )
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if the chain is unbounded."""
+        return self._chain.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        length = self._chain.length
+        if length is not None and (not self._stationary or length <= LISTED):
+            return self.profile(np.full(length, epsilon))
+        if epsilon * (length or 1) > MOST:
+            return Bound(np.inf if length is None else float(up(length * epsilon)))
+        upper, _, entry = self._worst(epsilon)
+        pair = _larger(upper)
+        return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss when entry i is charged ``epsilon[i]``, and later ones of no end are not.
+
+        In an unbounded chain the last number of ``by_entry`` is for all entries that follow: what
+        one tells of another is less, the further they are apart.
+        """
+        spent = self._checked(epsilon)
+        if float(spent.sum()) > MOST:  # group privacy
+            return Bound(float(up(spent.sum() * (1 + len(spent) * UNIT))))
+        losses = self._losses(spent)
+        by_entry = np.where(self._open(losses), losses.upper.max(axis=0), 0.0)
+        entry, pair = self._place(losses)
+        if self._chain.length is None:
+            last = len(epsilon)
+            by_entry = np.append(by_entry[:last], by_entry[last:].max())
+        value = float(by_entry.max())
+        if entry is None:
+            return Bound(value, None, frozen(by_entry))
+        table = _table(losses.upper[:, entry])
+        return Bound(value, self._binding(pair, entry), frozen(by_entry), table)
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``, to ten digits; never above."""
+        if self._stationary:
+            found = largest_by_bracket(self._fast, target)
+        else:
+            found = largest_by_bracket(lambda e: self.uniform(e).value, target)
+        # a stationary chain was searched by another order of the same operations
+        while found > 0 and self.uniform(found).value > target:
+            found *= 1 - 64 * UNIT
+        return found
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:  # noqa: ARG002
+        """The mechanism that counts the worse state, renamed after each step with λ < 0.
+
+        In an unbounded chain it counts the entries on both sides as far as it takes to leak what
+        is said; which is less than the supremum, so that this is a finite number of them.
+        """
+        spent = np.asarray(epsilon, dtype=np.float64)
+        length = self._chain.length
+        total = float(spent.sum() if spent.ndim else spent * (length or 1))
+        if total > MOST:
+            least = float(spent.min())
+            return Witness(least * (1 - 16 * UNIT), self._binding(0, None))
+        if spent.ndim == 0 and (length is None or (self._stationary and length > LISTED)):
+            upper, lower, entry = self._worst(float(spent))
+            pair = _larger(upper)
+            if not np.isfinite(upper[pair]):
+                lower = stationary_losses(self._step, float(spent), LONG, LONG)[1]
+            return Witness(float(lower[pair]), self._binding(pair, entry))
+        if spent.ndim == 0:
+            spent = np.full(length or 1, float(spent))
+        spent = self._checked(spent)
+        losses = self._losses(spent)
+        entry, pair = self._place(losses)
+        if entry is None:
+            return Witness(0.0, None)
+        leak, binding = float(losses.lower[pair, entry]), self._binding(pair, entry)
+        entries = tuple(range(len(spent)))
+        if not spent.max() <= STEEP:
+            return Witness(leak, binding, entries)
+        return Witness(leak, binding, entries, self._factors(spent, entry, PAIRS[pair][0]))
+
+    def _factors(self, spent: Floats, entry: int, counted: int) -> Floats:
+        """``[entry, value]``: e^ε for the value that is counted, 1 for the other."""
+        steps = self._steps
+        kinds = [steps] * (len(spent) - 1) if isinstance(steps, Step) else steps
+        flips = np.array([0, *(not step.same for step in kinds)], dtype=np.int64)
+        renamed = np.cumsum(flips) % 2
+        value = (counted + renamed + renamed[entry]) % 2
+        factors = np.ones((len(spent), 2))
+        factors[np.arange(len(spent)), value] = np.maximum(np.exp(spent) * (1 - 4 * UNIT), 1.0)
+        return frozen(factors)
+
+    @cached_property
+    def _steps(self) -> Step | list[Step]:
+        """The one step, or one for each; equal ones are the same object."""
+        table = self._chain.transition
+        if table.ndim == 2:
+            return Step.of(table)
+        known: dict[bytes, Step] = {}
+        for matrix in table:
+            if matrix.tobytes() not in known:
+                known[matrix.tobytes()] = Step.of(matrix)
+        return [known[matrix.tobytes()] for matrix in table]
+
+    @property
+    def _step(self) -> Step:
+        assert isinstance(self._steps, Step)  # noqa: S101 - a stationary chain has one
+        return self._steps
+
+    def _checked(self, epsilon: Floats) -> Floats:
+        """ε of each entry; of an unbounded chain with one more, and as far as secrets go."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        length = self._chain.length
+        if length is None:
+            more = 1
+            if self._asked is not None and len(self._asked):
+                more = max(1, min(int(self._asked[-1]) + 1 - len(spent), LISTED))
+            return np.concatenate([spent, np.zeros(more)])
+        if len(spent) != length:
+            raise UnsoundRequest(
+                f"the profile has {len(spent)} numbers; the chain has {length} entries"
+            )
+        return spent
+
+    def _losses(self, spent: Floats) -> BinaryLosses:
+        """The closed form; the last answer is kept, for its witness is asked next."""
+        known = self.__dict__.get("_last")
+        if known is None or not np.array_equal(known.epsilon, spent):
+            start = None if self._stationary else np.asarray(self._chain.start_law)
+            known = self.__dict__["_last"] = binary_losses(self._steps, spent, start=start)
+        found: BinaryLosses = known
+        return found
+
+    def _open(self, losses: BinaryLosses) -> Booleans:
+        """``[entry]``: whether the question is secret there, and both answers can be true."""
+        if self._asked is None:
+            return losses.possible
+        size = len(losses.possible)
+        asked = np.zeros(size, dtype=np.bool_)
+        # of an unbounded chain, an entry far behind the last one loses less than that one
+        asked[np.minimum(self._asked, size - 1)] = True
+        return losses.possible & asked
+
+    def _place(self, losses: BinaryLosses) -> tuple[int | None, int]:
+        """The entry and the pair with the largest loss."""
+        open_ = self._open(losses)
+        if not open_.any():
+            return None, 0
+        entry = int(np.argmax(np.where(open_, losses.upper.max(axis=0), -1.0)))
+        return entry, _larger(losses.upper[:, entry])
+
+    def _fast(self, epsilon: float) -> float:
+        length = self._chain.length
+        if (length or 1) * epsilon > MOST:
+            return np.inf
+        return float(self._worst(epsilon)[0].max())
+
+    def _worst(self, epsilon: float) -> tuple[Floats, Floats, int | None]:
+        """Both bounds of both pairs at the worst entry of a stationary chain, ε everywhere.
+
+        F of n further entries rises by less and less: by the recursion its n-th rise is at most
+        the one before, or (λ < 0) at most the one before that. So the largest sum over both sides
+        is found in the middle, or right beside it.
+        """
+        length = self._chain.length
+        if length is None and self._asked is None:
+            return (*stationary_losses(self._step, epsilon, None, None), None)
+        if self._asked is not None:
+            places: Integers | list[int] = self._asked
+        else:
+            middle = (length or 1) // 2
+            places = [k for k in (middle - 1, middle, middle + 1) if 0 <= k < (length or 1)]
+        best: tuple[Floats, Floats, int | None] = np.zeros(2), np.zeros(2), None
+        for entry in map(int, places):
+            after = None if length is None else length - 1 - entry
+            upper, lower = stationary_losses(self._step, epsilon, entry, after)
+            if best[2] is None or upper.max() > best[0].max():
+                best = upper, lower, entry
+        return best
+
+    def _binding(self, pair: int, entry: int | None) -> Binding:
+        left, right = (str(self._chain.states[value]) for value in PAIRS[pair])
+        return Binding(left, right, entry=entry)
+
+
+def _larger(upper: Floats) -> int:
+    """The pair with the larger loss; (1, 0) if they are equal."""
+    return 0 if upper[0] >= upper[1] else 1
+
+
+def _table(upper: Floats) -> Floats:
+    """``[x, y]``: the loss of each pair of values."""
+    table = np.full((2, 2), -np.inf)
+    for value, place in zip(upper, PAIRS, strict=True):
+        table[place] = value
+    return frozen(table)

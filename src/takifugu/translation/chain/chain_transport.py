@@ -1,0 +1,357 @@
+r"""The tight translation of Markov chains.
+
+Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
+over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
+is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.numeric import Booleans, Floats, Integers, frozen, up
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.inverse import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.blocks import LONGEST, block_length, settle, walk_blocks
+from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
+from takifugu.translation.chain.laws import (
+    Law,
+    backward_rows,
+    law_slack,
+    row_slack,
+    stationary_law,
+    transition_rows,
+)
+from takifugu.translation.chain.recursion import ChainLosses, chain_losses
+from takifugu.translation.chain.steps import off_diagonal
+from takifugu.translation.chain.unbounded import EndlessLosses, differential, unbounded_losses
+
+WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
+QUESTIONS = 64  # how many of the worst pairs a witness is looked for
+FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
+TAIL = 16  # entries after the last one that was touched whose losses are kept apart
+
+
+class ChainTransport:
+    """The pairwise recursion for one Markov chain and chosen secrets.
+
+    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
+    which is exact (`takifugu.translation.chain.binary_transport`).
+    """
+
+    def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
+        self._chain, self._tolerance = chain, tolerance
+        self._at_rest = isinstance(chain.start, str)
+        self._size = len(chain.states)
+        self._sides = secrets.sides(chain.states)
+        self._asked = asked_entries(secrets, chain.length)
+        self._pairs = pair_mask(self._sides, self._size)
+        if self._at_rest:
+            _ = self._rest  # an error now rather than later
+        elif chain.length is None:
+            raise UnsoundRequest(
+                "a chain without end that begins somewhere is not at rest; give `length`"
+            )
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if there is no end."""
+        return self._chain.length
+
+    @property
+    def walked(self) -> bool:
+        """Whether a constant ε is translated entry by entry, or as if there were no end."""
+        length = self._chain.length
+        if length is None:
+            return False
+        return not self._at_rest or length * self._size**2 <= WALKED
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        if not self.walked:
+            return self._endless_bound(self._endless(epsilon))
+        length = self._chain.length or 1
+        found = self.profile(np.full(length, epsilon))
+        if self._at_rest and self._blocks > 1 and length > LONGEST:
+            # too long to be walked in blocks: as if without end, in blocks, may be tighter
+            endless = self._endless_bound(self._endless(epsilon))
+            if endless.value < found.value and found.by_entry is not None:
+                capped = frozen(np.minimum(found.by_entry, endless.value))
+                found = Bound(endless.value, found.binding, capped, found.by_values)
+        return found
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss when entry i is charged ``epsilon[i]``; later entries of no end are not."""
+        chain, spent = self._chain, np.asarray(epsilon, dtype=np.float64)
+        if chain.length is not None and len(spent) != chain.length:
+            raise UnsoundRequest(
+                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries"
+            )
+        beyond = 0
+        if chain.length is None:
+            beyond = TAIL
+            spent = np.concatenate([spent, np.zeros(TAIL)])
+        losses = chain_losses(
+            chain.transition, spent, start=None if self._at_rest else chain.start_law
+        )
+        tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
+        by_entry, worst = self._by_entry(losses, tables)
+        if beyond:
+            # further on nothing is charged, and a step costs at most its dearest move
+            last = losses.backward[losses.backward_at[-1]].max()
+            by_entry = np.append(by_entry[:-beyond], max(by_entry[-beyond:].max(), last))
+        entry, x, y = worst
+        binding = None if x < 0 else self._binding(x, y, entry)
+        table = losses.at(entry) if tables is None else tables[entry]
+        values = frozen(np.where(self._pairs, table, -np.inf))
+        return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
+
+    def rising(self, grid: Iterable[float]) -> Iterator[float]:
+        """The losses of a rising grid of ε, each found from the one before."""
+        near: EndlessLosses | None = None
+        for epsilon in grid:
+            if self.walked:
+                yield self.uniform(epsilon).value
+            elif near is not None and not np.isfinite(near.loss):
+                yield np.inf
+            else:
+                near = unbounded_losses(
+                    self._chain.transition,
+                    epsilon,
+                    tolerance=self._tolerance,
+                    near=near,
+                    with_lower=False,
+                )
+                yield self._endless_bound(near).value
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        if self.walked or self._sides_chosen or self._blocks > 1 or target == 0:
+            return largest_within(
+                lambda e: self.uniform(e).value, target, tolerance=self._tolerance
+            )
+        found, _ = differential(self._chain.transition, target, tolerance=self._tolerance)
+        # the search begins each ε from the one before; a fresh start must confirm the answer
+        for _ in range(8):
+            if found == 0 or self.uniform(found).value <= target:
+                return found
+            found *= 1 - self._tolerance / 2
+        return largest_within(
+            lambda e: self.uniform(e).value, target, tolerance=self._tolerance, first=found
+        )
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        chain = self._chain
+        entry = None if bound.binding is None else bound.binding.entry
+        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
+        around, first = self._neighbourhood(epsilon, centre)
+        law = self._law(centre)
+        sides = self._likely(law, bound)
+        if not sides:
+            return Witness(0.0, None)
+        left, right = (
+            np.array([law.given(_members(side[k], self._size)) for side in sides]) for k in (0, 1)
+        )
+        found = best_product(around, left, right)
+        factors = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
+        a, b = sides[found.question]
+        binding = Binding(joined(chain.states, a), joined(chain.states, b), entry=centre)
+        entries = tuple(range(first, first + len(factors)))
+        return Witness(found.leak, binding, entries, frozen(factors))
+
+    @property
+    def _sides_chosen(self) -> bool:
+        return not bool(self._pairs[off_diagonal(self._size) > 0].all())
+
+    @cached_property
+    def _rest(self) -> tuple[Floats, Floats, Floats]:
+        rows = transition_rows(self._chain.transition)
+        law = stationary_law(rows)
+        return rows, law, backward_rows(rows, law)[0]
+
+    def _endless(self, epsilon: float) -> EndlessLosses:
+        return unbounded_losses(
+            self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
+        )
+
+    def _endless_bound(self, losses: EndlessLosses) -> Bound:
+        table = np.where(self._pairs, losses.upper, -np.inf)
+        if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
+            rows, _, back = self._rest
+            ahead = settle(rows, losses.epsilon, losses.forward.upper, slack=row_slack(self._size))
+            behind = settle(
+                back, losses.epsilon, losses.backward.upper, slack=law_slack(self._size)
+            )
+            table = np.minimum(table, up(losses.epsilon + up(ahead + behind)))
+        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
+        return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
+
+    @property
+    def _blocks(self) -> int:
+        """How many entries are coupled at once; two states gain nothing."""
+        return 1 if self._size <= 2 else block_length(self._size)
+
+    def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
+        """``[entry][x, y]``: the losses when several entries are coupled at once."""
+        chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
+        if self._at_rest:
+            rows = [self._rest[0]] * steps
+            back = [self._rest[2]] * steps
+            slack = law_slack(self._size)
+        else:
+            law, back = self._walk_back(steps)
+            rows = [chain.kernel(time) for time in range(steps)]
+            slack = law.slack
+        ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
+        behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
+        return [
+            np.minimum(losses.at(i), up(float(spent[i]) + up(ahead[i] + behind[i])))
+            for i in range(steps + 1)
+        ]
+
+    def _by_entry(
+        self, losses: ChainLosses, tables: list[Floats] | None
+    ) -> tuple[Floats, tuple[int, int, int]]:
+        """``[entry]``: the largest loss over the questions asked there, and the worst of all."""
+        levels, level_at = np.unique(losses.epsilon, return_inverse=True)
+        at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
+        shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
+        codes = np.ravel_multi_index(at, shape)
+        if tables is not None:  # entries are told apart one by one
+            codes = np.arange(len(codes))
+        _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
+        values, places = [], []
+        for first in firsts.tolist():
+            whole = losses.at(first) if tables is None else tables[first]
+            table = np.where(self._pairs, whole, -np.inf)
+            place = int(np.argmax(table))
+            values.append(max(float(table.flat[place]), 0.0))
+            places.append(place if np.isfinite(table.flat[place]) else -1)
+        by_entry = np.array(values)[kind_at]
+        if self._asked is not None:
+            keep = np.isin(np.arange(len(by_entry)), self._asked)
+            by_entry = np.where(keep, by_entry, 0.0)
+        entry = int(np.argmax(by_entry))
+        place = places[int(kind_at[entry])]
+        x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
+        return by_entry, (entry, x, y)
+
+    def _binding(self, x: int, y: int, entry: int | None) -> Binding:
+        """The first question asked that holds the pair of values."""
+        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+        states = self._chain.states
+        return Binding(joined(states, a), joined(states, b), entry=entry)
+
+    @property
+    def _middle(self) -> int:
+        if self._asked is not None:
+            return int(self._asked[len(self._asked) // 2])
+        length = self._chain.length
+        return (self._reach if length is None else length // 2) or 0
+
+    def _near(self, entry: int) -> int:
+        """The entry itself, or one closer to a given start if it is very far from it."""
+        if self._at_rest or entry <= FAR:
+            return entry
+        if self._asked is None:
+            return FAR
+        close = self._asked[self._asked <= FAR]
+        return int(close[-1] if len(close) else self._asked[0])
+
+    @property
+    def _reach(self) -> int:
+        """How many entries to each side a witness asks."""
+        return max(32, min(400, 10**6 // self._size**2))
+
+    def _law(self, entry: int) -> Law:
+        return Law.of(self._rest[1]) if self._at_rest else self._walk_back(entry)[0]
+
+    def _walk_back(self, entry: int) -> tuple[Law, list[Floats]]:
+        """The law of an entry of a chain that begins somewhere; the rows back, nearest first."""
+        law, behind = Law.of(np.asarray(self._chain.start_law)), []
+        for time in range(entry):
+            back, law = law.back(self._chain.kernel(time))
+            behind.append(back)
+        return law, behind[::-1]
+
+    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
+        """The entries around ``centre``, and the number of the first of them."""
+        chain, length = self._chain, self._chain.length
+        spent = np.asarray(epsilon, dtype=np.float64)
+        last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
+        first = max(0, centre - self._reach)
+        if spent.ndim == 0:
+            spent = np.full(last + 1, float(spent))
+        spent = np.pad(spent, (0, max(0, last + 1 - len(spent))))
+        # far entries are left out where all together would be more than floats can hold
+        last = centre + _within(spent[centre + 1 : last + 1])
+        first = centre - _within(spent[first:centre][::-1])
+        slack = (last - first) * row_slack(self._size)
+        if self._at_rest:
+            ahead = [self._rest[0]] * (last - centre)
+            behind = [self._rest[2]] * (centre - first)
+            slack += law_slack(self._size) * (1 + centre - first)
+        else:
+            law, behind = self._walk_back(centre)
+            ahead = [chain.kernel(time) for time in range(centre, last)]
+            behind = behind[: centre - first]
+            slack += (1 + centre - first) * law.slack
+        around = Neighbourhood(
+            ahead,
+            behind,
+            float(spent[centre]),
+            spent[centre + 1 : last + 1],
+            spent[first:centre][::-1],
+            slack,
+        )
+        return around, first
+
+    def _likely(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The questions with the largest bounds, of those that can be asked."""
+        sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
+        if bound.by_values is None:
+            return sides[:QUESTIONS]
+        values = bound.by_values
+        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
+
+
+def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
+    """``[x, y]``: whether some question has x on its left and y on its right."""
+    mask = np.zeros((states, states), dtype=np.bool_)
+    for a, b in sides:
+        mask[np.ix_(a, b)] = True
+    if not mask.any():
+        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
+    return mask
+
+
+def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+    """The numbers of the entries that have secrets, rising; None if all have."""
+    if secrets.entries is None:
+        return None
+    for entry in secrets.entries:
+        if not isinstance(entry, int) or entry < 0 or (length is not None and entry >= length):
+            raise InvalidWorld(
+                "secrets", given=f"name the entry {entry!r}", needed="name entries of the chain"
+            )
+    return np.array(sorted(set(secrets.entries)), dtype=np.int64)
+
+
+def _members(side: tuple[int, ...], states: int) -> Booleans:
+    """``[x]``: whether x is one of the values of ``side``."""
+    return np.isin(np.arange(states), side)
+
+
+def _within(spent: Floats) -> int:
+    """How many of the first entries stay below half of the total that a witness may use."""
+    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+
+
+def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
+    """The values of a side, in words."""
+    return "|".join(str(states[v]) for v in side)

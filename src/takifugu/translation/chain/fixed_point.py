@@ -1,0 +1,213 @@
+r"""A chain without end: a proven upper bound near the least fixed point of the step.
+
+Let T be the step of the recursion with a constant ε, :math:`T(F)(x,y)` = the transport between
+rows x and y with costs :math:`ε[u≠v] + F(u,v)`. T is monotone: higher costs allow more g.
+
+**Claim.** If F ≥ 0 and T(F) ≤ F, then F bounds the loss of chains of every length.
+*Proof.* A chain with n entries to the right loses :math:`T^n(0)`. As 0 ≤ F, monotonicity gives
+:math:`T^n(0) ≤ T^n(F) ≤ T^{n-1}(F) ≤ … ≤ F`. ∎ The same holds with F in place of 0: whoever starts
+from a value at most F stays below F.
+
+For fixed flows x let :math:`T_x ≥ T` be the bound they prove. So **T_x(F) ≤ F is enough**, for any
+flows, and that is checked entry by entry with every operation rounded up. How F was found does
+not matter: here by policy iteration. The trees are solved for the current F; F is swept with the
+trees held fixed, m products a pair; and so on until solving changes nothing. The sweeps settle
+F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for rounding.
+
+From below, n sweeps from 0 with admissible g bound what the recursion gives for a chain of n steps.
+That is the true loss for two states; for more the recursion itself may be above it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from takifugu.numeric import Floats
+from takifugu.translation.chain.scalar import constant_cost
+from takifugu.translation.chain.steps import (
+    LARGE,
+    Couplings,
+    bound,
+    closed,
+    follow,
+    improve,
+    off_diagonal,
+)
+
+Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
+SWEEPS = 300  # of one set of trees, before they are solved again
+ROUNDS = 60  # of solving couplings
+ENDLESS = 0.9999  # at this rate sweeps no longer approach anything
+STUCK = 6  # rounds at that rate before the search for a bound is given up
+RESOLVED = 4  # times that the lower bound may ask for better trees
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """What one direction of an endless chain adds to the loss.
+
+    Attributes:
+        epsilon: The DP loss spent on each entry.
+        upper: ``[x, y]``: at least the loss of every chain length; infinite if no bound was found.
+        lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not asked for.
+        steps: How many entries that chain has.
+        couplings: The flows that prove ``upper``; None where it is infinite.
+        solved: How often the couplings were solved.
+    """
+
+    epsilon: float
+    upper: Floats
+    lower: Floats
+    steps: int
+    couplings: Couplings | None
+    solved: int
+
+
+def unbounded(size: int) -> Floats:
+    """No bound between different states."""
+    return np.where(np.eye(size) > 0, 0.0, np.inf)
+
+
+def fixed_rows(rows: Floats) -> Rows:
+    """The same rows whatever the cost."""
+    return lambda _cost: (rows, rows)
+
+
+def fixed_point(
+    rows: Rows,
+    size: int,
+    epsilon: float,
+    *,
+    slack: float,
+    tolerance: float = 1e-3,
+    above: Floats | None = None,
+    start: FixedPoint | None = None,
+    known: Couplings | None = None,
+    with_lower: bool = True,
+) -> FixedPoint:
+    """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
+
+    It is at least ``above``, if given. ``slack`` is added at every step: the rounding of the rows
+    themselves. ``start`` is the answer for another ε, or for nearby rows, and ``known`` couplings
+    are where the search begins: they save time and change nothing else.
+    """
+    nothing = np.zeros((size, size))
+    least = nothing if above is None else above
+    if size == 1 or (epsilon == 0 and not least.any()):
+        return FixedPoint(epsilon, nothing, nothing, 0, None, 0)  # T(0) = 0
+    step = _Step(rows, epsilon, off_diagonal(size), slack)
+    value = _guess(step, start) if known is None else least
+    value = np.maximum(value, least)
+    couplings = start.couplings if start else known
+    room = 0.02 * tolerance * float(value.max())
+    upper, proof, solved, stuck = unbounded(size), None, 0, 0
+    while solved < ROUNDS:
+        cost = step.cost(value)
+        if not cost.max() < LARGE:
+            break
+        solved += 1
+        best, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
+        if (step.proven(value, couplings) <= value).all():
+            upper, proof = value, couplings
+            if float((value - np.maximum(best, least)).max()) <= 2 * room:
+                break  # another step would lower it by no more than was put on top
+        value, rate = _sweep(step, couplings, value, room, least)
+        stuck = stuck + 1 if rate >= ENDLESS else 0
+        if stuck == STUCK:
+            break
+        room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
+    lower, steps = nothing, 0
+    if with_lower and couplings is not None:
+        lower, steps = _from_below(step, couplings, float(upper.max()), tolerance)
+    return FixedPoint(epsilon, upper, lower, steps, proof, solved)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The map F -> T(F) for one ε."""
+
+    rows: Rows
+    epsilon: float
+    unit: Floats
+    slack: float
+
+    def cost(self, value: Floats) -> Floats:
+        return closed(self.epsilon * self.unit + value)
+
+    def proven(self, value: Floats, couplings: Couplings) -> Floats:
+        """T_x(value), rounded up."""
+        cost = self.cost(value)
+        return bound(*self.rows(cost), cost, couplings) + self.slack * self.unit
+
+
+def _guess(step: _Step, start: FixedPoint | None) -> Floats:
+    """Where to begin: another answer, scaled, or costs that are all alike."""
+    if start is not None and start.couplings is not None and start.epsilon > 0:
+        scaled: Floats = start.upper * (step.epsilon / start.epsilon)
+        return np.minimum(scaled, 0.2 * LARGE)
+    value = 0.0 * step.unit
+    for _ in range(3):
+        alpha = step.epsilon + float(value.sum() / step.unit.sum())
+        value = constant_cost(step.rows(step.unit * alpha)[0], alpha)
+    return value
+
+
+def _sweep(
+    step: _Step,
+    couplings: Couplings,
+    value: Floats,
+    room: float,
+    least: Floats,
+) -> tuple[Floats, float]:
+    """Sweep ``value`` with fixed trees until it rests; also the rate at which it does."""
+    last, rate, steady = np.inf, 0.5, 0
+    limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
+    for _ in range(SWEEPS):
+        cost = step.epsilon * step.unit + value
+        if not cost.max() < LARGE:
+            break
+        after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit
+        after = np.maximum(after, least)
+        gain = after - value
+        moved = float(np.abs(gain).max())
+        value = after
+        if not value.max() < limit or moved <= 0.1 * room:
+            break
+        now = moved / last
+        steady = steady + 1 if abs(now - rate) < 0.02 else 0
+        rate = min(max(now, 0.0), ENDLESS)
+        last = moved
+        if steady >= 4 and 0.6 < rate < ENDLESS:  # geometric: jump to where it leads
+            jump = np.maximum(value + gain * (rate / (1 - rate)), least)
+            value = np.minimum(jump, limit)
+            last, steady = np.inf, 0
+    return value, rate
+
+
+def _from_below(
+    step: _Step, couplings: Couplings, above: float, tolerance: float
+) -> tuple[Floats, int]:
+    """What chains of more and more entries lose at least, until more entries add nothing.
+
+    The trees of the upper bound serve as long as they help; then they are solved again.
+    """
+    value = 0.0 * step.unit
+    most = SWEEPS if len(value) <= 20 else SWEEPS // 5
+    solved = steps = 0
+    while steps < most:
+        cost = step.cost(value)
+        if not cost.max() < LARGE:
+            break
+        after = np.maximum(follow(*step.rows(cost), cost, couplings, lower=True), value)
+        steps += 1
+        gain = float((after - value).max())
+        value = after
+        if value.max() * (1 + 0.2 * tolerance) >= above:
+            break
+        if gain <= 0.02 * tolerance * float(value.max()):
+            if solved == RESOLVED:
+                break
+            cost, solved = step.cost(value), solved + 1
+            _, couplings = improve(*step.rows(cost), cost, guess=value, known=couplings)
+    return value, steps

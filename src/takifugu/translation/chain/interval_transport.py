@@ -1,0 +1,128 @@
+"""The tight translation of chains that are known within intervals: an upper bound, with margin."""
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior
+from takifugu.numeric import LEAST, Floats, up
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.inverse import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.binary_transport import BinaryTransport
+from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
+from takifugu.translation.chain.fixed_point import fixed_point
+from takifugu.translation.chain.interval_steps import (
+    backward_boxes,
+    box_rows,
+    interval_losses,
+    law_bounds,
+    robust_rows,
+)
+from takifugu.translation.chain.laws import row_slack
+from takifugu.translation.chain.steps import LARGE, bound, closed, improve, off_diagonal
+
+STAGES = 24  # entries near a free start whose laws are bounded one by one
+
+
+class IntervalTransport:
+    """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
+
+    def __init__(
+        self, chain: IntervalMarkovChain, secrets: Secrets, *, tolerance: float = 1e-3
+    ) -> None:
+        self._chain, self._secrets, self._tolerance = chain, secrets, tolerance
+        self._sides = secrets.sides(chain.states)
+        self._pairs = pair_mask(self._sides, len(chain.states))
+        self.uniform(0.0)  # an error now rather than later
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if there is no end."""
+        return self._chain.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        chain = self._chain
+        if chain.start == "stationary":
+            upper = interval_losses(
+                chain.lower, chain.upper, epsilon, tolerance=self._tolerance
+            ).upper
+        else:
+            upper = self._from_any_start(epsilon)
+        table = np.where(self._pairs, upper, -np.inf)
+        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
+        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+        binding = Binding(*(joined(chain.states, side) for side in (a, b)))
+        return Bound(float(table[x, y]), binding)
+
+    def _from_any_start(self, epsilon: float) -> Floats:
+        r"""``[x, y]``: the loss of any entry, when the first may have any law.
+
+        All that is known of the step back to entry 0 is that it costs at most its dearest move, so
+        :math:`B_1 \le ε`. The law of entry k ≥ 1 is a mixture of rows, and the more steps it has
+        taken the closer the bounds on it; :math:`B_{k+1}` follows from :math:`B_k` by the robust
+        step, or by the dearest move if that is less. After some steps a fixed point above the
+        last one covers all later entries.
+        """
+        low, high = box_rows(self._chain.lower, self._chain.upper)
+        size = len(low)
+        unit, slack = off_diagonal(size), 2 * row_slack(size)
+        ahead = fixed_point(
+            *(robust_rows(low, high), size, epsilon),
+            slack=slack,
+            tolerance=self._tolerance,
+            with_lower=False,
+        ).upper
+        value = epsilon * unit
+        behind = value
+        length = self._chain.length
+        steps = STAGES if length is None else min(STAGES, max(length - 2, 0))
+        couplings = None
+        rows = robust_rows(low, high)
+        for rounds in range(steps):
+            laws = law_bounds(low, high, rounds=rounds)
+            rows = robust_rows(*backward_boxes(low, high, *laws))
+            cost = closed(epsilon * unit + value)
+            if epsilon > 0 and cost.max() < LARGE:
+                sides = rows(cost)
+                _, couplings = improve(*sides, cost, guess=value, known=couplings)
+                value = np.minimum(bound(*sides, cost, couplings) + slack * unit, cost.max() * unit)
+            else:
+                value = off_diagonal(size, float(cost.max()))
+            behind = np.maximum(behind, value)
+        if length is None or length - 2 > steps:
+            rest = fixed_point(
+                *(rows, size, epsilon),
+                slack=slack,
+                tolerance=self._tolerance,
+                above=value,
+                with_lower=False,
+            ).upper
+            behind = np.maximum(behind, rest)
+        total = up(epsilon + up(ahead + behind))
+        np.fill_diagonal(total, 0.0)
+        return total
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """At most the loss when every entry is charged the largest ε of the profile."""
+        return self.uniform(float(np.max(epsilon, initial=0.0)))
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """The witness of one chain within the bounds: its middle, at rest."""
+        chain = self._chain
+        below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
+        share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
+        middle = chain.lower + np.clip(share, 0.0, 1.0)[:, None] * (chain.upper - chain.lower)
+        middle = np.where((chain.lower == 0) & (middle < LEAST), 0.0, middle)
+        kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
+        try:
+            inside = MarkovChain(middle, chain.states, length=chain.length)
+            tight = kind(inside, self._secrets)
+        except InvalidPrior:  # it has no single stationary law: nothing is shown from below
+            return Witness(0.0, None)
+        return tight.witness(epsilon, Bound(bound.value))

@@ -1,0 +1,215 @@
+r"""The tight translation for a chain at rest without a beginning or an end.
+
+The pair (x, y) at any entry loses at most ε + F(x, y) + B(x, y), with F and B super-solutions of
+the forward and the backward step (`takifugu.translation.chain.fixed_point`). This covers every
+finite piece of the chain and every entry of it, also near its ends: an entry with n others after it
+has :math:`F_i = T^n(0) ≤ F`, and likewise B, so no entry loses more than one deep inside.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu.errors import Malformed
+from takifugu.numeric import Floats, down, frozen, up
+from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
+from takifugu.translation.chain.laws import (
+    backward_rows,
+    law_slack,
+    row_slack,
+    stationary_law,
+    transition_rows,
+)
+
+Progress = Callable[[int, int], None]  # how many are done, of how many
+TRIALS = 40  # evaluations before a search for the largest ε gives what it has
+HOPELESS = 1e-6  # a share of the target below which no ε is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class EndlessLosses:
+    """Both directions of an endless chain at one ε.
+
+    ``upper`` [x, y] is certified; ``lower`` bounds the recursion, not the truth, from below:
+    it tells how much of ``upper`` is still slack of the search.
+    """
+
+    epsilon: float
+    forward: FixedPoint
+    backward: FixedPoint
+
+    @cached_property
+    def upper(self) -> Floats:
+        """``[x, y]``: at least the loss of the pair; infinite if no bound was found."""
+        return _sum(self.epsilon, up(self.forward.upper + self.backward.upper), up)
+
+    @cached_property
+    def lower(self) -> Floats:
+        """``[x, y]``: at most the loss of the pair; ε alone if lower bounds were not asked for."""
+        return _sum(self.epsilon, down(self.forward.lower + self.backward.lower), down)
+
+    @property
+    def loss(self) -> float:
+        """The largest loss over all pairs, rounded up."""
+        return float(self.upper.max(initial=0.0))
+
+    @property
+    def worst(self) -> tuple[int, int]:
+        """The pair with the largest loss."""
+        x, y = np.unravel_index(int(np.argmax(self.upper)), self.upper.shape)
+        return int(x), int(y)
+
+
+@dataclass(frozen=True, eq=False)
+class LossTable:
+    """Certified losses on a grid of ε: rounded up for a loss, down for an allowance.
+
+    Attributes:
+        epsilon: ``[k]``: the grid, rising.
+        loss: ``[k]``: at least the Pufferfish loss there; it never falls.
+    """
+
+    epsilon: Floats
+    loss: Floats
+
+    def pufferfish(self, epsilon: float) -> float:
+        """A loss at least that of ``epsilon``: the next point of the grid; infinite beyond it."""
+        if not epsilon > 0:
+            return 0.0
+        k = int(np.searchsorted(self.epsilon, epsilon))
+        return float(self.loss[k]) if k < len(self.epsilon) else np.inf
+
+    def differential(self, target: float) -> float:
+        """The largest ε of the grid whose loss is at most ``target``; 0 if there is none."""
+        k = int(np.searchsorted(self.loss, target, side="right"))
+        return float(self.epsilon[k - 1]) if k else 0.0
+
+
+def unbounded_losses(
+    transition: ArrayLike,
+    epsilon: float,
+    *,
+    tolerance: float = 1e-3,
+    near: EndlessLosses | None = None,
+    with_lower: bool = True,
+) -> EndlessLosses:
+    """Bound the loss of every pair in an endless chain at rest, ``epsilon`` spent on each entry.
+
+    ``near`` is the answer for another ε of the same chain: its couplings are where the search
+    begins. The answer is within about ``tolerance`` of the best, and certified in any case.
+    """
+    return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower)
+
+
+def differential(
+    transition: ArrayLike, target: float, *, tolerance: float = 1e-3
+) -> tuple[float, EndlessLosses | None]:
+    """The largest ε, to ``tolerance``, whose certified loss is at most ``target``, and the proof.
+
+    The search keeps the couplings from one ε to the next. If it finds none it returns 0, None.
+    """
+    if not 0 < target < np.inf:
+        raise Malformed("target", given=f"is {target:g}", needed="be a finite loss above 0")
+    chain = _Chain.of(transition)
+    proven, found = 0.0, None
+    above = float(target)  # spending ε on an entry loses at least ε
+    near: EndlessLosses | None = None
+    trial, slope = target / 8, 1.0
+    before: tuple[float, float] | None = None
+    for _ in range(TRIALS):
+        near_before = near if near is not None and np.isfinite(near.loss) else found
+        now = _both(chain, trial, 0.3 * tolerance, near_before, False)
+        loss = now.loss
+        if loss <= target:
+            proven, found = trial, now
+            if loss >= target * (1 - tolerance):
+                break
+        else:
+            above = trial
+        if above <= proven * (1 + tolerance) or above < target * HOPELESS:
+            break
+        if np.isfinite(loss):
+            near = now
+            if before is not None and before[0] != trial:
+                slope = float(np.log(loss / before[1]) / np.log(trial / before[0]))
+            before = (trial, loss)
+            aim = trial * (target * (1 - 0.4 * tolerance) / loss) ** (1 / max(slope, 1.0))
+        else:
+            aim = 0.0
+        middle = np.sqrt(proven * above) if proven else above / 4
+        trial = float(aim if proven < aim < above else middle)
+    return proven, found
+
+
+def loss_table(
+    transition: ArrayLike,
+    grid: Sequence[float] | Floats,
+    *,
+    tolerance: float = 1e-3,
+    progress: Progress | None = None,
+) -> LossTable:
+    """Certified losses for a grid of ε, each from the couplings of the one before.
+
+    Once no bound is found the rest of the grid is infinite too: more ε never loses less.
+    """
+    points = frozen(np.unique(np.asarray(grid, dtype=np.float64)))
+    if not points.size or not (points[0] > 0 and points[-1] < np.inf):
+        raise Malformed("grid", given="is empty or not positive", needed="hold ε above 0")
+    chain = _Chain.of(transition)
+    losses = np.full(len(points), np.inf)
+    near: EndlessLosses | None = None
+    for k, epsilon in enumerate(points):
+        near = _both(chain, float(epsilon), tolerance, near, False)
+        losses[k] = near.loss
+        if progress is not None:
+            progress(k + 1, len(points))
+        if not np.isfinite(losses[k]):
+            break
+    return LossTable(points, frozen(np.minimum.accumulate(losses[::-1])[::-1]))
+
+
+@dataclass(frozen=True)
+class _Chain:
+    ahead: Floats
+    behind: Floats
+
+    @classmethod
+    def of(cls, transition: ArrayLike) -> "_Chain":
+        rows = transition_rows(transition)
+        law = stationary_law(rows)
+        return cls(rows, backward_rows(rows, law)[0])
+
+
+def _both(
+    chain: _Chain,
+    epsilon: float,
+    tolerance: float,
+    near: EndlessLosses | None,
+    with_lower: bool,
+) -> EndlessLosses:
+    if not 0 <= epsilon < np.inf:
+        raise Malformed("epsilon", given=f"is {epsilon:g}", needed="be a finite loss, 0 or more")
+    size = len(chain.ahead)
+    sides = [
+        fixed_point(
+            *(fixed_rows(rows), size, epsilon),
+            slack=slack,
+            tolerance=tolerance,
+            start=start,
+            with_lower=with_lower,
+        )
+        for rows, slack, start in (
+            (chain.ahead, row_slack(size), near.forward if near else None),
+            (chain.behind, law_slack(size), near.backward if near else None),
+        )
+    ]
+    return EndlessLosses(epsilon, *sides)
+
+
+def _sum(epsilon: float, sides: Floats, rounded: Callable[[ArrayLike], Floats]) -> Floats:
+    total = rounded(epsilon + sides)
+    np.fill_diagonal(total, 0.0)
+    return frozen(total)

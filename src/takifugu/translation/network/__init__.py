@@ -1,0 +1,1 @@
+"""Translations of Bayesian networks and random fields: junction trees, attractive fields."""

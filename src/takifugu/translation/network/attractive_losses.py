@@ -1,0 +1,167 @@
+r"""The exact translation for contagion and other attractive fields of zeros and ones.
+
+Let the prior be positively affiliated. Then the worst mechanism counts: for the pair
+(X_i = 1, X_i = 0) the largest loss over all per-entry ε-DP mechanisms is
+
+.. math:: ε_i + \log E\big[e^{\sum_{j≠i} ε_j X_j} \,\big|\, X_i=1\big]
+        - \log E\big[e^{\sum_{j≠i} ε_j X_j} \,\big|\, X_i=0\big].
+
+Proof: let f* be that exponential and f any admissible function of the other entries; f / f* is
+decreasing. Tilting by f*, a product, keeps affiliation, so the tilted law given X_i = 1 dominates
+the one given X_i = 0, and E₁f/E₀f ≤ E₁f*/E₀f*. Written with odds, the loss is
+
+.. math:: \mathrm{logit}\, P_{+ε}(X_i=1) - \mathrm{logit}\, P(X_i=1),
+
+the shift of the log odds of entry i when every field is raised by its ε. The reverse pair lowers
+every field: :math:`\mathrm{logit}\,P - \mathrm{logit}\,P_{-ε}`. So three sums over the whole model
+give all entries, exactly, where a junction tree allows it. Where it does not, pinning gives bounds
+(`takifugu.translation.network.pinning`). The lower bound is a loss that happens: a noisy count
+leaks it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from takifugu.errors import TooLarge
+from takifugu.influence.network.attractive_curves import check_attractive
+from takifugu.influence.network.network_curves import chosen_entries
+from takifugu.numeric import Floats, down, frozen, gamma, log_ratio_up, up
+from takifugu.priors.factors import FactorModel
+from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
+from takifugu.priors.universe import Name
+from takifugu.translation.bounds import EXACT
+from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
+from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.pinning import PairwiseField, log_odds_rise, pairwise_field
+from takifugu.translation.network.spending import Spending, spent_per_entry
+
+LARGEST = 2**20  # states of a clique that can be summed over
+STEEP = 300.0  # an ε beyond this is not exponentiated
+VISITS = 100_000  # how far pinning looks before it stops
+
+
+@dataclass(frozen=True, eq=False)
+class AttractiveLosses:
+    """The worst Pufferfish loss of every secret pair of an attractive field, from both sides.
+
+    Attributes:
+        entries: What the entries are called.
+        epsilon: ``[entry]``: the total ε spent on each.
+        pairs: The ordered secret pairs.
+        upper: ``[pair]``: no per-entry ε-DP mechanism loses more.
+        lower: ``[pair]``: the mechanism that counts loses at least this much.
+        by_entry: ``[entry]``: the largest upper bound of its pairs; −∞ if it has none.
+        exact: Whether it is a closed form, whose largest bounds agree to a share of 1e-6.
+    """
+
+    entries: tuple[Name, ...]
+    epsilon: Floats
+    pairs: tuple[SecretPair, ...]
+    upper: Floats
+    lower: Floats
+    by_entry: Floats
+    exact: bool
+
+    @property
+    def loss(self) -> float:
+        """The largest upper bound; 0 if there is no pair."""
+        return float(self.upper.max(initial=0.0))
+
+    @property
+    def attained(self) -> float:
+        """The largest lower bound: some pair loses at least this much."""
+        return float(self.lower.max(initial=0.0))
+
+    @property
+    def gap(self) -> float:
+        """How far the two are apart."""
+        return self.loss - self.attained
+
+    @property
+    def binding(self) -> SecretPair | None:
+        """The pair with the largest upper bound; None if there is no pair."""
+        return self.pairs[int(np.argmax(self.upper))] if self.pairs else None
+
+
+def attractive_losses(
+    model: FactorModel,
+    epsilon: Spending,
+    secrets: Secrets | None = None,
+    *,
+    largest: int = LARGEST,
+    visits: int = VISITS,
+) -> AttractiveLosses:
+    """The worst loss of all secrets of an attractive ``model`` whose entry j was queried with ε_j.
+
+    A model that is not attractive is refused (`UnsoundRequest`). If a clique of its junction tree
+    has more than ``largest`` states, or the weights leave float64, bounds are found by pinning;
+    they get closer with ``visits``.
+    """
+    check_attractive(model)
+    asked = secrets or Secrets()
+    spent = spent_per_entry(model.entries, epsilon)
+    chosen = [v for v in chosen_entries(model, asked) if asked.sides(model.states[v])]
+    try:
+        lower, upper = _summed(junction_tree(model, largest=largest), model, spent, chosen)
+        summed = True
+    except TooLarge:
+        summed = False
+        lower, upper = _pinned(pairwise_field(model), spent, chosen, visits)
+    most = float(up(np.sum(spent))) if spent.any() else 0.0  # group privacy
+    pairs, least, greatest = [], [], []
+    by_entry = np.full(len(model.entries), -np.inf)
+    for k, entry in enumerate(chosen):
+        name, states = model.entries[entry], model.states[entry]
+        for left, right in asked.sides(states):
+            way = 0 if left == (1,) else 1
+            one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
+            pairs.append(SecretPair(one, other))
+            greatest.append(min(most, float(upper[way, k])))
+            least.append(max(0.0, min(float(lower[way, k]), greatest[-1])))
+            by_entry[entry] = max(by_entry[entry], greatest[-1])
+    return AttractiveLosses(
+        model.entries,
+        spent,
+        tuple(pairs),
+        frozen(greatest),
+        frozen(least),
+        frozen(by_entry),
+        summed and max(least, default=0.0) >= (1 - EXACT) * max(greatest, default=0.0),
+    )
+
+
+def _summed(
+    tree: JunctionTree, model: FactorModel, spent: Floats, chosen: list[int]
+) -> tuple[Floats, Floats]:
+    """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
+    if not spent.max() < STEEP:
+        raise TooLarge(f"an ε of {spent.max():g} is too large to be exponentiated")
+    factors = model.factors()
+    gain = np.exp(spent)
+    plain = Sums(tree, factors)
+    lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
+    for way in (0, 1):
+        value = 1 - way  # the value that the worst mechanism counts
+        tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(spent)) if spent[j]}
+        tilted = Sums(tree, factors, tilt)
+        for k, entry in enumerate(chosen):
+            after, before = tilted.entry(entry), plain.entry(entry)
+            error = gamma(max(after.roundings, before.roundings) + 4)
+            (a, b), (c, d) = after.table[[value, way]], before.table[[value, way]]
+            upper[way, k] = up(log_ratio_up(a, b, error=error) + log_ratio_up(d, c, error=error))
+            lower[way, k] = down(-log_ratio_up(b, a, error=error) - log_ratio_up(c, d, error=error))
+    return lower, upper
+
+
+def _pinned(
+    field: PairwiseField, spent: Floats, chosen: list[int], visits: int
+) -> tuple[Floats, Floats]:
+    """The same by pinning: from the plain fields up, and from the lowered fields up."""
+    lowered = PairwiseField(
+        down(field.low - spent),
+        up(field.high - spent),
+        *(field.near, field.degree, field.weak, field.strong),
+    )
+    found = [log_odds_rise(start, spent, chosen, visits=visits) for start in (field, lowered)]
+    return np.array([low for low, _ in found]), np.array([high for _, high in found])
