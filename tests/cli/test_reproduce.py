@@ -147,14 +147,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     assert last.startswith("takifugu: ") and "taken" in last
 
 
-def test_without_the_package_of_papers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "papers", None)
-    with pytest.raises(TakifuguError, match="`papers` is not installed"):
-        command("figures")
-
-
 def test_bars_are_full_when_the_next_thing_begins() -> None:
     with Bars() as bars:
         bars("one", 0, 1)

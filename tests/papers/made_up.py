@@ -4,8 +4,8 @@ from math import exp, inf
 
 import numpy as np
 
-from papers.composition.results import About, Results
-from papers.composition.values import Cell, Estimate, Family
+from takifugu.papers.composition.results import About, Results
+from takifugu.papers.composition.values import Cell, Estimate, Family
 
 NAMES = ("takifugu", "Ours-Exp", "MQM, vector Laplace", "MQM, split budget", "Group DP", "Majority")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from papers.composition.values import Prepared
 from takifugu.numeric import Floats
+from takifugu.papers.composition.values import Prepared
 from takifugu.priors import MarkovChain
 
 STICKY = np.array(

@@ -5,8 +5,8 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from papers.composition.contenders import CONTENDERS, MQM_SPLIT, MQM_VECTOR, OURS_EXP
-from papers.composition.metrics import scores
+from takifugu.papers.composition.contenders import CONTENDERS, MQM_SPLIT, MQM_VECTOR, OURS_EXP
+from takifugu.papers.composition.metrics import scores
 
 FALSE_ALARM = 1e-9
 

@@ -6,8 +6,12 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
-from papers.composition.allowances import EPSILONS, PROOFS, Allowances, allowances
-from papers.composition.contenders import (
+from takifugu.losses import Pure
+from takifugu.mechanisms import Exponential, LaplaceTopK
+from takifugu.mechanisms.planner import noise_of
+from takifugu.numeric import Integers
+from takifugu.papers.composition.allowances import EPSILONS, PROOFS, Allowances, allowances
+from takifugu.papers.composition.contenders import (
     CONTENDERS,
     GROUP_DP,
     MQM_SPLIT,
@@ -18,12 +22,8 @@ from papers.composition.contenders import (
     entrant_at,
     planned,
 )
-from papers.composition.metrics import K
-from papers.composition.values import Prepared
-from takifugu.losses import Pure
-from takifugu.mechanisms import Exponential, LaplaceTopK
-from takifugu.mechanisms.planner import noise_of
-from takifugu.numeric import Integers
+from takifugu.papers.composition.metrics import K
+from takifugu.papers.composition.values import Prepared
 from tests.oracles import noise as oracle
 from tests.papers.small_worlds import prepared
 

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.composition import allowances as module
-from papers.composition.allowances import (
+from takifugu.errors import InvalidPrior, UnsoundRequest
+from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.presets import uncertain
+from takifugu.papers.composition import allowances as module
+from takifugu.papers.composition.allowances import (
     PROOFS,
     SHIFT,
     UNCERTAINTY,
@@ -19,10 +22,7 @@ from papers.composition.allowances import (
     shifted,
     targets,
 )
-from papers.composition.quilts import quilt_allowances
-from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.influence.presets import uncertain
+from takifugu.papers.composition.quilts import quilt_allowances
 from takifugu.priors import MarkovChain
 from takifugu.translation import Translation
 from takifugu.translation.baselines import mqm_exact

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from papers.composition import drawings
-from papers.composition.files import figure_bytes, write_figure
-from papers.composition.layout import STYLES
+from takifugu.papers.composition import drawings
+from takifugu.papers.composition.files import figure_bytes, write_figure
+from takifugu.papers.composition.layout import STYLES
 from tests.papers import made_up
 
 CELLS = made_up.cells()

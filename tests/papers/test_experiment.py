@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.composition.contenders import (
+from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
+from takifugu.papers.composition.contenders import (
     CONTENDERS,
     MAJORITY,
     MQM_SPLIT,
@@ -16,11 +17,10 @@ from papers.composition.contenders import (
     OURS_EXP,
     TAKIFUGU,
 )
-from papers.composition.experiment import grid, identity, run
-from papers.composition.finished import Finished, from_document, to_document
-from papers.composition.metrics import METRICS
-from papers.composition.values import Cell, Estimate, Prepared
-from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
+from takifugu.papers.composition.experiment import grid, identity, run
+from takifugu.papers.composition.finished import Finished, from_document, to_document
+from takifugu.papers.composition.metrics import METRICS
+from takifugu.papers.composition.values import Cell, Estimate, Prepared
 from tests.papers.small_worlds import prepared
 
 EPSILONS = (0.5, 2.0)
@@ -125,7 +125,8 @@ def test_a_second_run_measures_nothing_again(
     folder, cells = whole
     before = (folder / "cells-small.jsonl").read_bytes()
     monkeypatch.setattr(
-        "papers.composition.experiment.trial", lambda *_, **__: pytest.fail("measured again")
+        "takifugu.papers.composition.experiment.trial",
+        lambda *_, **__: pytest.fail("measured again"),
     )
     assert measured(folder) == cells
     assert (folder / "cells-small.jsonl").read_bytes() == before

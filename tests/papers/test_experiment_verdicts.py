@@ -4,10 +4,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from papers.composition.contenders import MAJORITY, MQM_SPLIT, MQM_VECTOR, OURS_EXP, TAKIFUGU
-from papers.composition.metrics import METRICS
-from papers.composition.values import Cell, Estimate
-from papers.composition.verdicts import (
+from takifugu.papers.composition.contenders import (
+    MAJORITY,
+    MQM_SPLIT,
+    MQM_VECTOR,
+    OURS_EXP,
+    TAKIFUGU,
+)
+from takifugu.papers.composition.metrics import METRICS
+from takifugu.papers.composition.values import Cell, Estimate
+from takifugu.papers.composition.verdicts import (
     AT_LEAST,
     BETTER,
     CLAIMS,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.composition import figures
+from takifugu.papers.composition import figures
 
 
 def test_printed_binary_curves_are_never_below_and_sometimes_above() -> None:

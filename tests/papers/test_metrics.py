@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.composition.metrics import (
+from takifugu.errors import Malformed
+from takifugu.papers.composition.metrics import (
     LESS_IS_BETTER,
     METRICS,
     K,
@@ -14,7 +15,6 @@ from papers.composition.metrics import (
     majority,
     scores,
 )
-from takifugu.errors import Malformed
 from tests.oracles import rankings as oracle
 
 FULL = [9, 7, 5, 1, 0]  # a group that is asked everything

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from papers.composition.estimates import estimate, known
 from takifugu.errors import Malformed
+from takifugu.papers.composition.estimates import estimate, known
 from tests.oracles import rankings as oracle
 
 DRAWS = 120

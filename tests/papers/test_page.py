@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from papers.composition import document, drawings
-from papers.composition.contenders import CONTENDERS, MAJORITY
-from papers.composition.differences import DIFFERENCES
-from papers.composition.findings import findings, shift_verdict, word
-from papers.composition.layout import RANKING, SHEETS, STYLES
-from papers.composition.manifest import commit
-from papers.composition.metrics import LESS_IS_BETTER, METRICS
-from papers.composition.page import Shown, page
-from papers.composition.results import Results, Shifted, read_results
-from papers.composition.tables import tables
-from papers.composition.verdicts import Verdict
+from takifugu.papers.composition import document, drawings
+from takifugu.papers.composition.contenders import CONTENDERS, MAJORITY
+from takifugu.papers.composition.differences import DIFFERENCES
+from takifugu.papers.composition.findings import findings, shift_verdict, word
+from takifugu.papers.composition.layout import RANKING, SHEETS, STYLES
+from takifugu.papers.composition.manifest import commit
+from takifugu.papers.composition.metrics import LESS_IS_BETTER, METRICS
+from takifugu.papers.composition.page import Shown, page
+from takifugu.papers.composition.results import Results, Shifted, read_results
+from takifugu.papers.composition.tables import tables
+from takifugu.papers.composition.verdicts import Verdict
 from takifugu.reports.page_figures import drawing
 from tests.papers import made_up
 
 ROOT = Path(__file__).parents[2]
-STORED = ROOT / "papers" / "composition" / "results.json"
+STORED = ROOT / "src" / "takifugu" / "papers" / "composition" / "results.json"
 
 
 def test_every_contender_and_metric_is_laid_out() -> None:
@@ -117,7 +117,7 @@ def test_another_number_gives_another_page() -> None:
 def test_given_results_are_stored_and_the_page_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from papers.composition.results import write_results
+    from takifugu.papers.composition.results import write_results
 
     write_results(made_up.results("one"), tmp_path / "one.json")
     write_results(made_up.results("two"), tmp_path / "two.json")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from papers.composition.planning import plan
 from takifugu.errors import InvalidFile
+from takifugu.papers.composition.planning import plan
 
 
 def keys(what: str, folder: Path | None) -> list[str]:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.composition.data import SOURCES, prepare
-from papers.composition.data.activities import MET, STAGES, held_out
-from papers.composition.values import Prepared
+from takifugu.papers.composition.data import SOURCES, prepare
+from takifugu.papers.composition.data.activities import MET, STAGES, held_out
+from takifugu.papers.composition.values import Prepared
 from takifugu.priors.labels import foursquare_labels
 from tests.papers import recount
 from tests.papers.recount import Entry, Recount

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from papers.composition.printed import printed_majority, printed_number, printed_numbers
+from takifugu.papers.composition.printed import printed_majority, printed_number, printed_numbers
 from tests.real_data import DATA
 
 PAPER = DATA.parent / "paper" / "composition-for-pufferfish-privacy.tex"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from papers.composition.files import write_whole
-from papers.composition.results import (
+from takifugu.errors import InvalidFile
+from takifugu.papers.composition.files import write_whole
+from takifugu.papers.composition.results import (
     Results,
     Shifted,
     merged,
@@ -16,7 +17,6 @@ from papers.composition.results import (
     shortened,
     write_results,
 )
-from takifugu.errors import InvalidFile
 from tests.papers import made_up
 
 

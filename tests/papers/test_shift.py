@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from papers.composition.contenders import CONTENDERS, GROUP_DP
-from papers.composition.experiment import run
-from papers.composition.shift import Shift, printed_shifts, shifts
-from papers.composition.values import Cell
 from takifugu.errors import UnsoundRequest
+from takifugu.papers.composition.contenders import CONTENDERS, GROUP_DP
+from takifugu.papers.composition.experiment import run
+from takifugu.papers.composition.shift import Shift, printed_shifts, shifts
+from takifugu.papers.composition.values import Cell
 from tests.papers.small_worlds import prepared
 
 EPSILONS = (0.3, 0.5, 2.0)  # 0.3 is below the shift: only group DP is left

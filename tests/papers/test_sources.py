@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.composition.data import (
+from takifugu.errors import InvalidFile
+from takifugu.papers.composition.data import (
     REAL,
     SIMULATED,
     SOURCES,
@@ -21,9 +22,8 @@ from papers.composition.data import (
     read_prepared,
     write_prepared,
 )
-from papers.composition.data.simulated import check_ins_table
-from papers.composition.values import Prepared
-from takifugu.errors import InvalidFile
+from takifugu.papers.composition.data.simulated import check_ins_table
+from takifugu.papers.composition.values import Prepared
 from takifugu.priors.labels import foursquare_labels
 from tests.papers.writing import check_in_time, write_csv, write_tabs
 

@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from papers.composition import formats
-from papers.composition.layout import SHEETS
-from papers.composition.tables import Table, all_tables, sheet_table, spending_table, tables
-from papers.composition.values import Estimate
+from takifugu.papers.composition import formats
+from takifugu.papers.composition.layout import SHEETS
+from takifugu.papers.composition.tables import (
+    Table,
+    all_tables,
+    sheet_table,
+    spending_table,
+    tables,
+)
+from takifugu.papers.composition.values import Estimate
 from tests.papers import made_up
 
 SIMULATED = "SIMULATED DATA"

@@ -10,11 +10,10 @@ import typer
 
 from takifugu.cli.options import InvalidOption
 from takifugu.cli.telling import echo
-from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from papers.composition.reproduce import Made
+    from takifugu.papers.composition.reproduce import Made
 
 WHAT = ("figures", "foursquare", "capture24", "all")
 REPETITIONS, MOST, SEED = 200, 100_000, 2025
@@ -56,15 +55,7 @@ def run_reproduce(
         )
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
-    try:
-        from papers.composition.reproduce import Request, reproduce
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("papers"):
-            raise
-        raise TakifuguError(
-            "the package `papers` is not installed beside takifugu; install takifugu from its"
-            " sources, where it stands"
-        ) from None
+    from takifugu.papers.composition.reproduce import Request, reproduce
 
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
@@ -135,7 +126,7 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
 
 
 def _print(made: "Made") -> None:
-    from papers.composition.findings import word
+    from takifugu.papers.composition.findings import word
 
     for one in made.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")

@@ -1,0 +1,55 @@
+"""The two made-up worlds as sources: for those who have no data, and said so on every table."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from takifugu.fingerprint import fingerprint
+from takifugu.papers.composition.data.activities import HELD_OUT
+from takifugu.papers.composition.data.files import Found, Progress
+from takifugu.papers.composition.data.tables import Table, make_up_table
+from takifugu.synthetic import draw_habits, draw_routines, write_activities, write_check_ins
+
+SEED = 20_261_115
+ROWS = 3_000_000
+
+CHECK_INS = """
+SELECT "user" AS entity, "at", "row", place AS label, country AS "group" FROM {made}
+"""
+ACTIVITIES = f"""
+SELECT participant AS entity, epoch AS at, activity AS label, age AS "group",
+       CASE WHEN place <= {HELD_OUT} THEN 'release' ELSE 'fit' END AS part
+FROM {{made}} JOIN (
+  SELECT participant,
+         row_number() OVER (PARTITION BY age ORDER BY md5(participant::VARCHAR)) AS place
+  FROM (SELECT DISTINCT participant, age FROM {{made}})
+) USING (participant)
+"""  # noqa: S608 - nothing in it comes from outside
+
+
+def check_ins_table(
+    key: str, _: Found, work: Path, progress: Progress, *, rows: int = ROWS
+) -> Table:
+    """The made-up check-ins; the seed, the model and the number of rows are their identity."""
+    progress(f"{key}: making up {rows:,} rows", 0, 1)
+    identity = fingerprint((SEED, rows, draw_habits(rng=np.random.default_rng(SEED))))
+    write = partial(_write_check_ins, rows=rows)
+    return make_up_table(work / f"{key}.parquet", CHECK_INS, identity, write)
+
+
+def activities_table(key: str, _: Found, work: Path, progress: Progress) -> Table:
+    """The made-up activities; the seed and the model are their identity."""
+    progress(f"{key}: making up a day of 151 people", 0, 1)
+    identity = fingerprint((SEED, draw_routines(rng=np.random.default_rng(SEED))))
+    return make_up_table(work / f"{key}.parquet", ACTIVITIES, identity, _write_activities)
+
+
+def _write_check_ins(folder: Path, *, rows: int) -> Path:
+    rng = np.random.default_rng(SEED)
+    return write_check_ins(folder, rows=rows, rng=rng).with_suffix(".parquet")
+
+
+def _write_activities(folder: Path) -> Path:
+    rng = np.random.default_rng(SEED)
+    return write_activities(folder, rng=rng).with_suffix(".parquet")

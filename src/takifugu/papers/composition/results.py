@@ -1,0 +1,202 @@
+"""What a run leaves behind, as one JSON file: the cells, and what each dataset was. No raw data."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from takifugu.errors import InvalidFile
+from takifugu.papers.composition.files import write_whole
+from takifugu.papers.composition.finished import from_document, to_document
+from takifugu.papers.composition.values import Cell, Estimate, Family, Prepared
+
+FORMAT = 1
+ORIGINS = ("paper", "real", "simulated")
+
+
+@dataclass(frozen=True)
+class About:
+    """What is public about a dataset: all that tables and pages say of it.
+
+    Attributes:
+        key: A short name for files.
+        title: What it is, for people.
+        family: The experiment of the paper that it is for, or stands in for.
+        origin: "paper", "real" or "simulated".
+        group_by: What the groups are.
+        groups: How many.
+        labels: How many states the chain has.
+        length: The longest sequence that is released from.
+        facts: Public numbers about it.
+        notes: What differs from the paper's preparation; a sentence each.
+        fingerprint: The identity of the data.
+        repetitions: How often every mechanism was run on it.
+    """
+
+    key: str
+    title: str
+    family: Family
+    origin: str
+    group_by: str
+    groups: int
+    labels: int
+    length: int
+    facts: Mapping[str, int | str]
+    notes: tuple[str, ...]
+    fingerprint: str
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """An uncertain cell run again without uncertainty at a smaller ε.
+
+    Attributes:
+        data: The key of the dataset.
+        mechanism: Its name.
+        epsilon: The Pufferfish ε of the uncertain cell.
+        at: The plain ε that stands in for it.
+        by_group: Whether group DP is all that is left; then ``at`` is ε itself.
+        equal: Whether the two agree in everything.
+        plain: What the plain run measured.
+    """
+
+    data: str
+    mechanism: str
+    epsilon: float
+    at: float
+    by_group: bool
+    equal: bool
+    plain: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Cells of one or several datasets, each told about once; the shifts that were run again."""
+
+    about: tuple[About, ...]
+    cells: tuple[Cell, ...]
+    shifted: tuple[Shifted, ...] = ()
+
+    def of(self, key: str) -> tuple[Cell, ...]:
+        """The cells of one dataset."""
+        return tuple(cell for cell in self.cells if cell.data == key)
+
+    def shifted_of(self, key: str) -> tuple[Shifted, ...]:
+        """The shifts of one dataset."""
+        return tuple(one for one in self.shifted if one.data == key)
+
+
+def about(prepared: Prepared, *, repetitions: int) -> About:
+    """What may be said of data that was made ready."""
+    return About(
+        prepared.key,
+        prepared.title,
+        prepared.family,
+        prepared.origin,
+        prepared.group_by,
+        len(prepared.groups),
+        int(prepared.counts.shape[1]),
+        int(prepared.chain.length or 0),
+        dict(prepared.facts),
+        tuple(prepared.notes),
+        prepared.fingerprint,
+        repetitions,
+    )
+
+
+def merged(parts: Iterable[Results]) -> Results:
+    """Several results as one; of a dataset that comes twice the last one counts."""
+    told: dict[str, tuple[About, Results]] = {}
+    for part in parts:
+        for one in part.about:
+            told[one.key] = one, part
+    return Results(
+        tuple(one for one, _ in told.values()),
+        tuple(cell for key, (_, part) in told.items() for cell in part.of(key)),
+        tuple(one for key, (_, part) in told.items() for one in part.shifted_of(key)),
+    )
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Write all of it or nothing, a line for each cell, so that differences can be read."""
+    parts = {
+        "about": [_told(one) for one in results.about],
+        "cells": [to_document(cell) for cell in results.cells],
+        "shifted": [{**vars(one), "plain": _pairs(one.plain)} for one in results.shifted],
+    }
+    lists = [
+        f' "{name}": [\n' + ",\n".join(map(_line, one)) + "\n ]" for name, one in parts.items()
+    ]
+    write_whole(path, f'{{\n "format": {FORMAT},\n' + ",\n".join(lists) + "\n}\n")
+
+
+def read_results(path: Path) -> Results:
+    """Read what `write_results` wrote."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidFile(
+            "results", given=f"{str(path)!r} cannot be read", needed="be a results.json of a run"
+        ) from error
+    try:
+        if document["format"] != FORMAT:
+            raise ValueError
+        told = tuple(_read_about(one) for one in document["about"])
+        cells = tuple(from_document(one) for one in document["cells"])
+        shifted = tuple(
+            Shifted(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidFile(
+            "results",
+            given=f"{str(path)!r} holds something else",
+            needed=f"be a results.json of a run, format {FORMAT}",
+        ) from error
+    return Results(told, cells, shifted)
+
+
+def shortened(results: Results, digits: int = 5) -> Results:
+    """What the repository keeps: digits enough for tables, and of shifts whether they are equal."""
+
+    def number(value: float) -> float:
+        return float(f"{value:.{digits}g}")
+
+    def short(given: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
+        return {k: Estimate(number(e.mean), number(e.half)) for k, e in given.items()}
+
+    cells = tuple(
+        replace(
+            cell,
+            epsilon_dp=number(cell.epsilon_dp),
+            noise=number(cell.noise),
+            measured=short(cell.measured),
+            lead=short(cell.lead),
+        )
+        for cell in results.cells
+    )
+    shifted = tuple(replace(one, at=number(one.at), plain={}) for one in results.shifted)
+    return Results(results.about, cells, shifted)
+
+
+def _pairs(given: Mapping[str, Estimate]) -> dict[str, list[float]]:
+    return {metric: [one.mean, one.half] for metric, one in given.items()}
+
+
+def _estimates(given: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {metric: Estimate(float(mean), float(half)) for metric, (mean, half) in given.items()}
+
+
+def _line(value: Any) -> str:
+    return "  " + json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _told(one: About) -> dict[str, Any]:
+    return {**vars(one), "facts": dict(one.facts), "notes": list(one.notes)}
+
+
+def _read_about(given: dict[str, Any]) -> About:
+    if given["family"] not in get_args(Family) or given["origin"] not in ORIGINS:
+        raise ValueError
+    return About(**{**given, "notes": tuple(given["notes"])})
