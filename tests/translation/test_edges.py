@@ -94,7 +94,7 @@ def test_a_profile_of_another_length_is_refused(name: str, profile: list[float])
 
 @pytest.mark.parametrize("matrix", [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [1.0, 0.0]], THREE])
 @pytest.mark.parametrize("length", [1, 3, None])
-@pytest.mark.parametrize("amount", [1e15, 1e289, 1e305, 1.7e308])
+@pytest.mark.parametrize("amount", [1e15, 1e299, 1e305, 1.7e308])
 def test_losses_beyond_all_use_are_answered_or_refused(
     matrix: list[list[float]], length: int | None, amount: float
 ) -> None:
@@ -105,7 +105,7 @@ def test_losses_beyond_all_use_are_answered_or_refused(
             answer = translation.explain(amount)
             allowed = float(translation.differential(amount))
         except TakifuguError:
-            assert amount > 1e290
+            assert amount > 1e299
             return
         assert answer.lower <= answer.pufferfish
         assert translation.bound(allowed).value <= amount

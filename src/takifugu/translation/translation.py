@@ -38,7 +38,7 @@ from takifugu.translation.totals import Filter, pufferfish_of
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
-LARGEST = 1e290  # a larger loss is refused: sums of them must be floats
+LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are remembered
 
 
