@@ -10,6 +10,7 @@ from takifugu.errors import TakifuguError, UnsoundRequest
 from takifugu.losses import Pure
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import Translation
 from takifugu.translation.composition import Release, compose
 from takifugu.translation.intervals import IntervalTransport
@@ -134,3 +135,14 @@ def test_an_interval_chain_with_ratios_beyond_all_floats() -> None:
         warnings.simplefilter("error")
         prior = IntervalMarkovChain(low, high, start="stationary", length=3)
         assert IntervalTransport(prior, Secrets()).uniform(1e-300).value >= 1e-300
+
+
+@pytest.mark.parametrize("epsilon", [300.0, 500.0, 800.0, 1e5, 1e15])
+def test_a_network_is_answered_where_no_witness_can_be_summed(epsilon: float) -> None:
+    coupling = {(1, 0): 0.5, (2, 1): -0.3, (2, 0): 0.2}
+    field = MarkovRandomField.ising(dict.fromkeys(range(3), 0.1), coupling)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = Translation(field).explain(epsilon)
+    assert min(epsilon, 500) * 0.99 <= answer.lower <= answer.pufferfish < np.inf
+    assert answer.witness.leak <= answer.pufferfish
