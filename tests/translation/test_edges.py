@@ -14,6 +14,7 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import Translation
 from takifugu.translation.composition import Release, compose
 from takifugu.translation.intervals import IntervalTransport
+from takifugu.translation.sequences import ChainTransport
 
 THREE = [[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]]
 
@@ -27,6 +28,26 @@ def test_a_question_behind_the_profile_has_no_witness_at_another_entry() -> None
     assert answer.witness.binding is not None
     assert answer.witness.binding.entry == 50
     assert not answer.exact
+
+
+def test_the_worst_of_chosen_entries_may_lie_behind_the_profile() -> None:
+    sticky = np.full((3, 3), 1e-4) + np.eye(3) * (1 - 3e-4)
+    spent = np.r_[np.zeros(600), np.full(3, 0.5)]
+    answer = Translation(MarkovChain(sticky), Secrets(entries=(2, 700))).explain(spent)
+    alone = Translation(MarkovChain(sticky), Secrets(entries=(2,))).explain(spent)
+    assert answer.binding is not None
+    assert answer.binding.entry == 700
+    assert alone.lower < answer.lower <= answer.pufferfish
+
+
+def test_a_question_that_nobody_can_ask_is_not_answered_at_another_entry() -> None:
+    chain = MarkovChain(THREE, start=[1.0, 0.0, 0.0], length=4)
+    tight = ChainTransport(chain, Secrets(entries=(0,)))
+    for spent in (np.full(4, 0.5), np.zeros(4)):
+        bound = tight.profile(spent)
+        assert bound.value == 0
+        assert bound.binding is None
+        assert tight.witness(spent, bound).leak == 0
 
 
 def test_by_entry_of_chosen_entries_says_nothing_of_others() -> None:

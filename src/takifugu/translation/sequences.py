@@ -109,7 +109,7 @@ class ChainTransport:
                 # there nothing is charged, and a step costs at most its dearest move
                 last = losses.backward[losses.backward_at[-1]]
                 later = max(later, float(last.max()))
-                if by_entry.max() == 0:  # no nearer one is asked about: this one binds
+                if self._asked is not None and later > by_entry.max():  # this one binds
                     entry, table = far, last
                     x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
             by_entry = np.append(by_entry[:-beyond], later)
@@ -251,6 +251,11 @@ class ChainTransport:
             keep = np.isin(np.arange(len(by_entry)), self._asked)
             by_entry = np.where(keep, by_entry, 0.0)
         entry = int(np.argmax(by_entry))
+        if self._asked is not None:  # all may be 0: even then it is one of them
+            listed = self._asked[self._asked < len(by_entry)]
+            if not len(listed):
+                return by_entry, (0, -1, -1)
+            entry = int(listed[np.argmax(by_entry[listed])])
         place = places[int(kind_at[entry])]
         x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
         return by_entry, (entry, x, y)
