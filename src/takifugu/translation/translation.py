@@ -7,7 +7,8 @@ r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every metho
 
 Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
 and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)),
-whatever proved it. So does the curve wherever some entry is not exposed, and ``group`` stays.
+whatever proved it. So does the curve wherever some entry is not exposed. ``group`` then counts
+the entries of all people: what others say may depend on the secret as well.
 """
 
 from collections.abc import Mapping, Sequence
