@@ -24,7 +24,7 @@ from tests.session.study import write_data
 
 MOST_SECONDS = 10
 PATIENCE = 0.1  # for a pipe that nobody writes to
-EACH = 3  # values for each option in the default profile
+EACH = 1  # values for each option in the default profile
 VALID = {  # arguments by place, options by name: what the other values are while one is hostile
     "init": (["fresh"], {}),
     "plan": (["stays", "histogram"], {"--epsilon": "1"}),
