@@ -10,6 +10,7 @@ from typing import Any
 from takifugu.engines.backend import COUNT, DATA, Kind, quoted
 from takifugu.engines.engine import Engine
 from takifugu.engines.hashes import file_hash
+from takifugu.whole import real_path
 
 MOST_FILES = 256  # of a pattern that are compared one by one
 MOST_ROWS = 20_000_000  # that are compared by content; beyond it only their files are
@@ -26,7 +27,7 @@ def identities(engine: Engine, about: str) -> Iterator[tuple[str, tuple[Any, ...
     if source.table is not None:
         yield "table", (source.url, source.path, source.table, about)
     for path in engine.files[:MOST_FILES]:
-        whole = path.resolve()
+        whole = real_path(path)
         yield "path", (str(whole), source.table, about)
         if source.table is None and whole.stat().st_size:
             yield "bytes", (file_hash(whole), about)

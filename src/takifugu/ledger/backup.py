@@ -30,6 +30,7 @@ from takifugu.ledger.migrations import prepare
 from takifugu.ledger.replay import Report
 from takifugu.ledger.store import Store
 from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
+from takifugu.whole import refuse_special
 
 _SERVER = (
     "is of a ledger on a PostgreSQL server",
@@ -86,6 +87,7 @@ def _part(path: Path, what: str) -> Iterator[Path]:
     """An empty file beside ``path`` that only its owner may read; gone afterwards."""
     part = path.with_name(f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.part")
     try:
+        refuse_special(path)
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         os.fchmod(handle, 0o600)
         os.close(handle)

@@ -33,6 +33,7 @@ from takifugu.ledger.chain import Anchor
 from takifugu.ledger.schema import EVENTS, WITNESSES
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.work import work_of
+from takifugu.whole import refuse_special
 
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone
 IDENTITY = re.compile(r"[0-9a-f]{32}")
@@ -96,6 +97,7 @@ class FileWitness:
     def read(self, ledger: str) -> Anchor | None:
         """The event that was noted last."""
         try:
+            refuse_special(self.path(ledger))
             handle = os.open(self.path(ledger), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
@@ -123,6 +125,7 @@ class FileWitness:
 
     def _open(self, ledger: str) -> int:
         path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC
+        refuse_special(path)
         try:
             return os.open(path, flags)
         except FileNotFoundError:

@@ -33,6 +33,7 @@ from takifugu.session.project_policy import (
     PriorPolicy,
     Side,
     checked_name,
+    parse_policy,
     read_policy,
     refuse_password,
 )
@@ -49,6 +50,7 @@ from takifugu.session.project_terms import (
 )
 from takifugu.translation.table import TranslationTable
 from takifugu.translation.translation import Translation
+from takifugu.whole import real_path
 
 LEDGER = "takifugu.ledger"
 
@@ -67,6 +69,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
     if file.exists():
         raise InvalidProject(str(file), given="exists", needed="not be there yet")
     refuse_password(ledger, "ledger")
+    parse_policy(write.head(ledger, "0" * 64))  # what cannot be written down is refused at first
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +105,7 @@ def _first_event(ledger: Ledger) -> str:
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     """Where the rows of a dataset are, so that the same ones can be recognised."""
     source = declaration.source
-    path = "" if source.path is None else str((declaration.folder / source.path).resolve())
+    path = "" if source.path is None else str(real_path(declaration.folder / source.path))
     return source.kind, path, source.table or "", source.url or ""
 
 
@@ -539,11 +542,11 @@ class Project:
     @contextmanager
     def noting(self, file: Path) -> Iterator[None]:
         """Note in the ledger which datasets have ``file``, which is written inside, as a prior."""
-        wanted = file.resolve()
+        wanted = real_path(file)
         names = [
             name
             for name, policy in self.policy.datasets.items()
-            if any((self.folder / prior.file).resolve() == wanted for prior in policy.priors)
+            if any(real_path(self.folder / prior.file) == wanted for prior in policy.priors)
         ]
         if not names:
             yield
@@ -598,8 +601,8 @@ class Project:
 
     def _relative(self, path: str | Path) -> str:
         """A path as the project file has it: from its folder where that leads there."""
-        absolute = Path(path).resolve()
-        folder = self.folder.resolve()
+        absolute = real_path(path)
+        folder = real_path(self.folder)
         if absolute.is_relative_to(folder):
             return Path(relpath(absolute, folder)).as_posix()
         return str(absolute)

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 from takifugu.strict import parse_toml
+from takifugu.whole import read_whole
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -116,7 +117,7 @@ def read_policy(path: Path) -> Policy:
 def read_text(path: Path) -> str:
     """The text of a project file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_whole(path)
     except (OSError, ValueError) as error:
         given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise InvalidFile(

@@ -17,6 +17,7 @@ from typing import Any
 from takifugu.errors import InvalidFile
 from takifugu.session.project_policy import InvalidProject, Policy, parse_policy, read_text
 from takifugu.strict import parse_toml
+from takifugu.whole import refuse_special
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -62,6 +63,7 @@ def whole_file(path: Path, *, what: str, new: bool = False) -> Iterator[Path]:
     """
     part: Path | None = None
     try:
+        refuse_special(path)
         handle, name = tempfile.mkstemp(
             prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent
         )
