@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
+from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst, pasted
 from takifugu.ledger import chain, tables, view
 from takifugu.ledger.books import WHOLE
 from takifugu.ledger.chain import Event, Head
@@ -131,7 +131,7 @@ def refuse_terms(connection: Connection, dataset: str, terms: Terms) -> None:
     raise NotAccepted(
         f"dataset {dataset!r} has {what} than its owner accepted or its budget was last spent"
         " under; nothing was released. Use the same as before, or have the owner run"
-        f" `takifugu prior accept {dataset}`, which shows what is spent under both"
+        f" `takifugu prior accept {pasted(dataset)}`, which shows what is spent under both"
     )
 
 

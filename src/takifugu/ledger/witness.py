@@ -21,6 +21,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -138,12 +139,12 @@ class FileWitness:
         text = f"{turn} {ledger} {event.seq} {event.hash}"
         line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT, b"\0")
         if slots and os.fstat(handle).st_size == 2 * SLOT:
-            os.pwrite(handle, line, SLOT * (turn % 2))
+            _write(handle, line, SLOT * (turn % 2))
             os.fdatasync(handle)
             return event
         os.fchmod(handle, 0o600)
         os.ftruncate(handle, 2 * SLOT)
-        os.pwrite(handle, line, SLOT * (turn % 2))
+        _write(handle, line, SLOT * (turn % 2))
         os.fsync(handle)
         sync_folder(Path(self.path(ledger)).parent)
         return event
@@ -182,6 +183,12 @@ def _make_private(folder: Path) -> None:
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _write(handle: int, line: bytes, place: int) -> None:
+    """Write all of a note: a disk that is nearly full may take a part of it and say no word."""
+    if os.pwrite(handle, line, place) != len(line):
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 def _check(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from takifugu.errors import NotAccepted, TakifuguError
+from takifugu.errors import NotAccepted, TakifuguError, pasted
 from takifugu.ledger import Ledger, Review, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
@@ -75,7 +75,7 @@ def refuse_rules(ledger: Ledger, name: str, rules: Mapping[str, Any]) -> None:
         raise NotAccepted(
             f"dataset {name!r}: its column, or which rows of a fitted prior are released from, is"
             " not what its owner accepted; nothing was released. Put the policy back, or have the"
-            f" owner run `takifugu prior accept {name}`"
+            f" owner run `takifugu prior accept {pasted(name)}`"
         )
 
 
