@@ -1,18 +1,23 @@
 """Where two mechanisms of the ledger meet: copies without a witness, other keys, stale logs."""
 
+import os
 import shutil
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from takifugu.errors import LedgerError, LedgerSetBack, SameRows
+from takifugu.errors import (
+    LedgerError,
+    LedgerSetBack,
+    LedgerUnwritable,
+    SameRows,
+    TakifuguError,
+)
 from takifugu.keys import state_folder
 from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
-from takifugu.losses import Total
 from tests.ledger.charges import DOUBLING, charge
 
 Opener = Callable[..., Ledger]
@@ -98,35 +103,27 @@ def test_another_key_does_not_make_two_budgets_for_the_same_rows(
     assert marked("copy of ward") is None
 
 
-def test_a_prior_that_was_replaced_in_the_lost_part_is_counted(folder: Path) -> None:
-    """Under the earlier prior a budget of 2 admits 1 for an entry; the later one admitted 2."""
-    path, copy = folder / "ward.ledger", folder / "copy"
-    with open_ledger(path) as ledger:
-        ledger.set_budget("ward", 2)
-        ledger.charge(charge("0.25"), DOUBLING)
-    shutil.copy(path, copy)
-    with open_ledger(path) as ledger:
-        from takifugu.ledger import Terms
-        from tests.ledger.charges import ONE_WAY
-
-        ledger.accept(Terms("weaker", "secrets"), ledger.review("ward", ONE_WAY))
-        ledger.charge(charge("1.75", prior="weaker", translation="identity"), ONE_WAY)
-    shutil.copy(copy, path)
-    accept_loss(path, translations={"ward": DOUBLING})
-    with open_ledger(path) as ledger:
-        (total,) = ledger.lost("ward")
-        assert total.epsilon >= Fraction(2)
-        assert isinstance(total, Total)
+@pytest.mark.parametrize("device", [os.devnull, "/dev/zero"])
+def test_a_device_is_no_place_for_a_ledger_or_its_witness(folder: Path, device: str) -> None:
+    """To make it private would take it away from everybody else."""
+    if not Path(device).exists():
+        pytest.skip("there is no such device")
+    before = Path(device).stat().st_mode
+    try:
+        with pytest.raises(TakifuguError, match="device"):
+            open_ledger(device)
+        with pytest.raises(TakifuguError, match="witness"):
+            open_ledger(folder / "ward.ledger", witness=device)
+        assert Path(device).stat().st_mode == before
+    finally:
+        if Path(device).stat().st_mode != before:
+            Path(device).chmod(before & 0o7777)
 
 
 def test_the_witness_is_told_what_was_written_in_full(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that is nearly full may take a part of a note and report no error."""
-    import os
-
-    from takifugu.errors import LedgerUnwritable
-
     true = os.pwrite
 
     def short(handle: int, content: bytes, place: int) -> int:

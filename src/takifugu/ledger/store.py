@@ -147,6 +147,8 @@ class Store:
                 )
             if path.is_dir():
                 raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
+            if path.exists() and not path.is_file():
+                raise InvalidFile("ledger", given=f"{path} is a device", needed="be a file")
         except PermissionError as error:
             raise LedgerUnavailable(
                 f"ledger {self.name!r}: its folder cannot be looked into; give this user the right"

@@ -18,10 +18,11 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from errno import ENOSPC
+from errno import EINVAL, ENOSPC
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -131,6 +132,10 @@ class FileWitness:
             return os.open(path, flags | os.O_CREAT, 0o600)
 
     def _note(self, handle: int, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
+        if not stat.S_ISREG(
+            os.fstat(handle).st_mode
+        ):  # a device forgets, and is not ours to change
+            raise OSError(EINVAL, "no file")
         slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
         now = slots[-1].event if slots else None
         if now == event or now != seen:
