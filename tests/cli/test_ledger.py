@@ -30,7 +30,7 @@ def test_show_prints_budgets_totals_and_events(path: Path) -> None:
     assert "5 events" in page
     assert "released to ana from ward: stays (laplace); epsilon = 0.1 per entry" in page
     assert "answer to event 4 stored" in page and "1/10" not in page
-    assert "budget of ward, analyst ana: epsilon = 0.5 by " in page
+    assert "budget of ana on ward set to epsilon = 0.5, by " in page
     facts = json.loads(CliRunner().invoke(app, ["show", str(path), "--json", "--last", "1"]).stdout)
     assert set(facts) == {"ledger", "head", "accounts", "events"}
     assert [event["body"]["kind"] for event in facts["events"]] == ["answer"]
@@ -97,10 +97,10 @@ def test_show_tells_what_was_asked_in_four_digits_and_steers_no_terminal(tmp_pat
         ledger.charge(charge("1/3", (0, 9), ["fr", "de"], query=query), DOUBLING)
     page = CliRunner().invoke(app, ["show", str(path)]).stdout
     assert (
-        "released to nobody in particular from ward: top_k of place by zone\\x1b[31m, k = 3, steps"
-        " 0…9, 2 groups of country (laplace); epsilon = 0.3334 per entry" in page
+        "released to nobody in particular from ward: top_k of place by zone\\u001b[31m, k = 3,"
+        " steps 0…9, 2 groups of country (laplace); epsilon = 0.3334 per entry" in page
     )
-    assert "budget of ward: epsilon = 1.667" in page
+    assert "budget of ward set to epsilon = 1.667" in page
 
 
 def test_a_backup_a_restore_and_a_loss(path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_backup_a_restore_and_a_loss(path: Path) -> None:
     assert CliRunner().invoke(app, ["backup", str(path), str(copy)]).exit_code == 0
     with open_ledger(path) as ledger:
         ledger.set_budget("ward", 1)
-        ledger.charge(charge("0.1"), DOUBLING)
+        ledger.charge(charge("0.1", analyst="ana"), DOUBLING)
     older = CliRunner().invoke(app, ["restore", str(path), str(copy)])
     assert isinstance(older.exception, LedgerSetBack) and "--accept-loss" in str(older.exception)
     needs = CliRunner().invoke(app, ["restore", str(path), str(copy), "--accept-loss"])

@@ -362,10 +362,10 @@ def test_a_loss_counts_as_spent_up_to_the_budget(path: Path, opened: Opener) -> 
 def test_cells_of_the_copy_start_from_the_loss(path: Path, opened: Opener) -> None:
     with open_ledger(path) as ledger:
         ledger.charge(charge("0.5", (0, 5), ["fr"]), DOUBLING)
-        ledger.set_budget("ward", 1, analyst="ana")
         ledger.charge(charge("0.125", (0, 5), analyst="bob"), DOUBLING)
+        ledger.set_budget("ward", 1, analyst="ana")
     shutil.copy(path, path.with_name("copy"))
-    set_back_with = charge("0.25", (7, 8), ["de"])
+    set_back_with = charge("0.25", (7, 8), ["de"], analyst="ana")
     with open_ledger(path) as ledger:
         ledger.charge(set_back_with, DOUBLING)
     shutil.copy(path.with_name("copy"), path)

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from takifugu.engines import Category, Engine, Source, open_engine
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import (
     Explicit,
@@ -444,6 +444,7 @@ outside = "refuse"
 
 
 def study(folder: Path, prior: Any, rows: int = 1, over: str | None = None) -> Any:
+    folder.mkdir(exist_ok=True)
     lines = [f"{who},{step},{ILL[i % 2]}" for i, who in enumerate(FOUR) for step in range(rows)]
     (folder / "ward.csv").write_text("\n".join(["person,step,state", *lines]) + "\n")
     (folder / "ward.toml").write_text(STUDY)
@@ -455,31 +456,52 @@ def study(folder: Path, prior: Any, rows: int = 1, over: str | None = None) -> A
     return project
 
 
+LINE, HEADER = 'over = "entities"', "[[dataset.ward.prior]]"
+
+
 def test_an_old_policy_is_refused_with_the_line_to_add(tmp_path: Path) -> None:
-    project = study(tmp_path, field(FOUR))
-    with pytest.raises(UnsoundRequest) as error, project.session("ward"):
-        pass
-    told = str(error.value)
-    line, header = 'over = "entities"', "[[dataset.ward.prior]]"
-    assert line in told and f"under {header} in takifugu.toml" in told
+    project = study(tmp_path, field(FOUR), over="entities")
     text = project.file.read_text()
-    project.file.write_text(text.replace(f"\n{header}\n", f"\n{header}\n{line}\n"))
+    unsaid = text.replace(f"\n{LINE}\n", "\n")  # as in a policy from before it could be said
+    assert unsaid != text
+    project.file.write_text(unsaid)
+    old = open_project(project.file)
+    with pytest.raises(UnsoundRequest) as error, old.engine("ward") as engine:
+        old.refuse_misfit("ward", engine)
+    told = str(error.value)
+    assert LINE in told and f"under {HEADER} in takifugu.toml" in told
+    project.file.write_text(unsaid.replace(f"\n{HEADER}\n", f"\n{HEADER}\n{LINE}\n"))
     with open_project(project.file).session("ward") as session:
         assert session.count(["ill"], epsilon="0.5").cost.alone <= 0.5
         assert "matched by name" in said(session)
 
 
-def test_a_policy_says_what_entries_are(tmp_path: Path) -> None:
-    project = study(tmp_path, field(("day", "night")), rows=2, over="sequence")
-    with pytest.raises(UnsoundRequest, match="no positions"), project.session("ward"):
+def test_a_network_of_which_nothing_is_said_is_not_entered(tmp_path: Path) -> None:
+    with pytest.raises(UnsoundRequest, match='over = "entities"'):
+        study(tmp_path, field(FOUR))
+    with pytest.raises(UnsoundRequest, match="no positions"):
+        study(tmp_path / "two", field(("day", "night")), rows=2, over="sequence")
+    for folder in (tmp_path, tmp_path / "two"):
+        assert "[dataset.ward]" not in (folder / "takifugu.toml").read_text()
+
+
+def test_another_reading_of_a_prior_is_accepted_first(tmp_path: Path) -> None:
+    project = study(tmp_path, field(FOUR), over="entities")
+    with project.session("ward") as session:
+        session.count(["ill"], epsilon="0.5")
+    other = f'\nover = "sequence"\npositions = {list(FOUR)}\n'
+    project.file.write_text(project.file.read_text().replace(f"\n{LINE}\n", other))
+    again = open_project(project.file)
+    with pytest.raises(NotAccepted, match="takifugu prior accept ward"), again.session("ward"):
         pass
-    text = project.file.read_text()
-    line = 'over = "sequence"'
-    project.file.write_text(text.replace(line, f'{line}\npositions = ["day", "night"]'))
-    with open_project(project.file).session("ward") as session:
+
+
+def test_a_policy_says_what_entries_are(tmp_path: Path) -> None:
+    project = study(tmp_path, field((0, 1)), rows=2, over="sequence")
+    with project.session("ward") as session:
         assert "independent of every other one's" in said(session)
-    with open_project(project.file).engine("ward") as engine:
-        open_project(project.file).refuse_misfit("ward", engine)
+    with project.engine("ward") as engine:
+        project.refuse_misfit("ward", engine)
 
 
 def test_one_prior_is_not_read_two_ways(tmp_path: Path) -> None:

@@ -330,6 +330,7 @@ def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
     project.file.write_text(f'{text[:head]}[[dataset.stays.prior]]\nfile = "{file.name}"\n')
     mine = open_project(project.file)
     mine.set_budget("stays", "2")
+    mine.accept_prior("stays", mine.change("stays"))  # the owner took the rule out of the policy
     assert mine.dataset("stays").priors[0].fitted is None and mine.kept("stays").start == 8
     with mine.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
         session.plan("histogram", epsilon=1, window=(2, None))

@@ -109,7 +109,7 @@ def log_odds_rise(
     """``[entry]`` twice: bounds from below and above on E of each of ``entries``.
 
     All get a first look. The rest of ``visits`` goes to those that may be the largest, until the
-    largest is known to a share of ``close``.
+    largest is known to a share of ``close``, or what is left out is less than the rounding.
     """
     from takifugu.translation import pinning_kernel
 
@@ -122,9 +122,10 @@ def log_odds_rise(
     kept, made = np.zeros((DEPTH, 2, most)), np.zeros(1, dtype=np.int64)
     lower, upper = np.zeros(len(entries)), np.full(len(entries), np.inf)
     tolerance = float(epsilon.max(initial=0.0)) / 10
+    finest = UNIT * tolerance  # what is left out below this is less than the rounding
     open_ones = list(range(len(entries)))
     left, looked = visits, False
-    while open_ones and (left > 0 or not looked):
+    while open_ones and ((left > 0 and tolerance > finest) or not looked):
         looked = True  # each of them at least once
         for k in open_ones:
             made[0] = 0
