@@ -4,7 +4,6 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,7 +68,7 @@ def test_a_restore_beside_the_log_of_a_ledger_that_is_gone(folder: Path) -> None
     path.unlink()
     shutil.move(folder / "log", f"{path}-wal")
     before = (folder / "ward.ledger-wal").read_bytes()
-    with pytest.raises(LedgerError, match="ward.ledger-wal"):
+    with pytest.raises(LedgerError, match="the log of a ledger"):
         restore_ledger(copy, path, lossy=True)
     assert not path.exists() and (folder / "ward.ledger-wal").read_bytes() == before
 
@@ -85,7 +84,7 @@ def test_another_key_does_not_make_two_budgets_for_the_same_rows(
         marks = (f"content {ledger.mark(*rows)}",)
         data = ledger.mark("data", "of the file")
         try:
-            ledger.charge(replace(charge("0.25"), dataset=dataset, data=data, sources=marks), DOUBLING)  # fmt: skip
+            ledger.charge(charge("0.25", dataset=dataset, data=data, sources=marks), DOUBLING)
         except SameRows as error:
             return error
         return None
