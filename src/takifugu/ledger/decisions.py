@@ -135,6 +135,32 @@ def refuse_terms(connection: Connection, dataset: str, terms: Terms) -> None:
     )
 
 
+def rules_in_force(connection: Connection, dataset: str) -> Mapping[str, Any] | None:
+    """What the owner accepted beside the terms or, where no acceptance says, what was charged by.
+
+    They are a policy's own words, as JSON: which rows are released from, what their entries are.
+    """
+    event = _event(connection, _ACCEPTED, dataset)
+    found = None if event is None else event.body["details"].get("rules")
+    if found is None:
+        event = _event(connection, _CHARGED, dataset)
+        found = None if event is None else event.body.get("rules")
+    return found if isinstance(found, Mapping) else None
+
+
+def refuse_rules(connection: Connection, dataset: str, rules: Mapping[str, Any] | None) -> None:
+    """Raise unless a charge by these ``rules`` may be made."""
+    known = rules_in_force(connection, dataset)
+    if known is None or rules is None or known == rules:
+        return
+    raise NotAccepted(
+        f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows of a"
+        " fitted prior are released from, is not what its owner accepted or what was released by"
+        " before; nothing was released. Put the policy back, or have the owner run `takifugu prior"
+        f" accept {pasted(dataset)}`"
+    )
+
+
 # --- what commands enter, and what owners accept ---
 
 

@@ -3,7 +3,8 @@
 Two datasets with the same rows have two budgets, and a row then loses both. So the first charge on
 each state of the data leaves marks of where its rows are and what they hold (see `keys`), and a
 dataset that has a mark of another one is refused until its owner says that they are to be counted
-separately. So is one whose marks cannot be compared, because they were made with two keys. Edited copies, parts of a table and other ledgers are beyond what can be seen here.
+separately. So is one whose marks cannot be compared, because they were made with two keys. Edited
+copies, parts of a table and other ledgers are beyond what can be seen here.
 """
 
 from collections.abc import Iterable, Mapping
