@@ -177,8 +177,8 @@ class CellsChanged(LedgerError):
         super().__init__(
             f"the earlier charges of dataset {dataset!r} do not say what names their cells; nothing"
             " was released. Have the owner say that the declaration is the one used before"
-            f" (`takifugu dataset accept {pasted(dataset)} --unchanged`), or count all earlier releases on"
-            f" every row (`takifugu dataset accept {pasted(dataset)}`)"
+            f" (`takifugu dataset accept {pasted(dataset)} --unchanged`), or count all earlier"
+            f" releases on every row (`takifugu dataset accept {pasted(dataset)}`)"
         )
 
 

@@ -70,7 +70,7 @@ MICROSECONDS: dict[Dialect, str] = {
 
 
 def _text(column: str, kind: Kind, dialect: Dialect) -> str:
-    """A value as text, alike whatever the source says of its type: 1 and 1.0, a day and midnight."""
+    """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
     name, text = _named(column, dialect), TEXTS[dialect]
     if kind in ("time", "zoned"):
         name = MICROSECONDS[dialect].format(name)
