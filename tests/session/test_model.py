@@ -104,7 +104,7 @@ class World:
             public=(ZONES[self.zone][0],),
         )
 
-    def read(self, window: tuple[int, int] | None, keys: list[str] | None) -> frozenset[Any]:
+    def read(self, window: tuple[int, int] | None, keys: list[Any] | None) -> frozenset[Any]:
         """The rows that a query reads, by a loop: each by its person and its true step."""
         place, named = 1 + self.order, ZONES[self.zone][1]
         return frozenset(
@@ -120,7 +120,10 @@ class World:
         """Ask something; whether anything new was released."""
         window = (None, (0, 2), (2, 4), (1, 3))[number % 4]
         zone = ZONES[self.zone][0]
-        names = [*(zone.values or ()), *([zone.other] if zone.outside == "other" else [])]
+        names: list[Any] = [
+            *(zone.values or ()),
+            *([zone.other] if zone.outside == "other" else []),
+        ]
         keys = (None, names[:1], names[1:], None)[number // 4 % 4]
         analyst = ANALYSTS[number // 16 % 4]
         epsilon = ("0.5", "1", "2")[number // 64 % 3]
