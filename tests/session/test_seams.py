@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from takifugu.cli.ledger import app
 from takifugu.engines import open_engine
 from takifugu.errors import NotAccepted
 from takifugu.session import Session
@@ -99,3 +101,22 @@ def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_pat
     changed.accept_prior("stays", changed.change("stays"))
     with changed.session("stays") as session:
         assert session.kept.start is None
+
+
+@pytest.mark.parametrize("vouched", [False, True])
+def test_a_loss_is_read_by_the_present_prior_only_on_the_owners_word(
+    tmp_path: Path, vouched: bool
+) -> None:
+    """A weaker prior may have been in use, and admitted more, in the part that is lost."""
+    project, copy = fitted(tmp_path), tmp_path / "copy"
+    project.set_budget("stays", "2")
+    with project.ledger() as ledger:
+        ledger.backup(copy)
+    with project.session("stays") as session:
+        session.release(session.plan("histogram", epsilon=1))
+    words = ["restore", str(copy), "--accept-loss", "--project", str(project.file)]
+    done = CliRunner().invoke(app, [*words, *(["--same-prior"] if vouched else [])])
+    assert done.exit_code == 0, done.output
+    with project.ledger() as ledger:
+        (total,) = ledger.lost("stays")
+    assert (total.epsilon == 2) != vouched and 0 < total.epsilon <= 2
