@@ -122,6 +122,14 @@ class LedgerError(TakifuguError):
 class NoBudget(LedgerError):
     """A charge on a dataset for which no budget was ever set."""
 
+    @classmethod
+    def of(cls, dataset: str) -> "NoBudget":
+        """The error, with the command that mends it."""
+        return cls(
+            f"dataset {dataset!r} has no budget; have its owner set one:"
+            f" `takifugu budget set {pasted(dataset)} EPSILON`"
+        )
+
 
 class UnknownAnalyst(LedgerError):
     """A query by nobody, or by somebody without a budget, where analysts have budgets."""
@@ -167,11 +175,18 @@ class CellsChanged(LedgerError):
         self.dataset, self.changes = dataset, changes
         if changes:
             more = f"; and {len(changes) - 3} parts more" if len(changes) > 3 else ""
+            only_moved = all(change.startswith("source ") for change in changes)
+            moved = (
+                " if the same rows only lie elsewhere now, have the owner say so (`takifugu dataset"
+                f" accept {pasted(dataset)} --unchanged`);"
+                if only_moved
+                else ""
+            )
             super().__init__(
                 f"dataset {dataset!r} was released from under another declaration:"
                 f" {'; '.join(changes[:3])}{more}. Nothing was released. Put the declaration back;"
-                " or have the owner count all earlier releases on every row: `takifugu dataset"
-                f" accept {pasted(dataset)}`"
+                f"{moved} or have the owner count all earlier releases on every row: `takifugu"
+                f" dataset accept {pasted(dataset)}`"
             )
             return
         super().__init__(

@@ -185,7 +185,7 @@ def _older(why: str) -> LedgerSetBack:
     return LedgerSetBack(
         f"the backup is older than the ledger: {why}, which it lacks; nothing was changed. Restore"
         " a newer one; if there is none, the owner may accept the loss (`takifugu ledger restore"
-        " --accept-loss`), which counts the budget as spent"
+        " FILE --accept-loss`), which counts the budget as spent"
     )
 
 

@@ -149,7 +149,9 @@ class Store:
                 )
             if path.is_dir():
                 raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
-            refuse_special(path)  # a device would get the mode of a ledger, a pipe waits
+            if path.exists() and not path.is_file():  # it would get the mode of a ledger, or wait
+                given = f"{path} is a device or a pipe"
+                raise InvalidFile("ledger", given=given, needed="be a file")
         except PermissionError as error:
             raise LedgerUnavailable(
                 f"ledger {self.name!r}: its folder cannot be looked into; give this user the right"
