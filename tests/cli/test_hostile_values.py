@@ -172,7 +172,7 @@ def copy_of(template: Path, place: Path) -> Path:
         else:
             os.mknod(target, facts.st_mode, facts.st_rdev)
 
-    shutil.copytree(template, place, symlinks=True, copy_function=special_too)  # type: ignore[arg-type]
+    shutil.copytree(template, place, symlinks=True, copy_function=special_too)
     return place
 
 
