@@ -25,6 +25,7 @@ from takifugu.errors import (
     TakifuguError,
     UnsoundRequest,
 )
+from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session import project_writing as write
@@ -321,7 +322,8 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
     project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
     project.set_budget("stays", "5")
     belief = project.translation("stays")
-    with project.engine("stays") as engine, project.ledger() as ledger:
+    with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
+        ledger.set_budget("stays", 5)
         allowed = Session(engine, ledger, belief, dataset="stays", release_fitted_rows=True)
         loose = allowed.plan("histogram", epsilon=1)
     with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):

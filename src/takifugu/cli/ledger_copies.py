@@ -27,6 +27,15 @@ Raised = Annotated[
     ),
 ]
 
+SamePrior = Annotated[
+    bool,
+    typer.Option(
+        "--same-prior",
+        help="The priors of the project were in use in all of the part that is lost: count what the"
+        " budgets admitted under them. Otherwise epsilon itself counts for every entry.",
+    ),
+]
+
 
 def split_places(places: list[str]) -> tuple[str | None, Path]:
     """The ledger, if one is named, and the file."""
@@ -61,6 +70,7 @@ def run_restore(
         bool, typer.Option(help="Put an older copy back; what is lost counts as spent.")
     ] = False,
     budget: Raised = None,
+    same_prior: SamePrior = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +90,7 @@ def run_restore(
     counted = None
     if accept_loss:
         try:
-            counted = _accept(place, None if where else project, raised, in_project=where is None)
+            counted = _accept(place, project, raised, same_prior=same_prior and where is None)
         except LedgerConflict:  # nothing was lost
             counted = None
     if as_json:
@@ -95,6 +105,7 @@ def run_restore(
 def run_accept_loss(
     where: Where = None,
     budget: Raised = None,
+    same_prior: SamePrior = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,12 +113,13 @@ def run_accept_loss(
 
     All that the budgets admitted counts as spent from then on: nothing more is released on these
     datasets until a budget is raised, and then what exceeds the earlier one. This is an event of
-    the ledger that names you. In a project the present priors say how much a budget admitted per
-    entry; for a ledger that is named, epsilon itself is counted. Keys of the JSON object: ledger,
+    the ledger that names you. Epsilon of the budget is counted for every entry, which no prior can
+    have exceeded; less with --same-prior, in a project whose priors were not replaced in the part
+    that is lost. Keys of the JSON object: ledger,
     lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho: counted for every entry).
     """
     place = _place(where, project)
-    event = _accept(place, project, _raised(budget), in_project=where is None)
+    event = _accept(place, project, _raised(budget), same_prior=same_prior and where is None)
     if as_json:
         accounts = _accounts(event)
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
@@ -142,13 +154,13 @@ def _raised(given: list[str] | None) -> dict[str, Any]:
 
 
 def _accept(
-    place: str | Path, project: Path | None, raised: dict[str, Any], *, in_project: bool
+    place: str | Path, project: Path | None, raised: dict[str, Any], *, same_prior: bool
 ) -> "Event":
     from takifugu.errors import Malformed
     from takifugu.ledger import accept_loss
 
     translations: dict[str, Translation] = {}
-    if in_project:
+    if same_prior:
         study = the_project(project)
         for name in study.policy.datasets:
             try:

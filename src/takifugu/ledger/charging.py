@@ -139,6 +139,7 @@ def enter(
         decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
     terms = decisions.Terms(body["prior"], body["secrets"])
     decisions.refuse_terms(connection, body["dataset"], terms)
+    decisions.refuse_rules(connection, body["dataset"], charge.rules)
     first = cells.refuse_other(connection, body["dataset"], charge.cells)
     marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})

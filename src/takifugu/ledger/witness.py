@@ -18,9 +18,11 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from errno import EINVAL, ENOSPC
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -133,6 +135,10 @@ class FileWitness:
             return os.open(path, flags | os.O_CREAT, 0o600)
 
     def _note(self, handle: int, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
+        if not stat.S_ISREG(
+            os.fstat(handle).st_mode
+        ):  # a device forgets, and is not ours to change
+            raise OSError(EINVAL, "no file")
         slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
         now = slots[-1].event if slots else None
         if now == event or now != seen:
@@ -141,12 +147,12 @@ class FileWitness:
         text = f"{turn} {ledger} {event.seq} {event.hash}"
         line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT, b"\0")
         if slots and os.fstat(handle).st_size == 2 * SLOT:
-            os.pwrite(handle, line, SLOT * (turn % 2))
+            _write(handle, line, SLOT * (turn % 2))
             os.fdatasync(handle)
             return event
         os.fchmod(handle, 0o600)
         os.ftruncate(handle, 2 * SLOT)
-        os.pwrite(handle, line, SLOT * (turn % 2))
+        _write(handle, line, SLOT * (turn % 2))
         os.fsync(handle)
         sync_folder(Path(self.path(ledger)).parent)
         return event
@@ -185,6 +191,12 @@ def _make_private(folder: Path) -> None:
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _write(handle: int, line: bytes, place: int) -> None:
+    """Write all of a note: a disk that is nearly full may take a part of it and say no word."""
+    if os.pwrite(handle, line, place) != len(line):
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 def _check(text: str) -> str:

@@ -44,7 +44,6 @@ from takifugu.session.project_terms import (
     changed_rules,
     keep_terms,
     kept_terms,
-    refuse_rules,
     refuse_sizes,
     released_rules,
 )
@@ -340,7 +339,7 @@ class Project:
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
             ledger.refuse_stranger(name, analyst)
             ledger.refuse_terms(name, terms_of(translation))
-            refuse_rules(ledger, name, self.rules(name))
+            ledger.refuse_rules(name, self.rules(name))
             keep_terms(self.folder, translation)
             about = protected_column(engine.declaration, policy.about)
             refuse_same_files(self, name, ledger)
@@ -353,6 +352,7 @@ class Project:
                 dataset=name,
                 over=self.over(name),
                 release_fitted_rows=self.releases_fitted_rows(name),
+                rules=self.rules(name),
                 about=about,
                 analyst=analyst,
                 table=looked_up,
