@@ -343,7 +343,7 @@ def test_releases_of_fitted_rows_are_warned_about(study: Path, do: Call) -> None
 def test_a_dataset_is_shown_with_its_policy(study: Path, do: Call) -> None:
     told = do("dataset show stays --json").json()
     assert told["pairs"] == [[["home"], ["ward"]]] and told["released_from"] == 8
-    assert told["about"] == "state" and "first 8 days" in told["fitted"][0]
+    assert told["about"] == "state" and "first 8 steps of" in told["fitted"][0]
     shown = do("dataset show stays").out
     assert "released     from 8 on" in shown and "Not protected" in shown
     assert do("dataset check stays --json").json()["rows"] == 24 * 12

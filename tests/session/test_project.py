@@ -314,7 +314,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
         assert [plan.question.rows.scope.end for plan in asked] == [None, 11, 11]
         with pytest.raises(UnsoundRequest, match="begins before 8"):
             session.plan("histogram", epsilon=1, window=(7, 11))
-        assert "fitted on the first 8 days" in session.promise()
+        assert "fitted on the first 8 steps of" in session.promise()
         assert session.kept.warning is None
 
 

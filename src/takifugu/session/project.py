@@ -152,6 +152,12 @@ class Project:
         """Where the ledger is kept: a path, or an address."""
         return _ledger_place(self.folder, self.policy.ledger)
 
+    @property
+    def witness(self) -> str | Path | bool:
+        """Where the head of the ledger is noted: as the policy says, or in the state folder."""
+        said = self.policy.witness
+        return True if said is None else _ledger_place(self.folder, said)
+
     @contextmanager
     def ledger(self, *, read_only: bool = False, inspect: bool = False) -> Iterator[Ledger]:
         """The ledger of the project: the one it began with, never a new one.
@@ -159,7 +165,11 @@ class Project:
         With ``inspect`` also an older copy of it, to look into.
         """
         with open_ledger(
-            self.ledger_place, create=False, read_only=read_only, inspect=inspect
+            self.ledger_place,
+            create=False,
+            read_only=read_only,
+            inspect=inspect,
+            witness=self.witness,
         ) as ledger:
             if _first_event(ledger) != self.policy.ledger_id:
                 raise NotALedger(

@@ -95,12 +95,14 @@ class Policy:
     Attributes:
         ledger: A path from the folder of the project, or an address without a password.
         ledger_id: The hash of the first event of that ledger: no other one will do.
+        witness: Where its head is noted, a path or an address too; None: each user's state folder.
         datasets: The datasets by name.
     """
 
     ledger: str
     ledger_id: str
     datasets: Mapping[str, DatasetPolicy]
+    witness: str | None = None
 
 
 def read_policy(path: Path) -> Policy:
@@ -132,12 +134,13 @@ def parse_policy(text: str) -> Policy:
     except InvalidFile as error:
         raise InvalidProject("file", given=error.given, needed=error.needed) from None
     top = _Section(document, "", ("ledger", "dataset"))
-    ledger = top.section("ledger", ("place", "id"))
-    place = ledger.text("place")
+    ledger = top.section("ledger", ("place", "id", "witness"))
+    place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
+    refuse_password(witness or "", "ledger, witness")
     named = _Section(document.get("dataset", {}), "dataset", None)
     datasets = {name: _dataset(named, name) for name in named.content}
-    return Policy(place, ledger.text("id"), datasets)
+    return Policy(place, ledger.text("id"), datasets, witness)
 
 
 def refuse_password(place: str, field: str) -> None:

@@ -29,6 +29,7 @@ HEAD = """\
 
 [ledger]
 place = {place}  # a file, from this folder, or postgresql://user@host/database
+# witness = "/srv/witness/study"       # where its head is noted; left out: each user's state folder
 id = {id}  # its first event: no other ledger will do
 
 # `takifugu dataset add NAME DECLARATION.toml` adds a section for each dataset:
