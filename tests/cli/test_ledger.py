@@ -166,7 +166,7 @@ def test_a_project_names_the_witness_of_its_ledger(
     assert call(study, monkeypatch, "ledger", "backup", "old.backup").status == 0
     with open_project(study).ledger() as ledger:
         ledger.set_budget("ward", 1)
-    assert str(tmp_path / "heads" / "study") in call(study, monkeypatch, "ledger", "verify").out
+    assert "witness ../heads/study: event 2" in call(study, monkeypatch, "ledger", "verify").out
     (study / "takifugu.ledger").write_bytes((study / "old.backup").read_bytes())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
     for line in ("budget set ward 2", "ledger backup new.backup", "ledger restore old.backup"):
