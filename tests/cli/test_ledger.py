@@ -169,7 +169,7 @@ def test_a_project_names_the_witness_of_its_ledger(
     assert "witness ../heads/study: event 2" in call(study, monkeypatch, "ledger", "verify").out
     (study / "takifugu.ledger").write_bytes((study / "old.backup").read_bytes())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
-    for line in ("budget set ward 2", "ledger backup new.backup", "ledger restore old.backup"):
+    for line in ("ledger backup new.backup", "ledger restore old.backup"):
         refused = call(study, monkeypatch, *line.split())
         assert refused.status == 4 and "older" in refused.err, line
     assert call(study, monkeypatch, "ledger", "accept-loss").status == 0
