@@ -63,11 +63,11 @@ def charges(folder: Path) -> int:
         return len(list(ledger.history(kind="charge")))
 
 
-def test_the_whole_story(tmp_path: Path) -> None:
+def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_data(tmp_path)
 
-    def do(line: str) -> Ran:
-        return run(tmp_path, *line.split())
+    def do(line: str) -> Ran:  # as processes of their own: tests/cli/test_readme.py
+        return call(tmp_path, monkeypatch, *line.split())
 
     assert do("init").status == 0
     added = do("dataset add stays stays.toml")
