@@ -22,9 +22,14 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-# Each of these starts a server or a Java of its own, so that one worker runs all of it. (What
-# pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)
-ONE_WORKER = ("tests/engines/test_postgres.py", "tests/engines/test_spark.py")
+# Each of these starts a server, a Java or a long run of its own, so that one worker runs all of it.
+# (What pytest-xdist 3.8 has for that, `xdist_group`, does nothing under pytest 9.2.)
+ONE_WORKER = (
+    "tests/engines/test_postgres.py",
+    "tests/engines/test_spark.py",
+    "tests/cli/test_demo.py",
+    "tests/cli/test_reproduce.py",
+)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -68,6 +68,7 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("[" + "a." * 32_000 + "a]", "more than 64 parts"),
         ("[[" + '"a" . ' * 16_000 + "a]]", "more than 64 parts"),
         ("x = { " + "'a'." * 16_000 + "a = 1 }", "more than 64 parts"),
+        (r"""x."a\"b" . """ * 16_000 + "a = 1", "more than 64 parts"),
         ("x = " + "[" * 500 + "]" * 500, "inside one another"),
         ("x = " + "[" * 100_000, "inside one another"),
         ("x = " + "{a = " * 500 + "1" + "}" * 500, "inside one another"),

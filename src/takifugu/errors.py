@@ -31,10 +31,16 @@ columns and budgets. They never contain a value read from a protected table.
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
+from shlex import quote
 
 from takifugu.visible import visible
 
 MICRO = 10**6
+
+
+def pasted(name: str) -> str:
+    """A name as a command takes it from a shell: what a message advises can be pasted."""
+    return quote(name)
 
 
 class TakifuguError(Exception):
@@ -116,6 +122,14 @@ class LedgerError(TakifuguError):
 class NoBudget(LedgerError):
     """A charge on a dataset for which no budget was ever set."""
 
+    @classmethod
+    def of(cls, dataset: str) -> "NoBudget":
+        """The error, with the command that mends it."""
+        return cls(
+            f"dataset {dataset!r} has no budget; have its owner set one:"
+            f" `takifugu budget set {pasted(dataset)} EPSILON`"
+        )
+
 
 class UnknownAnalyst(LedgerError):
     """A query by nobody, or by somebody without a budget, where analysts have budgets."""
@@ -161,18 +175,25 @@ class CellsChanged(LedgerError):
         self.dataset, self.changes = dataset, changes
         if changes:
             more = f"; and {len(changes) - 3} parts more" if len(changes) > 3 else ""
+            only_moved = all(change.startswith("source ") for change in changes)
+            moved = (
+                " if the same rows only lie elsewhere now, have the owner say so (`takifugu dataset"
+                f" accept {pasted(dataset)} --unchanged`);"
+                if only_moved
+                else ""
+            )
             super().__init__(
                 f"dataset {dataset!r} was released from under another declaration:"
                 f" {'; '.join(changes[:3])}{more}. Nothing was released. Put the declaration back;"
-                " or have the owner count all earlier releases on every row: `takifugu dataset"
-                f" accept {dataset}`"
+                f"{moved} or have the owner count all earlier releases on every row: `takifugu"
+                f" dataset accept {pasted(dataset)}`"
             )
             return
         super().__init__(
             f"the earlier charges of dataset {dataset!r} do not say what names their cells; nothing"
             " was released. Have the owner say that the declaration is the one used before"
-            f" (`takifugu dataset accept {dataset} --unchanged`), or count all earlier releases on"
-            f" every row (`takifugu dataset accept {dataset}`)"
+            f" (`takifugu dataset accept {pasted(dataset)} --unchanged`), or count all earlier"
+            f" releases on every row (`takifugu dataset accept {pasted(dataset)}`)"
         )
 
 
@@ -182,14 +203,26 @@ class SameRows(LedgerError):
     Attributes:
         dataset: The one that was to be charged.
         other: The one that was charged before.
+
+    What is the ``same`` is None if it cannot be told.
     """
 
-    def __init__(self, dataset: str, other: str, same: str) -> None:
+    def __init__(self, dataset: str, other: str, same: str | None) -> None:
         self.dataset, self.other = dataset, other
+        separately = (
+            "have the owner count them separately: `takifugu dataset accept"
+            f" {pasted(dataset)} --separate-from {pasted(other)}`"
+        )
+        if same is None:
+            super().__init__(
+                f"whether dataset {dataset!r} and dataset {other!r} have the same rows cannot be"
+                " told: those were marked with another key than this one; nothing was released. Put"
+                f" the earlier key back; or {separately}"
+            )
+            return
         super().__init__(
             f"dataset {dataset!r} and dataset {other!r} have {same}: two budgets for the same rows"
-            f" would add up; nothing was released. Use {other!r}; or have the owner count them"
-            f" separately: `takifugu dataset accept {dataset} --separate-from {other}`"
+            f" would add up; nothing was released. Use {other!r}; or {separately}"
         )
 
 

@@ -63,11 +63,11 @@ def charges(folder: Path) -> int:
         return len(list(ledger.history(kind="charge")))
 
 
-def test_the_whole_story(tmp_path: Path) -> None:
+def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_data(tmp_path)
 
-    def do(line: str) -> Ran:
-        return run(tmp_path, *line.split())
+    def do(line: str) -> Ran:  # as processes of their own: tests/cli/test_readme.py
+        return call(tmp_path, monkeypatch, *line.split())
 
     assert do("init").status == 0
     added = do("dataset add stays stays.toml")
@@ -343,7 +343,7 @@ def test_releases_of_fitted_rows_are_warned_about(study: Path, do: Call) -> None
 def test_a_dataset_is_shown_with_its_policy(study: Path, do: Call) -> None:
     told = do("dataset show stays --json").json()
     assert told["pairs"] == [[["home"], ["ward"]]] and told["released_from"] == 8
-    assert told["about"] == "state" and "first 8 days" in told["fitted"][0]
+    assert told["about"] == "state" and "first 8 steps of" in told["fitted"][0]
     shown = do("dataset show stays").out
     assert "released     from 8 on" in shown and "Not protected" in shown
     assert do("dataset check stays --json").json()["rows"] == 24 * 12

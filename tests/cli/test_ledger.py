@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from takifugu.cli.ledger import app
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.ledger import open_ledger
+from takifugu.project.project import open_project
+from tests.cli.running import call
 from tests.ledger.charges import DOUBLING, charge
 
 
@@ -151,3 +153,36 @@ def test_help_needs_no_sqlalchemy() -> None:
         [sys.executable, "-c", code], check=False, env={**os.environ, "PYTHONPATH": source}
     )
     assert done.returncode == 0
+
+
+def test_a_project_names_the_witness_of_its_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(tmp_path, monkeypatch, "init", "study").status == 0
+    study, policy = tmp_path / "study", tmp_path / "study" / "takifugu.toml"
+    named = policy.read_text().replace("\nid = ", '\nwitness = "../heads/study"\nid = ')
+    (tmp_path / "heads").mkdir()
+    policy.write_text(named)
+    assert call(study, monkeypatch, "ledger", "backup", "old.backup").status == 0
+    with open_project(study).ledger() as ledger:
+        ledger.set_budget("ward", 1)
+    assert "witness ../heads/study: event 2" in call(study, monkeypatch, "ledger", "verify").out
+    (study / "takifugu.ledger").write_bytes((study / "old.backup").read_bytes())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
+    for line in ("ledger backup new.backup", "ledger restore old.backup"):
+        refused = call(study, monkeypatch, *line.split())
+        assert refused.status == 4 and "older" in refused.err, line
+    assert call(study, monkeypatch, "ledger", "accept-loss").status == 0
+
+
+@pytest.mark.parametrize("option", ["--same-prior", "--budget=ward=3"])
+def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> None:
+    copy = path.parent / "copy"
+    assert CliRunner().invoke(app, ["backup", str(path), str(copy)]).exit_code == 0
+    done = CliRunner().invoke(app, ["restore", str(path), str(copy), option])
+    assert "without --accept-loss" in str(done.exception)
+
+
+def test_priors_are_known_to_the_project_alone(path: Path) -> None:
+    done = CliRunner().invoke(app, ["accept-loss", str(path), "--same-prior"])
+    assert "in the project of the ledger" in str(done.exception)

@@ -3,6 +3,7 @@
 A backend's test module imports all of it and says, in a fixture ``store``, how rows are stored.
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,7 @@ from takifugu.engines import (
     Source,
     check,
     fit,
+    identities,
     open_engine,
 )
 from takifugu.engines.columns import Outside
@@ -43,6 +45,7 @@ LANDS = ("ID", "JP", "XX")
 NEVER_TOLD = "the hidden value"
 RAW = (*LABELS[:4], NEVER_TOLD, None)
 START = datetime(2012, 10, 27, 22, 30)
+MICROSECOND = timedelta(microseconds=1)
 KINDS = {
     "person": "text",
     "at": "time",
@@ -523,6 +526,26 @@ def test_keys_from_the_data_may_be_none_at_all(store: Store, tmp_path: Path) -> 
         assert engine.keys("home land") == ()
         assert engine.histogram(["home land", "label"]).counts.shape[0] == 0
         assert engine.histogram(["label"]).counts.sum() == len(table)
+
+
+@pytest.mark.parametrize("column", ["at", "instant", "unix", "row"])
+def test_the_same_rows_are_recognised_whichever_database_has_them(
+    stored: Stored, column: str
+) -> None:
+    """By entity and order, as any other source would tell them; by no address and no name."""
+    kinds = {"at": "time", "instant": "time", "unix": "unix", "row": "number"}
+    zone = None if column == "row" else "UTC"
+    order = Order(column, kinds[column], zone=zone)  # type: ignore[arg-type]
+    with opened(stored, order=order) as engine:
+        found = dict(identities(engine, "label"))["content"]
+    total = 0
+    for row in rows():
+        place = row[column]
+        if isinstance(place, datetime):
+            place = (place.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // MICROSECOND
+        text = f"{row['person']}\x1f{place}"
+        total += int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
+    assert found == (len(rows()), str(total), "label")
 
 
 def opened(

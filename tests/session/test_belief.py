@@ -189,7 +189,7 @@ def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
         )
         assert said(told).count(" ".join(fitted.statement.split())) == 1
         found = told.histogram(window=(2, None), epsilon=1)
-        assert "fitted on the first 2 days" in " ".join(found.promise.split())
+        assert "fitted on the first 2 steps of" in " ".join(found.promise.split())
 
 
 @pytest.mark.parametrize("length", [4, None])

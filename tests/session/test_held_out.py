@@ -95,7 +95,7 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
         for window in ((0, None), (3, 6), (-5, 5)):
             with pytest.raises(UnsoundRequest, match="begins before 4"):
                 session.plan("histogram", epsilon=1, window=window)
-        assert "fitted on the first 4 days" in said(session)
+        assert "fitted on the first 4 steps of" in said(session)
         if way == "as it is":
             for kept in (None, (None, 5), (4, 5)):
                 plan = session.plan("histogram", epsilon=SURE, window=kept)

@@ -25,6 +25,7 @@ from takifugu.errors import (
     TakifuguError,
     UnsoundRequest,
 )
+from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.budgets import Looked, standings
@@ -313,7 +314,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
         assert [plan.question.rows.scope.end for plan in asked] == [None, 11, 11]
         with pytest.raises(UnsoundRequest, match="begins before 8"):
             session.plan("histogram", epsilon=1, window=(7, 11))
-        assert "fitted on the first 8 days" in session.promise()
+        assert "fitted on the first 8 steps of" in session.promise()
         assert session.kept.warning is None
 
 
@@ -321,7 +322,8 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
     project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
     project.set_budget("stays", "5")
     belief = project.translation("stays")
-    with project.engine("stays") as engine, project.ledger() as ledger:
+    with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
+        ledger.set_budget("stays", 5)
         allowed = Session(engine, ledger, belief, dataset="stays", release_fitted_rows=True)
         loose = allowed.plan("histogram", epsilon=1)
     with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):

@@ -5,6 +5,7 @@ Each command is a module of its own that imports what it needs when it is called
 """
 
 import io
+import re
 import sys
 import warnings
 from typing import Annotated, Any
@@ -26,8 +27,10 @@ from takifugu.cli.strict import Strict
 from takifugu.cli.telling import echo
 from takifugu.cli.translate import run_translate
 from takifugu.errors import TakifuguError
+from takifugu.visible import visible
 
-MOST_OF_A_NAME = 200  # letters of a path that a message repeats
+MOST_OF_A_NAME = 200  # letters of a name that a message repeats
+_LONG = re.compile(rf"\S{{{2 * MOST_OF_A_NAME},}}")
 
 app = Strict(
     name="takifugu",
@@ -87,7 +90,7 @@ app.command("reproduce")(run_reproduce)
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """A warning of takifugu's own is one line on stderr; others look as Python writes them."""
     if category.__module__.startswith("takifugu."):
-        echo(f"takifugu: {message}", err=True)
+        echo(f"takifugu: {_one_line(str(message))}", err=True)
     else:
         _show_as_python(message, category, *where, **more)
 
@@ -99,9 +102,12 @@ def _of_a_path(error: OSError) -> str:
     reason = (error.strerror or type(error).__name__).lower()
     if error.filename is None:
         return f"a file or folder cannot be used ({reason}); give this user the right, or another"
-    name = str(error.filename)
-    short = name if len(name) <= MOST_OF_A_NAME else f"{name[:MOST_OF_A_NAME]}…"
-    return f"{short!r} cannot be used ({reason}); name a file or folder that can"
+    return f"{str(error.filename)!r} cannot be used ({reason}); name a file or folder that can"
+
+
+def _one_line(message: str) -> str:
+    """A message as one line that can be read: a name in it may hold anything, at any length."""
+    return visible(_LONG.sub(lambda found: f"{found[0][:MOST_OF_A_NAME]}…", message))
 
 
 def _print_anything() -> None:
@@ -140,5 +146,5 @@ def main() -> None:
         message = _of_a_path(error)
     else:
         raise SystemExit(status or 0)
-    echo(f"takifugu: {message}", err=True)
+    echo(f"takifugu: {_one_line(message)}", err=True)
     raise SystemExit(code)

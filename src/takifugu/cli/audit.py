@@ -18,6 +18,7 @@ from takifugu.cli.telling import echo
 from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
+from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.composition import Composed, Release
@@ -79,7 +80,7 @@ def _releases(given: list[str]) -> "list[Release]":
 def _file(path: Path) -> list[str]:
     needed = 'hold a list such as ["0.1", "0.5,1e-6@3:7", "rho=0.01"]'
     try:
-        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+        listed = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption("--released", given=f"{path} {error.given}", needed=needed) from None
     except (OSError, ValueError) as error:

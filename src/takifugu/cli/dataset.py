@@ -102,7 +102,10 @@ def add(
     _print_facts(facts)
     echo(f"{name} was entered into {study.file}")
     if not prior:
-        echo(f"next: takifugu prior fit {name} --first-days N, or name a prior in the file")
+        echo(
+            f"next: takifugu prior fit {name} --first-days N (or --share 1/5), or name a prior in"
+            " the file"
+        )
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and history that is lost."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,15 @@ Raised = Annotated[
     ),
 ]
 
+SamePrior = Annotated[
+    bool,
+    typer.Option(
+        "--same-prior",
+        help="The priors of the project were in use in all of the part that is lost: count what the"
+        " budgets admitted under them. Otherwise epsilon itself counts for every entry.",
+    ),
+]
+
 
 def split_places(places: list[str]) -> tuple[str | None, Path]:
     """The ledger, if one is named, and the file."""
@@ -46,7 +56,8 @@ def run_backup(places: Places, project: InProject = None, as_json: AsJson = Fals
     from takifugu.ledger import open_ledger
 
     where, path = split_places(places)
-    with open_ledger(_place(where, project), create=False, read_only=True) as ledger:
+    place, witness = _place(where, project)
+    with open_ledger(place, create=False, read_only=True, witness=witness) as ledger:
         report, name = ledger.backup(path), ledger.name
     if as_json:
         facts = {"ledger": name, "events": report.events, "head": vars(report.head)}
@@ -61,6 +72,7 @@ def run_restore(
         bool, typer.Option(help="Put an older copy back; what is lost counts as spent.")
     ] = False,
     budget: Raised = None,
+    same_prior: SamePrior = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -75,12 +87,19 @@ def run_restore(
     from takifugu.ledger import restore_ledger
 
     where, path = split_places(places)
-    place, raised = _place(where, project), _raised(budget)
-    report = restore_ledger(path, place, lossy=accept_loss)
+    if not accept_loss and (budget or same_prior):
+        raise InvalidOption(
+            "--budget" if budget else "--same-prior",
+            given="is given without --accept-loss",
+            needed="go with it: nothing is counted otherwise",
+        )
+    (place, witness), raised = _place(where, project), _raised(budget)
+    priors = _priors(where, project, same_prior=same_prior)
+    report = restore_ledger(path, place, lossy=accept_loss, witness=witness)
     counted = None
     if accept_loss:
         try:
-            counted = _accept(place, None if where else project, raised, in_project=where is None)
+            counted = _accept(place, witness, priors, raised)
         except LedgerConflict:  # nothing was lost
             counted = None
     if as_json:
@@ -95,6 +114,7 @@ def run_restore(
 def run_accept_loss(
     where: Where = None,
     budget: Raised = None,
+    same_prior: SamePrior = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,12 +122,14 @@ def run_accept_loss(
 
     All that the budgets admitted counts as spent from then on: nothing more is released on these
     datasets until a budget is raised, and then what exceeds the earlier one. This is an event of
-    the ledger that names you. In a project the present priors say how much a budget admitted per
-    entry; for a ledger that is named, epsilon itself is counted. Keys of the JSON object: ledger,
+    the ledger that names you. Epsilon of the budget is counted for every entry, which no prior can
+    have exceeded; less with --same-prior, in a project whose priors were not replaced in the part
+    that is lost. Keys of the JSON object: ledger,
     lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho: counted for every entry).
     """
-    place = _place(where, project)
-    event = _accept(place, project, _raised(budget), in_project=where is None)
+    place, witness = _place(where, project)
+    priors = _priors(where, project, same_prior=same_prior)
+    event = _accept(place, witness, priors, _raised(budget))
     if as_json:
         accounts = _accounts(event)
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
@@ -124,11 +146,16 @@ def _say(event: "Event") -> None:
     echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
     for account in _accounts(event):
         who = f", analyst {account['analyst']}" if account["analyst"] else ""
-        echo(f"{account['dataset']}{who}: nothing is left until its budget is raised")
+        told = f"epsilon = {float(Fraction(account['epsilon'])):.4g} per entry is counted"
+        echo(f"{account['dataset']}{who}: {told}; nothing is left until its budget is raised")
 
 
-def _place(where: str | None, project: Path | None) -> str | Path:
-    return where if where is not None else the_project(project).ledger_place
+def _place(where: str | None, project: Path | None) -> tuple[str | Path, str | Path | bool]:
+    """The ledger, and where its head is noted."""
+    if where is not None:
+        return where, True
+    study = the_project(project)
+    return study.ledger_place, study.witness
 
 
 def _raised(given: list[str] | None) -> dict[str, Any]:
@@ -141,18 +168,36 @@ def _raised(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
-def _accept(
-    place: str | Path, project: Path | None, raised: dict[str, Any], *, in_project: bool
-) -> "Event":
+def _priors(
+    where: str | None, project: Path | None, *, same_prior: bool
+) -> "dict[str, Translation]":
+    """The translations that the owner vouches for; none unless they say so."""
     from takifugu.errors import Malformed
+
+    if not same_prior:
+        return {}
+    if where is not None:
+        raise InvalidOption(
+            "--same-prior",
+            given="is given for a ledger that is named",
+            needed="be used in the project of the ledger, which knows the priors",
+        )
+    study = the_project(project)
+    found: dict[str, Translation] = {}
+    for name in study.policy.datasets:
+        try:
+            found[name] = study.translation(name)
+        except Malformed:  # no prior, or none that can be read: epsilon itself is counted
+            continue
+    return found
+
+
+def _accept(
+    place: str | Path,
+    witness: str | Path | bool,
+    priors: "dict[str, Translation]",
+    raised: dict[str, Any],
+) -> "Event":
     from takifugu.ledger import accept_loss
 
-    translations: dict[str, Translation] = {}
-    if in_project:
-        study = the_project(project)
-        for name in study.policy.datasets:
-            try:
-                translations[name] = study.translation(name)
-            except Malformed:  # no prior, or none that can be read: epsilon itself is counted
-                continue
-    return accept_loss(place, translations=translations, budgets=raised)
+    return accept_loss(place, translations=priors, budgets=raised, witness=witness)

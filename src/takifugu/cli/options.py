@@ -12,6 +12,7 @@ from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.strict import parse_json
 from takifugu.visible import visible
+from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
@@ -121,7 +122,7 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     needed = "hold [[left, right], …], each side a value or a list of values"
     try:
-        found = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+        found = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption("--pairs", given=f"{path} {error.given}", needed=needed) from None
     except (OSError, ValueError) as error:

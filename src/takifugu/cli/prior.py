@@ -24,6 +24,7 @@ from takifugu.cli.options import (
 from takifugu.cli.strict import Strict
 from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
+from takifugu.whole import refuse_special
 
 if TYPE_CHECKING:
     from takifugu.project.terms import Change
@@ -446,7 +447,7 @@ def _numbers(text: str, what: str) -> list[float]:
 def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:
     """The state column cut into one sequence for each entity, in order."""
     found: dict[str, list[tuple[float, int, str]]] = {}
-    for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c])):
+    for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c is not None])):
         try:
             place = float(row[order]) if order is not None else 0.0
         except ValueError:
@@ -459,6 +460,7 @@ def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[l
 
 def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:
     try:
+        refuse_special(data)
         zipped = data.suffix == ".gz"
         with (
             gzip.open(data, "rt", encoding="utf-8", newline="")

@@ -20,6 +20,7 @@ from takifugu.cli.options import (
 from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
+from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -254,7 +255,7 @@ def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
 
 def _listed(path: Path) -> list[float]:
     try:
-        listed = parse_json(path.read_text(encoding="utf-8"), field=str(path))
+        listed = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption(
             "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"

@@ -14,6 +14,7 @@ from takifugu.engines.problems import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 from takifugu.strict import parse_json, parse_toml
+from takifugu.whole import read_whole
 
 FROM_THE_DATA = "from the data"
 KEYS = ("title", "source", "entity", "order", "protected", "public")
@@ -23,7 +24,7 @@ def read_declaration(path: str | Path) -> Declaration:
     """Read a declaration; its relative paths start from the folder that it is in."""
     path = Path(path)
     try:
-        content = path.read_text(encoding="utf-8")
+        content = read_whole(path)
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or no name of a file
         given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise InvalidFile(
@@ -112,7 +113,7 @@ def _category(given: "_Table", name: str, folder: Path, *, outside: Any) -> Cate
 def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     needed = "hold one JSON object of raw value: label"
     try:
-        found = parse_json(path.read_text(encoding="utf-8"), field=shown)
+        found = parse_json(read_whole(path), field=shown)
     except InvalidFile as error:
         raise InvalidDeclaration(shown, given=error.given, needed=needed) from None
     except (OSError, ValueError) as error:

@@ -30,6 +30,7 @@ from takifugu.ledger.migrations import prepare
 from takifugu.ledger.replay import Report
 from takifugu.ledger.store import Store
 from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
+from takifugu.whole import refuse_special
 
 _SERVER = (
     "is of a ledger on a PostgreSQL server",
@@ -67,8 +68,9 @@ def put_back(
         report = _checked(part)
         whose = _compare(part, witness, lossy=lossy)
         if path.exists() and path.stat().st_size:
-            _replace(part, path, whose, wait, lossy=lossy)
+            _replace(part, path, whose, witness, wait, lossy=lossy)
         else:
+            _refuse_logs(path)
             path.unlink(missing_ok=True)
             _appear(part, path)
     return report
@@ -86,6 +88,7 @@ def _part(path: Path, what: str) -> Iterator[Path]:
     """An empty file beside ``path`` that only its owner may read; gone afterwards."""
     part = path.with_name(f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.part")
     try:
+        refuse_special(path)
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         os.fchmod(handle, 0o600)
         os.close(handle)
@@ -182,12 +185,27 @@ def _older(why: str) -> LedgerSetBack:
     return LedgerSetBack(
         f"the backup is older than the ledger: {why}, which it lacks; nothing was changed. Restore"
         " a newer one; if there is none, the owner may accept the loss (`takifugu ledger restore"
-        " --accept-loss`), which counts the budget as spent"
+        " FILE --accept-loss`), which counts the budget as spent"
     )
 
 
-def _replace(part: Path, path: Path, whose: str, wait: float, *, lossy: bool) -> None:
-    """Write the copy over the ledger, in one transaction, while nobody else has it open."""
+def _refuse_logs(path: Path) -> None:
+    """Raise if the log of a ledger that is gone lies beside: it would be read into the copy."""
+    for log in (path.with_name(path.name + end) for end in ("-wal", "-journal")):
+        if log.exists() and log.stat().st_size:
+            raise LedgerConflict(
+                f"{str(log)!r} is the log of a ledger that is not there any more; nothing was"
+                " changed. Put that ledger back beside it, or move the log away"
+            )
+
+
+def _replace(
+    part: Path, path: Path, whose: str, witness: Witness | None, wait: float, *, lossy: bool
+) -> None:
+    """Write the copy over the ledger, in one transaction, while nobody else has it open.
+
+    What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
+    """
     with _connected(path, "rw", wait) as to:
         to.execute("PRAGMA locking_mode=EXCLUSIVE")  # kept until this connection ends
         to.execute("PRAGMA journal_mode=DELETE")
@@ -195,7 +213,9 @@ def _replace(part: Path, path: Path, whose: str, wait: float, *, lossy: bool) ->
         try:
             ((body,),) = to.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchall()
             ((seq, hash_),) = to.execute("SELECT seq, hash FROM takifugu_head").fetchall()
-            known = json.loads(body)["ledger"]
+            known, ends = json.loads(body)["ledger"], Anchor(seq, hash_)
+            noted = None if witness is None else witness.read(whose)
+            seen = noted is None or _has(to, noted)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerDamaged(
                 f"{str(path)!r} cannot be read; nothing was changed. Move it away first"
@@ -207,10 +227,30 @@ def _replace(part: Path, path: Path, whose: str, wait: float, *, lossy: bool) ->
                 f"{str(path)!r} is another ledger than the backup is of; nothing was changed"
             )
         with _opened(part) as store, store.reading() as connection:
-            if not lossy and not holds(connection, Anchor(seq, hash_)):
-                raise _older(f"the ledger ends at event {seq}")
+            lacking = not holds(connection, ends)
+        if lacking and not lossy:
+            raise _older(f"the ledger ends at event {seq}")
+        if lacking and witness is None:
+            raise LedgerSetBack(
+                f"the backup lacks event {seq} of the ledger, and without a witness nothing would"
+                " count the loss; nothing was changed. Name a witness"
+            )
+        if lacking and witness is not None and seen:
+            witness.note(whose, ends, noted)
         with _connected(part, "ro") as from_:
             from_.backup(to)
+        if lacking and witness is not None and not seen and _has_copy(part, noted):
+            witness.note(whose, ends, noted)  # a fork of what the witness had seen
+
+
+def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
+    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (noted.seq,)).fetchone()
+    return row is not None and row[0] == noted.hash
+
+
+def _has_copy(part: Path, noted: Anchor | None) -> bool:
+    with _opened(part) as store, store.reading() as connection:
+        return noted is not None and holds(connection, noted)
 
 
 def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link) -> None:

@@ -133,12 +133,13 @@ def enter(
     found = tables.find(connection, body["dataset"], body["analyst"] or WHOLE)
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
-        raise NoBudget(f"dataset {body['dataset']!r} has no budget; have its owner set one")
+        raise NoBudget.of(body["dataset"])
     mine = found.get(body["analyst"] or WHOLE)
     if body["analyst"] is None or mine is None or mine.epsilon is None:
         decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
     terms = decisions.Terms(body["prior"], body["secrets"])
     decisions.refuse_terms(connection, body["dataset"], terms)
+    decisions.refuse_rules(connection, body["dataset"], charge.rules)
     first = cells.refuse_other(connection, body["dataset"], charge.cells)
     marks = unknown_marks(connection, charge)
     names = charged({**body, "kind": kind})

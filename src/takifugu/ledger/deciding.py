@@ -34,6 +34,16 @@ class Deciding:
         with self._store.reading() as connection:
             decisions.refuse_terms(connection, dataset, terms)
 
+    def rules(self, dataset: str) -> Mapping[str, Any] | None:
+        """The rules that charges on ``dataset`` must be made by; None if any."""
+        with self._store.reading() as connection:
+            return decisions.rules_in_force(connection, dataset)
+
+    def refuse_rules(self, dataset: str, rules: Mapping[str, Any] | None) -> None:
+        """Raise `NotAccepted` if a charge by ``rules`` would be refused."""
+        with self._store.reading() as connection:
+            decisions.refuse_rules(connection, dataset, rules)
+
     def refuse_stranger(self, dataset: str, analyst: str | None) -> None:
         """Raise `UnknownAnalyst` if analysts have budgets and ``analyst`` is none of them."""
         with self._store.reading() as connection:

@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
+from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst, pasted
 from takifugu.ledger import chain, tables, view
 from takifugu.ledger.books import WHOLE
 from takifugu.ledger.chain import Event, Head
@@ -131,7 +131,33 @@ def refuse_terms(connection: Connection, dataset: str, terms: Terms) -> None:
     raise NotAccepted(
         f"dataset {dataset!r} has {what} than its owner accepted or its budget was last spent"
         " under; nothing was released. Use the same as before, or have the owner run"
-        f" `takifugu prior accept {dataset}`, which shows what is spent under both"
+        f" `takifugu prior accept {pasted(dataset)}`, which shows what is spent under both"
+    )
+
+
+def rules_in_force(connection: Connection, dataset: str) -> Mapping[str, Any] | None:
+    """What the owner accepted beside the terms or, where no acceptance says, what was charged by.
+
+    They are a policy's own words, as JSON: which rows are released from, what their entries are.
+    """
+    event = _event(connection, _ACCEPTED, dataset)
+    found = None if event is None else event.body["details"].get("rules")
+    if found is None:
+        event = _event(connection, _CHARGED, dataset)
+        found = None if event is None else event.body.get("rules")
+    return found if isinstance(found, Mapping) else None
+
+
+def refuse_rules(connection: Connection, dataset: str, rules: Mapping[str, Any] | None) -> None:
+    """Raise unless a charge by these ``rules`` may be made."""
+    known = rules_in_force(connection, dataset)
+    if known is None or rules is None or known == rules:
+        return
+    raise NotAccepted(
+        f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows of a"
+        " fitted prior are released from, is not what its owner accepted or what was released by"
+        " before; nothing was released. Put the policy back, or have the owner run `takifugu prior"
+        f" accept {pasted(dataset)}`"
     )
 
 

@@ -130,8 +130,9 @@ def accept_loss(
 
     Args:
         where: The older copy, in its place.
-        translations: For each dataset the translation that was in use; without it ε of the budget
-            itself is counted per entry, which is more.
+        translations: For each dataset the translation that was in use in all of the part that is
+            lost, as only the owner can know; without it ε of the budget itself is counted per
+            entry, which is more.
         budgets: For each dataset whose budget was raised or first set in the part that is lost, the
             largest that it had: ε, or (ε, δ).
         witness: As for `open_ledger`.

@@ -16,8 +16,9 @@ cells of the copy start anew from there. A budget that stays the same admits no 
 own most. A higher one admits what exceeds it, and what was released, then and later, stays within
 it, because the total that is counted is never below the true one.
 
-*Which translation.* If every charge of the copy names the translation that is given, it is the one
-in use and the most is read from it. If it is not known, or priors have changed, :math:`ε_B` itself
+*Which translation.* One that is given is, by the word of the owner, the one that was in use in all
+of the part that is lost; if every charge of the copy names it too, the most is read from it. If it
+is not known, or priors have changed, :math:`ε_B` itself
 is counted for a budget without δ: no sound translation maps a per-entry ε below ε, because
 randomised response on whether one entry has a value of the one side of a secret pair is ε-DP for
 every entry and moves the odds of that pair by :math:`e^ε`; so a budget of :math:`ε_B` admits no
@@ -145,7 +146,8 @@ def _most(
     if translation is None and delta:
         raise UnsoundRequest(
             f"the budget of dataset {dataset!r} has a delta, so that what it admitted depends on"
-            " the translation: give it (run the command in the project)"
+            " the prior: give the translation that was in use, or, if the priors of the project"
+            " were not replaced in the part that is lost, run the command there with --same-prior"
         )
     if not same and delta:
         raise UnsoundRequest(

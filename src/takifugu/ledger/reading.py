@@ -86,7 +86,7 @@ def standings(
     """How the accounts that a charge would go to stand."""
     found = tables.find(connection, dataset, analyst or WHOLE)
     if WHOLE not in found or found[WHOLE].epsilon is None:
-        raise NoBudget(f"dataset {dataset!r} has no budget; have its owner set one")
+        raise NoBudget.of(dataset)
     cold = charging.untranslated(list(found.values()), translation, limits)
     if cold is not None:
         return cold

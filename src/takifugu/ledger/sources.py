@@ -3,7 +3,8 @@
 Two datasets with the same rows have two budgets, and a row then loses both. So the first charge on
 each state of the data leaves marks of where its rows are and what they hold (see `keys`), and a
 dataset that has a mark of another one is refused until its owner says that they are to be counted
-separately. Edited copies, parts of a table and other ledgers are beyond what can be seen here.
+separately. So is one whose marks cannot be compared, because they were made with two keys. Edited
+copies, parts of a table and other ledgers are beyond what can be seen here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,17 +44,25 @@ def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> 
     mine = set(marks)
     if not mine:
         return
-    apart: set[str] | None = None
+    keys, apart = {_key(mark) for mark in mine}, separated(connection, dataset)
+    unknown: str | None = None
     for row in connection.execute(_OTHERS):
-        if row.dataset == dataset:
+        if row.dataset == dataset or row.dataset in apart:
             continue
-        shared = mine.intersection(chain.read(row).body["marks"])
-        if not shared:
-            continue
-        apart = separated(connection, dataset) if apart is None else apart
-        if row.dataset not in apart:
+        theirs = chain.read(row).body["marks"]
+        shared = mine.intersection(theirs)
+        if shared:
             kinds = [kind for kind in SAME if any(m.startswith(f"{kind} ") for m in shared)]
             raise SameRows(dataset, row.dataset, SAME[kinds[0]] if kinds else "the same rows")
+        if keys.isdisjoint(map(_key, theirs)):
+            unknown = unknown or row.dataset
+    if unknown is not None:
+        raise SameRows(dataset, unknown, None)
+
+
+def _key(mark: str) -> str:
+    """The id of the key that a mark was made with."""
+    return mark.rpartition(" ")[2].rpartition(":")[0]
 
 
 def separated(connection: Connection, dataset: str) -> set[str]:

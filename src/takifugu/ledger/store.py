@@ -26,6 +26,7 @@ from takifugu.errors import (
 from takifugu.ledger.chain import Anchor
 from takifugu.ledger.witness import Guard
 from takifugu.ledger.work import work_of
+from takifugu.whole import refuse_special
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 WAIT = 10.0  # seconds that a locked ledger is waited for
@@ -117,6 +118,7 @@ class Store:
             path = Path(self.name)
             handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
+                refuse_special(handle)
                 if os.fstat(handle).st_size == 0:
                     os.fchmod(handle, 0o600)  # SQLite gives its log the same mode
             finally:
@@ -147,10 +149,16 @@ class Store:
                 )
             if path.is_dir():
                 raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
+            if path.exists() and not path.is_file():  # it would get the mode of a ledger, or wait
+                given = f"{path} is a device or a pipe"
+                raise InvalidFile("ledger", given=given, needed="be a file")
         except PermissionError as error:
             raise LedgerUnavailable(
                 f"ledger {self.name!r}: its folder cannot be looked into; give this user the right"
             ) from error
+        except OSError as error:
+            reason = (error.strerror or "cannot be used").lower()
+            raise InvalidFile("ledger", given=f"{path}: {reason}", needed="be a file") from error
         mode = "ro" if self.read_only else "rwc"
         address = f"{path.absolute().as_uri()}?mode={mode}"
 
@@ -282,6 +290,14 @@ def _line(cause: BaseException) -> str:
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]
 
 
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes of a name that are no text: half characters in Python
+        return False
+    return True
+
+
 def _pool() -> Any:
     from sqlalchemy.pool import QueuePool
 
@@ -293,6 +309,8 @@ def _address(where: str | Path) -> URL:
     if isinstance(where, Path) or "://" not in text:
         if not text or text == ":memory:":
             raise InvalidFile("ledger", given=f"is {text!r}", needed="be kept in a file")
+        if not _is_text(text):
+            raise InvalidFile("ledger", given=f"is {text!r}", needed="have a name in UTF-8")
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)

@@ -272,6 +272,8 @@ class Charge:
         groups: The public groups that are read; None for all.
         analyst: Who asks; None for nobody in particular.
         declared: Fingerprint of how the data is read; an answer under another is another answer.
+        rules: What else the owner accepted: which rows are released from, what their entries are,
+            as JSON; None if the caller has no say in it.
         sources: Keyed marks of where the rows are and what they hold; empty if known already.
         key: Makes a retry of this very call recognisable. Made anew for every charge.
     """
@@ -289,6 +291,7 @@ class Charge:
     groups: Groups | None = None
     analyst: str | None = None
     declared: str = ""
+    rules: Mapping[str, Any] | None = None
     sources: tuple[str, ...] = field(default=(), compare=False, repr=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)
 
@@ -323,7 +326,10 @@ class Charge:
             "declared": self.declared,
             "key": self.key,
         }
-        return body | {"question": question(body)}
+        body["question"] = question(body)
+        if self.rules is not None:
+            body["rules"] = json.loads(canonical(dict(self.rules), "rules"))
+        return body
 
 
 def window_body(window: Window | None) -> dict[str, Any] | None:

@@ -77,12 +77,11 @@ def read(
 ) -> float:
     """`pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
 
-    A budget that admits them bounds what they reveal; the reading of δ and ρ alone is searched for
-    and may end a little above.
+    A budget that admits them bounds what they reveal. Bounds are searched for: that of a smaller
+    loss may end a little above that of a larger one, and so may the reading of δ and ρ.
     """
     value = pufferfish(translation, totals, delta)
-    mixed = any(total.delta or total.rho for total in totals)
-    if epsilon is None or not mixed or Fraction(min(value, 2.0**64)) <= epsilon:
+    if epsilon is None or Fraction(min(value, 2.0**64)) <= epsilon:
         return value
     return float_up(epsilon) if Limit(translation, epsilon, delta).admits(totals) else value
 

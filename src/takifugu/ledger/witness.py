@@ -18,9 +18,11 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from errno import EINVAL, ENOSPC
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +35,7 @@ from takifugu.ledger.chain import Anchor
 from takifugu.ledger.schema import EVENTS, WITNESSES
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.work import work_of
+from takifugu.whole import refuse_special
 
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone
 IDENTITY = re.compile(r"[0-9a-f]{32}")
@@ -96,6 +99,7 @@ class FileWitness:
     def read(self, ledger: str) -> Anchor | None:
         """The event that was noted last."""
         try:
+            refuse_special(self.path(ledger))
             handle = os.open(self.path(ledger), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
@@ -123,6 +127,7 @@ class FileWitness:
 
     def _open(self, ledger: str) -> int:
         path, flags = self.path(ledger), os.O_RDWR | os.O_CLOEXEC
+        refuse_special(path)
         try:
             return os.open(path, flags)
         except FileNotFoundError:
@@ -130,6 +135,10 @@ class FileWitness:
             return os.open(path, flags | os.O_CREAT, 0o600)
 
     def _note(self, handle: int, ledger: str, event: Anchor, seen: Anchor | None) -> Anchor | None:
+        if not stat.S_ISREG(
+            os.fstat(handle).st_mode
+        ):  # a device forgets, and is not ours to change
+            raise OSError(EINVAL, "no file")
         slots = sorted(self._slots(handle, ledger), key=lambda slot: slot.turn)
         now = slots[-1].event if slots else None
         if now == event or now != seen:
@@ -138,12 +147,12 @@ class FileWitness:
         text = f"{turn} {ledger} {event.seq} {event.hash}"
         line = f"{text} {_check(text)}\n".encode("ascii").ljust(SLOT, b"\0")
         if slots and os.fstat(handle).st_size == 2 * SLOT:
-            os.pwrite(handle, line, SLOT * (turn % 2))
+            _write(handle, line, SLOT * (turn % 2))
             os.fdatasync(handle)
             return event
         os.fchmod(handle, 0o600)
         os.ftruncate(handle, 2 * SLOT)
-        os.pwrite(handle, line, SLOT * (turn % 2))
+        _write(handle, line, SLOT * (turn % 2))
         os.fsync(handle)
         sync_folder(Path(self.path(ledger)).parent)
         return event
@@ -182,6 +191,12 @@ def _make_private(folder: Path) -> None:
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _write(handle: int, line: bytes, place: int) -> None:
+    """Write all of a note: a disk that is nearly full may take a part of it and say no word."""
+    if os.pwrite(handle, line, place) != len(line):
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 def _check(text: str) -> str:

@@ -11,7 +11,7 @@ from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.independent import DEEPEST, Product, too_deep
 from takifugu.priors.provenance import KEY, fitted_rules
 from takifugu.strict import parse_json
-from takifugu.whole import write_whole
+from takifugu.whole import read_whole, write_whole
 
 LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
 
@@ -82,7 +82,7 @@ def read_json(path: Path, *, needed: str) -> Any:
             raise InvalidFile(
                 str(path), given="is larger than any prior", needed=f"be below {LARGEST:,} bytes"
             )
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise InvalidFile(str(path), given=f"cannot be read ({reason})", needed=needed) from error
@@ -101,6 +101,10 @@ def write_json(document: Any, path: Path, *, indent: int | None = None) -> None:
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
     try:
         write_whole(path, text + "\n")
+    except UnicodeEncodeError as error:
+        raise InvalidFile(
+            str(path), given="would hold half a character", needed="be text; name states in UTF-8"
+        ) from error
     except OSError as error:
         reason = (error.strerror or "cannot be written").lower()
         raise InvalidFile(

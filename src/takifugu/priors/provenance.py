@@ -88,7 +88,7 @@ class FittedRows:
             )
         said = []
         if self.before is not None:
-            which = f"rows before {self.before}" if self.days is None else f"first {self.days} days"
+            which = f"rows before {self.before}" if self.days is None else self._first
             said.append(
                 f"This one was fitted on the {which}; release from the rows "
                 f"after them only (from {self.before} on). The same entities may have rows "
@@ -100,6 +100,12 @@ class FittedRows:
                 "release from the rows of the others only. No row of theirs is in it."
             )
         return " ".join((PUBLIC, *said))
+
+    @property
+    def _first(self) -> str:
+        """The first part of a table: so many days, or steps where the order is a number."""
+        unit = "days" if isinstance(self.before, datetime) else f"steps of {self.order!r}"
+        return f"first {self.days} {unit}"
 
     def same_limits(self, other: "FittedRows") -> bool:
         """Whether both leave out the same rows of a table."""

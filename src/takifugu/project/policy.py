@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 from takifugu.strict import parse_toml
+from takifugu.whole import read_whole
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -94,12 +95,14 @@ class Policy:
     Attributes:
         ledger: A path from the folder of the project, or an address without a password.
         ledger_id: The hash of the first event of that ledger: no other one will do.
+        witness: Where its head is noted, a path or an address too; None: each user's state folder.
         datasets: The datasets by name.
     """
 
     ledger: str
     ledger_id: str
     datasets: Mapping[str, DatasetPolicy]
+    witness: str | None = None
 
 
 def read_policy(path: Path) -> Policy:
@@ -116,7 +119,7 @@ def read_policy(path: Path) -> Policy:
 def read_text(path: Path) -> str:
     """The text of a project file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_whole(path)
     except (OSError, ValueError) as error:
         given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise InvalidFile(
@@ -131,12 +134,13 @@ def parse_policy(text: str) -> Policy:
     except InvalidFile as error:
         raise InvalidProject("file", given=error.given, needed=error.needed) from None
     top = _Section(document, "", ("ledger", "dataset"))
-    ledger = top.section("ledger", ("place", "id"))
-    place = ledger.text("place")
+    ledger = top.section("ledger", ("place", "id", "witness"))
+    place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
+    refuse_password(witness or "", "ledger, witness")
     named = _Section(document.get("dataset", {}), "dataset", None)
     datasets = {name: _dataset(named, name) for name in named.content}
-    return Policy(place, ledger.text("id"), datasets)
+    return Policy(place, ledger.text("id"), datasets, witness)
 
 
 def refuse_password(place: str, field: str) -> None:

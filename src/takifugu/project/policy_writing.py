@@ -17,6 +17,7 @@ from typing import Any
 from takifugu.errors import InvalidFile
 from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
 from takifugu.strict import parse_toml
+from takifugu.whole import refuse_special
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -28,6 +29,7 @@ HEAD = """\
 
 [ledger]
 place = {place}  # a file, from this folder, or postgresql://user@host/database
+# witness = "/srv/witness/study"       # where its head is noted; left out: each user's state folder
 id = {id}  # its first event: no other ledger will do
 
 # `takifugu dataset add NAME DECLARATION.toml` adds a section for each dataset:
@@ -62,6 +64,7 @@ def whole_file(path: Path, *, what: str, new: bool = False) -> Iterator[Path]:
     """
     part: Path | None = None
     try:
+        refuse_special(path)
         handle, name = tempfile.mkstemp(
             prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent
         )

@@ -29,6 +29,7 @@ from takifugu.project.policy import (
     PriorPolicy,
     Side,
     checked_name,
+    parse_policy,
     read_policy,
     refuse_password,
 )
@@ -38,7 +39,6 @@ from takifugu.project.terms import (
     changed_rules,
     keep_terms,
     kept_terms,
-    refuse_rules,
     refuse_sizes,
     released_rules,
 )
@@ -49,6 +49,7 @@ from takifugu.session.cells import cells_of
 from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
+from takifugu.whole import real_path
 
 LEDGER = "takifugu.ledger"
 
@@ -67,6 +68,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
     if file.exists():
         raise InvalidProject(str(file), given="exists", needed="not be there yet")
     refuse_password(ledger, "ledger")
+    parse_policy(write.head(ledger, "0" * 64))  # what cannot be written down is refused at first
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +104,7 @@ def _first_event(ledger: Ledger) -> str:
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     """Where the rows of a dataset are, so that the same ones can be recognised."""
     source = declaration.source
-    path = "" if source.path is None else str((declaration.folder / source.path).resolve())
+    path = "" if source.path is None else str(real_path(declaration.folder / source.path))
     return source.kind, path, source.table or "", source.url or ""
 
 
@@ -150,6 +152,12 @@ class Project:
         """Where the ledger is kept: a path, or an address."""
         return _ledger_place(self.folder, self.policy.ledger)
 
+    @property
+    def witness(self) -> str | Path | bool:
+        """Where the head of the ledger is noted: as the policy says, or in the state folder."""
+        said = self.policy.witness
+        return True if said is None else _ledger_place(self.folder, said)
+
     @contextmanager
     def ledger(self, *, read_only: bool = False, inspect: bool = False) -> Iterator[Ledger]:
         """The ledger of the project: the one it began with, never a new one.
@@ -157,7 +165,11 @@ class Project:
         With ``inspect`` also an older copy of it, to look into.
         """
         with open_ledger(
-            self.ledger_place, create=False, read_only=read_only, inspect=inspect
+            self.ledger_place,
+            create=False,
+            read_only=read_only,
+            inspect=inspect,
+            witness=self.witness,
         ) as ledger:
             if _first_event(ledger) != self.policy.ledger_id:
                 raise NotALedger(
@@ -337,7 +349,7 @@ class Project:
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
             ledger.refuse_stranger(name, analyst)
             ledger.refuse_terms(name, terms_of(translation))
-            refuse_rules(ledger, name, self.rules(name))
+            ledger.refuse_rules(name, self.rules(name))
             keep_terms(self.folder, translation)
             about = protected_column(engine.declaration, policy.about)
             refuse_same_files(self, name, ledger)
@@ -350,6 +362,7 @@ class Project:
                 dataset=name,
                 over=self.over(name),
                 release_fitted_rows=self.releases_fitted_rows(name),
+                rules=self.rules(name),
                 about=about,
                 analyst=analyst,
                 table=looked_up,
@@ -539,11 +552,11 @@ class Project:
     @contextmanager
     def noting(self, file: Path) -> Iterator[None]:
         """Note in the ledger which datasets have ``file``, which is written inside, as a prior."""
-        wanted = file.resolve()
+        wanted = real_path(file)
         names = [
             name
             for name, policy in self.policy.datasets.items()
-            if any((self.folder / prior.file).resolve() == wanted for prior in policy.priors)
+            if any(real_path(self.folder / prior.file) == wanted for prior in policy.priors)
         ]
         if not names:
             yield
@@ -598,8 +611,8 @@ class Project:
 
     def _relative(self, path: str | Path) -> str:
         """A path as the project file has it: from its folder where that leads there."""
-        absolute = Path(path).resolve()
-        folder = self.folder.resolve()
+        absolute = real_path(path)
+        folder = real_path(self.folder)
         if absolute.is_relative_to(folder):
             return Path(relpath(absolute, folder)).as_posix()
         return str(absolute)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from takifugu.errors import NotAccepted, TakifuguError
+from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger, Review, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
@@ -69,21 +69,9 @@ def _fit(prior: PriorPolicy) -> dict[str, Any]:
     }
 
 
-def refuse_rules(ledger: Ledger, name: str, rules: Mapping[str, Any]) -> None:
-    """Raise if other rows are released from than the owner accepted."""
-    if changed_rules(ledger, name, rules):
-        raise NotAccepted(
-            f"dataset {name!r}: its column, or which rows of a fitted prior are released from, is"
-            " not what its owner accepted; nothing was released. Put the policy back, or have the"
-            f" owner run `takifugu prior accept {name}`"
-        )
-
-
 def changed_rules(ledger: Ledger, name: str, rules: Mapping[str, Any]) -> bool:
-    """Whether the last acceptance named other rules; without one there is nothing to compare."""
-    event = ledger.accepted(name)
-    known = None if event is None else event.body["details"].get("rules")
-    return known is not None and known != rules
+    """Whether other rules are in force; before the first charge any will do."""
+    return ledger.rules(name) not in (None, rules)
 
 
 def refuse_sizes(name: str, priors: Mapping[str, Any]) -> None:

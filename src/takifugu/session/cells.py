@@ -16,6 +16,7 @@ from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells
 from takifugu.priors import Name
+from takifugu.whole import real_path
 
 
 def cells_of(engine: Engine, about: str, home: Path | None) -> Cells:
@@ -56,8 +57,8 @@ def source_of(declaration: Declaration, home: Path | None) -> dict[str, Any]:
     source = declaration.source
     found: dict[str, Any] = {"kind": source.kind}
     if source.path is not None:
-        whole = os.path.normpath(declaration.folder.resolve() / source.path)
-        base = None if home is None else home.resolve()
+        whole = os.path.normpath(real_path(declaration.folder) / source.path)
+        base = None if home is None else real_path(home)
         inside = base is not None and Path(whole).is_relative_to(base)
         found["path"] = Path(os.path.relpath(whole, base)).as_posix() if inside else whole
     if source.table is not None:

@@ -84,6 +84,7 @@ class Session:
         over: What the entries of the prior are, ``"sequence"`` or ``"entities"``, or `Entries`; by
             name if there are several priors. Chains and products need none.
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
+        rules: The rules of a policy, which the ledger holds against those that were accepted.
     """
 
     def __init__(
@@ -100,13 +101,19 @@ class Session:
         home: Path | None = None,
         over: Said | Mapping[str, Said] = None,
         release_fitted_rows: bool = False,
+        rules: Mapping[str, Any] | None = None,
     ) -> None:
         if table is not None and table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
-        rules = rules_of(translation.priors.values())
         self._kept = kept_rows(
-            rules, engine.declaration, dataset=dataset, release=release_fitted_rows
+            rules_of(translation.priors.values()),
+            engine.declaration,
+            dataset=dataset,
+            release=release_fitted_rows,
         )
+        if rules is None and self._kept.warning is not None:
+            rules = {"release_fitted_rows": True}  # no owner of a policy has said so
+        self._rules = rules
         self._engine = HeldOut.of(engine, self._kept.entities)
         self._ledger, self._belief = ledger, translation
         self._dataset, self._analyst = dataset, analyst
@@ -119,6 +126,7 @@ class Session:
         told = self._kept.told
         self._statement = told if statement in told else f"{told} {statement}".strip()
         ledger.refuse_terms(dataset, terms_of(translation))
+        ledger.refuse_rules(dataset, rules)
         ledger.refuse_stranger(dataset, analyst)
         self._prices = Prices(ledger, dataset, self._translation, analyst)
         self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
@@ -213,6 +221,7 @@ class Session:
             )
         self._ledger.refuse_stranger(self._dataset, self._analyst)
         self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
+        self._ledger.refuse_rules(self._dataset, self._rules)
         self._refuse_rows(question)
         self._prices.account()
         refused = self._ledger.cells_changed(self._dataset, self._cells)
@@ -290,6 +299,7 @@ class Session:
             translation=self._mark,
             cells=self._cells,
             declared=self._read_as,
+            rules=self._rules,
             sources=self._marks(data),
             window=question.rows.window,
             groups=question.rows.groups,
@@ -325,6 +335,7 @@ class Session:
         """
         self._ledger.refuse_stranger(self._dataset, self._analyst)
         self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
+        self._ledger.refuse_rules(self._dataset, self._rules)
         question = same_question(plan.question, self._engine.declaration, self._about)
         mechanism = same_mechanism(plan.mechanism, question, self._engine)
         self._refuse_rows(question)

@@ -7,7 +7,8 @@ r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every metho
 
 Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
 and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)),
-whatever proved it. So does the curve wherever some entry is not exposed, and ``group`` stays.
+whatever proved it. So does the curve wherever some entry is not exposed. ``group`` then counts
+the entries of all people: what others say may depend on the secret as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ from takifugu.translation.methods import Tight, several, tight
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
+LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are remembered
 
 
@@ -226,6 +228,7 @@ class Translation(ByContent):
 
     def _all(self, dp: float | Floats, only: Method | None = None) -> dict[Method, Bound]:
         """The bound of every method that applies, the tightest kind first."""
+        self._check_profile(dp)
         top = float(np.max(dp, initial=0.0))
         bounds: dict[Method, Bound] = {}
         if only in (None, "transport") and self.tight is not None:
@@ -270,7 +273,7 @@ class Translation(ByContent):
         if method in ("best", "curve"):
             allowed.append(float(self.curve.differential(target)))
         if method in ("best", "group"):
-            most = max_size([person_size(prior) for prior in self.priors.values()])
+            most = max_size([self._together(prior) for prior in self.priors.values()])
             room = target - (target + 1) * 32 * UNIT
             allowed.append(max(room, 0.0) / most if most else 0.0)
         return max(allowed, default=0.0)
@@ -280,12 +283,22 @@ class Translation(ByContent):
         r = self.uncertainty
         return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
 
+    def _together(self, prior: Any) -> int | None:
+        """How many entries ``group`` counts at once; None if there is no end to them.
+
+        Those of one person, if people are independent for sure. If joint probabilities may be off,
+        then what other people's entries say may depend on the secret as well.
+        """
+        return entries_of(prior) if self.uncertainty else person_size(prior)
+
     def _group(self, prior: Any, dp: float | Floats) -> float:
-        """All entries of a person counted at once."""
+        """All entries of a person counted at once; of all people under uncertainty."""
         if np.ndim(dp) == 0:
-            size = person_size(prior)
+            size = self._together(prior)
             return np.inf if size is None else float(up(size * float(dp)))
         spent = np.asarray(dp, dtype=np.float64)
+        if self.uncertainty:
+            return float(up(spent.sum() * (1 + len(spent) * UNIT)))
         if isinstance(prior, Product) and (sizes := [entries_of(p) for p in prior.parts.values()]):
             if None in sizes:
                 return np.inf
@@ -300,7 +313,21 @@ class Translation(ByContent):
             raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
         if not ((numbers >= 0) & (numbers < np.inf)).all():  # also false for NaN
             raise UnsoundRequest(f"{name} holds a number that is not 0 or more, and finite")
+        if (numbers > LARGEST).any():
+            raise UnsoundRequest(f"{name} holds a number above {LARGEST:g}; it must be below")
         return numbers
+
+    def _check_profile(self, dp: float | Floats) -> None:
+        """One number for all entries, or one for each of them."""
+        shape = np.shape(dp)
+        if len(shape) > 1:
+            raise UnsoundRequest(
+                f"the profile has the shape {shape}; it must be a list of one loss for each entry"
+            )
+        if shape and self.size is not None and shape[0] != self.size:
+            raise UnsoundRequest(
+                f"the profile has {shape[0]} numbers; there are {self.size} entries"
+            )
 
 
 def names_of(prior: Any) -> tuple[Name, ...] | None:

@@ -16,7 +16,7 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.numeric import Floats, up
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
-from takifugu.translation.translation import Answer, Method, Translation
+from takifugu.translation.translation import LARGEST, Answer, Method, Translation
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,8 @@ def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> rang
 
 def _numbers(exact: list[Fraction]) -> Floats:
     """Floats that are at least the rationals."""
+    if any(value > Fraction(LARGEST) for value in exact):
+        raise UnsoundRequest(f"the releases add up to more than {LARGEST:g}; that says nothing")
     floats = np.array([float(value) for value in exact])
     short = [Fraction(f) < value for f, value in zip(floats.tolist(), exact, strict=True)]
     return np.where(short, np.nextafter(floats, np.inf), floats)

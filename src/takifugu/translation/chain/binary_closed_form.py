@@ -350,6 +350,6 @@ def _gain(epsilon: float, known: dict[float, Decimal]) -> Decimal:
 def _log1p(u: Decimal) -> float:
     """log(1 + u) within 4 units in the last place; above 0 for u > 0."""
     exponent = u.adjusted()
-    if exponent < 300:
+    if not u or exponent < 300:  # a decimal 0 has an exponent too, which may be a large one
         return math.log1p(float(u)) or (LEAST if u else 0.0)
     return math.log(float(u.scaleb(-exponent))) + exponent * LN10

@@ -84,7 +84,7 @@ class BinaryTransport:
         value = float(by_entry.max())
         if entry is None:
             return Bound(value, None, frozen(by_entry))
-        table = _table(losses.upper[:, entry])
+        table = _table(losses.upper[:, min(entry, len(spent) - 1)])
         return Bound(value, self._binding(pair, entry), frozen(by_entry), table)
 
     def largest(self, target: float) -> float:
@@ -114,7 +114,8 @@ class BinaryTransport:
             upper, lower, entry = self._worst(float(spent))
             pair = _larger(upper)
             if not np.isfinite(upper[pair]):
-                lower = stationary_losses(self._step, float(spent), LONG, LONG)[1]
+                reach = int(min(LONG, MOST / float(spent)))
+                lower = stationary_losses(self._step, float(spent), reach, reach)[1]
             return Witness(float(lower[pair]), self._binding(pair, entry))
         if spent.ndim == 0:
             spent = np.full(length or 1, float(spent))
@@ -123,6 +124,8 @@ class BinaryTransport:
         entry, pair = self._place(losses)
         if entry is None:
             return Witness(0.0, None)
+        if entry >= len(spent):  # further away than is listed: nothing is shown from below
+            return Witness(0.0, self._binding(pair, entry))
         leak, binding = float(losses.lower[pair, entry]), self._binding(pair, entry)
         entries = tuple(range(len(spent)))
         if not spent.max() <= STEEP:
@@ -197,7 +200,10 @@ class BinaryTransport:
         if not open_.any():
             return None, 0
         entry = int(np.argmax(np.where(open_, losses.upper.max(axis=0), -1.0)))
-        return entry, _larger(losses.upper[:, entry])
+        pair = _larger(losses.upper[:, entry])
+        if self._asked is not None and entry not in self._asked:  # it stands for a later one
+            entry = int(self._asked[self._asked > entry][0])
+        return entry, pair
 
     def _fast(self, epsilon: float) -> float:
         length = self._chain.length

@@ -100,13 +100,20 @@ class ChainTransport:
         )
         tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
         by_entry, worst = self._by_entry(losses, tables)
-        if beyond:
-            # further on nothing is charged, and a step costs at most its dearest move
-            last = losses.backward[losses.backward_at[-1]].max()
-            by_entry = np.append(by_entry[:-beyond], max(by_entry[-beyond:].max(), last))
         entry, x, y = worst
-        binding = None if x < 0 else self._binding(x, y, entry)
         table = losses.at(entry) if tables is None else tables[entry]
+        if beyond:
+            later = float(by_entry[-beyond:].max())
+            far = self._further(len(spent))
+            if far is not None:
+                # there nothing is charged, and a step costs at most its dearest move
+                last = losses.backward[losses.backward_at[-1]]
+                later = max(later, float(last.max()))
+                if self._asked is not None and later > by_entry.max():  # this one binds
+                    entry, table = far, last
+                    x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
+            by_entry = np.append(by_entry[:-beyond], later)
+        binding = None if x < 0 else self._binding(x, y, entry)
         values = frozen(np.where(self._pairs, table, -np.inf))
         return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
 
@@ -163,6 +170,13 @@ class ChainTransport:
         binding = Binding(joined(chain.states, a), joined(chain.states, b), entry=centre)
         entries = tuple(range(first, first + len(factors)))
         return Witness(found.leak, binding, entries, frozen(factors))
+
+    def _further(self, entries: int) -> int | None:
+        """The first entry asked about that is not among the first ``entries``, if there is one."""
+        if self._asked is None:
+            return entries
+        later = self._asked[self._asked >= entries]
+        return int(later[0]) if len(later) else None
 
     @property
     def _sides_chosen(self) -> bool:
@@ -237,6 +251,11 @@ class ChainTransport:
             keep = np.isin(np.arange(len(by_entry)), self._asked)
             by_entry = np.where(keep, by_entry, 0.0)
         entry = int(np.argmax(by_entry))
+        if self._asked is not None:  # all may be 0: even then it is one of them
+            listed = self._asked[self._asked < len(by_entry)]
+            if not len(listed):
+                return by_entry, (0, -1, -1)
+            entry = int(listed[np.argmax(by_entry[listed])])
         place = places[int(kind_at[entry])]
         x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
         return by_entry, (entry, x, y)
@@ -285,12 +304,19 @@ class ChainTransport:
         spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        if spent.ndim == 0:
-            spent = np.full(last + 1, float(spent))
-        spent = np.pad(spent, (0, max(0, last + 1 - len(spent))))
+        # only the entries from the first to the last one: a chain without end is asked anywhere
+        after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
+        before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
+        here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
+        if spent.ndim:
+            given = spent[centre + 1 : last + 1]
+            after[: len(given)] = given
+            given = spent[first:centre]
+            before[: len(given)] = given
+        before = before[::-1]
         # far entries are left out where all together would be more than floats can hold
-        last = centre + _within(spent[centre + 1 : last + 1])
-        first = centre - _within(spent[first:centre][::-1])
+        after, before = after[: _within(after)], before[: _within(before)]
+        last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._at_rest:
             ahead = [self._rest[0]] * (last - centre)
@@ -304,9 +330,9 @@ class ChainTransport:
         around = Neighbourhood(
             ahead,
             behind,
-            float(spent[centre]),
-            spent[centre + 1 : last + 1],
-            spent[first:centre][::-1],
+            here,
+            after,
+            before,
             slack,
         )
         return around, first

@@ -12,7 +12,8 @@ For fixed flows x let :math:`T_x ≥ T` be the bound they prove. So **T_x(F) ≤
 flows, and that is checked entry by entry with every operation rounded up. How F was found does
 not matter: here by policy iteration. The trees are solved for the current F; F is swept with the
 trees held fixed, m products a pair; and so on until solving changes nothing. The sweeps settle
-F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for rounding.
+F for T + σ with a small σ > 0: then T(F) = F − σ, which leaves room for rounding. How much a step
+is rounded up is seen each time the trees are solved, and added to σ, pair by pair.
 
 From below, n sweeps from 0 with admissible g bound what the recursion gives for a chain of n steps.
 That is the true loss for two states; for more the recursion itself may be above it.
@@ -38,8 +39,9 @@ from takifugu.translation.chain.steps import (
 Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
 SWEEPS = 300  # of one set of trees, before they are solved again
 ROUNDS = 60  # of solving couplings
-ENDLESS = 0.9999  # at this rate sweeps no longer approach anything
+ENDLESS = 1 - 1e-7  # at this rate sweeps no longer approach anything
 STUCK = 6  # rounds at that rate before the search for a bound is given up
+NOISY = 1.5  # of the rounding of a step, for that of the next one may be larger
 RESOLVED = 4  # times that the lower bound may ask for better trees
 
 
@@ -100,7 +102,7 @@ def fixed_point(
     value = _guess(step, start) if known is None else least
     value = np.maximum(value, least)
     couplings = start.couplings if start else known
-    room = 0.02 * tolerance * float(value.max())
+    room, noise = 0.02 * tolerance * float(value.max()), nothing
     upper, proof, solved, stuck = unbounded(size), None, 0, 0
     while solved < ROUNDS:
         cost = step.cost(value)
@@ -108,11 +110,15 @@ def fixed_point(
             break
         solved += 1
         best, couplings = improve(*rows(cost), cost, guess=value, known=couplings)
-        if (step.proven(value, couplings) <= value).all():
-            upper, proof = value, couplings
-            if float((value - np.maximum(best, least)).max()) <= 2 * room:
+        shown = step.proven(value, couplings)
+        if (shown <= value).all():
+            if value.max() <= upper.max():
+                upper, proof = value, couplings
+            if float((value - noise - np.maximum(best, least)).max()) <= 2 * room:
                 break  # another step would lower it by no more than was put on top
-        value, rate = _sweep(step, couplings, value, room, least)
+        # what rounding puts on top of a step, where flows are large beside the masses they reach
+        noise = np.where(shown < np.inf, NOISY * np.maximum(shown - best, 0.0), 0.0)
+        value, rate = _sweep(step, couplings, value, room, noise, least)
         stuck = stuck + 1 if rate >= ENDLESS else 0
         if stuck == STUCK:
             break
@@ -158,16 +164,20 @@ def _sweep(
     couplings: Couplings,
     value: Floats,
     room: float,
+    noise: Floats,
     least: Floats,
 ) -> tuple[Floats, float]:
-    """Sweep ``value`` with fixed trees until it rests; also the rate at which it does."""
+    """Sweep ``value`` with fixed trees until it rests; also the rate at which it does.
+
+    Every step adds ``room`` and ``noise``, so that what it rests at can be proven.
+    """
     last, rate, steady = np.inf, 0.5, 0
     limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
     for _ in range(SWEEPS):
         cost = step.epsilon * step.unit + value
         if not cost.max() < LARGE:
             break
-        after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit
+        after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit + noise
         after = np.maximum(after, least)
         gain = after - value
         moved = float(np.abs(gain).max())

@@ -27,8 +27,8 @@ def constant_cost(rows: Floats, alpha: float) -> Floats:
     value = np.zeros((len(rows), len(rows)))
     slack = 4 * (rows.shape[1] + 4) * 2.0**-53
     for x, p in enumerate(rows):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(p > 0, p / rows, 0.0)  # [y, u]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(p > 0, p / rows, 0.0)  # [y, u]: an order, which may be any
         order = np.argsort(-ratio, axis=1)
         above = 1 + gain * np.cumsum(p[order], axis=1)
         below = 1 + gain * np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.numeric import UNIT, Booleans, Floats, down, frozen, gamma, log_ratio_up
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
@@ -20,6 +20,7 @@ from takifugu.translation.network.spending import Spending, spent_per_entry
 
 ROUNDS = 8  # of improving all factors at once
 LARGEST = 2**20  # states of a clique that can be summed over
+MOST = 500.0  # the total of ε over the other entries: weights times e^MOST are floats
 ENOUGH = 1e-12  # a smaller gain ends the search
 
 
@@ -48,30 +49,52 @@ def product_witness(
     """
     spent = spent_per_entry(model.entries, epsilon)
     entry, left, right = _sides(model, pair)
-    high = np.maximum(np.exp(spent) * (1 - 4 * UNIT), 1.0)
-    search = _Search(model, entry, left, right)
-    chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
-    best = search.loss(chosen, high)
     others = [j for j in range(len(spent)) if j != entry and spent[j] > 0]
+    high = np.maximum(np.exp(_written(spent, others)) * (1 - 4 * UNIT), 1.0)
+    chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
+    try:
+        best = _searched(_Search(model, entry, left, right), chosen, high, others, sweeps)
+    except TooLarge:  # the secret's own entry alone: nothing has to be summed for it
+        best = 0.0
+        chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
+    chosen[entry] = left
+    lower = float(down(best + np.log(high[entry])))
+    factors = tuple(frozen(np.where(up, h, 1.0)) for up, h in zip(chosen, high, strict=True))
+    return ProductWitness(pair, max(lower, 0.0), factors)
+
+
+def _written(spent: Floats, others: list[int]) -> Floats:
+    """ε of each entry, or less, so that factors and their products are floats.
+
+    A mechanism that uses less than it may is still one that it may be.
+    """
+    used = np.minimum(spent, MOST)
+    if others and float(used[others].sum()) > MOST:
+        used[others] = np.minimum(used[others], MOST / len(others))
+    return used
+
+
+def _searched(
+    search: "_Search", chosen: list[Booleans], high: Floats, others: list[int], sweeps: int
+) -> float:
+    """Improve ``chosen`` in place, and return the loss of the others' factors."""
+    best = search.loss(chosen, high)
     for _ in range(ROUNDS):
         better = search.thresholds(chosen, high, others)
         value = search.loss(better, high)
         if not value > best + ENOUGH:
             break
-        best, chosen = value, better
+        best, chosen[:] = value, better
     for _ in range(sweeps):
         before = best
         for j in others:
             better = search.thresholds(chosen, high, [j])
             value = search.loss(better, high)
             if value > best + ENOUGH:
-                best, chosen = value, better
+                best, chosen[:] = value, better
         if not best > before + ENOUGH:
             break
-    chosen[entry] = left
-    lower = float(down(best + np.log(high[entry])))
-    factors = tuple(frozen(np.where(up, h, 1.0)) for up, h in zip(chosen, high, strict=True))
-    return ProductWitness(pair, max(lower, 0.0), factors)
+    return best
 
 
 class _Search:

@@ -1,0 +1,140 @@
+"""Where two mechanisms of the ledger meet: copies without a witness, other keys, stale logs."""
+
+import os
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takifugu.errors import (
+    LedgerError,
+    LedgerSetBack,
+    LedgerUnwritable,
+    SameRows,
+    TakifuguError,
+)
+from takifugu.keys import state_folder
+from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
+from tests.ledger.charges import DOUBLING, charge
+
+Opener = Callable[..., Ledger]
+
+
+def forget_witnesses() -> None:
+    """The user's state folder is lost."""
+    shutil.rmtree(state_folder())
+
+
+def test_a_lossy_restore_without_a_witness_renews_nothing(folder: Path) -> None:
+    """The command knows what it overwrites, whoever has removed the note of it."""
+    path, copy = folder / "ward.ledger", folder / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.backup(copy)
+        ledger.charge(charge("0.75"), DOUBLING)
+    forget_witnesses()
+    restore_ledger(copy, path, lossy=True)
+    with pytest.raises(LedgerSetBack):
+        open_ledger(path)
+    accept_loss(path, translations={"ward": DOUBLING})
+    with open_ledger(path) as ledger:
+        assert ledger.spent("ward", DOUBLING) >= 2
+
+
+def test_a_lossy_restore_by_choice_without_a_witness_is_refused(folder: Path) -> None:
+    path, copy = folder / "ward.ledger", folder / "copy"
+    with open_ledger(path, witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.backup(copy)
+        ledger.charge(charge("0.75"), DOUBLING)
+    with pytest.raises(LedgerError, match="witness"):
+        restore_ledger(copy, path, witness=False, lossy=True)
+    with open_ledger(path, witness=False) as ledger:
+        assert ledger.spent("ward", DOUBLING) == 1.5
+
+
+def test_a_restore_beside_the_log_of_a_ledger_that_is_gone(folder: Path) -> None:
+    """SQLite would read the log of one file into another."""
+    path, copy = folder / "ward.ledger", folder / "copy"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("0.25"), DOUBLING)
+        ledger.backup(copy)
+        ledger.charge(charge("0.25"), DOUBLING)
+        ledger.charge(charge("0.125"), DOUBLING)
+        shutil.copy(f"{path}-wal", folder / "log")
+    path.unlink()
+    shutil.move(folder / "log", f"{path}-wal")
+    before = (folder / "ward.ledger-wal").read_bytes()
+    with pytest.raises(LedgerError, match="the log of a ledger"):
+        restore_ledger(copy, path, lossy=True)
+    assert not path.exists() and (folder / "ward.ledger-wal").read_bytes() == before
+
+
+def test_another_key_does_not_make_two_budgets_for_the_same_rows(
+    folder: Path, opened: Opener
+) -> None:
+    """Marks under two keys cannot be compared, so nobody can say that the rows are others."""
+    ledger = opened(folder / "ward.ledger")
+    rows = ("content", (3, "12345", "state"))
+
+    def marked(dataset: str) -> LedgerError | None:
+        marks = (f"content {ledger.mark(*rows)}",)
+        data = ledger.mark("data", "of the file")
+        try:
+            ledger.charge(charge("0.25", dataset=dataset, data=data, sources=marks), DOUBLING)
+        except SameRows as error:
+            return error
+        return None
+
+    for dataset in ("ward", "copy of ward"):
+        ledger.set_budget(dataset, 2)
+    assert marked("ward") is None
+    ledger.close()
+    (folder / "ward.key").unlink()
+    ledger = opened(folder / "ward.ledger")
+    refused = marked("copy of ward")
+    assert refused is not None and "key" in str(refused)
+    assert marked("ward") is None  # itself, whose earlier charges count all the same
+    ledger.count_separately("copy of ward", "ward")
+    assert marked("copy of ward") is None
+
+
+@pytest.mark.parametrize("device", [os.devnull, "/dev/zero"])
+def test_a_device_is_no_place_for_a_ledger_or_its_witness(folder: Path, device: str) -> None:
+    """To make it private would take it away from everybody else."""
+    if not Path(device).exists():
+        pytest.skip("there is no such device")
+    before = Path(device).stat().st_mode
+    try:
+        with pytest.raises(TakifuguError, match="device"):
+            open_ledger(device)
+        with pytest.raises(TakifuguError, match="witness"):
+            open_ledger(folder / "ward.ledger", witness=device)
+        assert Path(device).stat().st_mode == before
+    finally:
+        if Path(device).stat().st_mode != before:
+            Path(device).chmod(before & 0o7777)
+
+
+def test_the_witness_is_told_what_was_written_in_full(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is nearly full may take a part of a note and report no error."""
+    true = os.pwrite
+
+    def short(handle: int, content: bytes, place: int) -> int:
+        return true(handle, content[:40], place)
+
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 2)
+        monkeypatch.setattr(os, "pwrite", short)
+        with pytest.raises(LedgerUnwritable, match="witness"):
+            ledger.charge(charge("0.25"), DOUBLING)
+    monkeypatch.setattr(os, "pwrite", true)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with open_ledger(folder / "ward.ledger") as ledger:
+            assert ledger.spent("ward", DOUBLING) == 0.5
