@@ -81,8 +81,8 @@ def run_show(
     Keys of the JSON object: dataset, budgets (analyst: null for the whole; epsilon, delta; spent;
     left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and spent
     after each of the latest charges; stretches: start, end and spent of each stretch of the
-    order), note (why nothing could be translated or would be released, or null). Spent is rounded up, left and most
-    down.
+    order), note (why nothing could be translated or would be released, or null). Spent is rounded
+    up, left and most down.
     """
     from takifugu.cli.translate import warned
     from takifugu.session.project_budget import Looked, standings
