@@ -61,6 +61,7 @@ def test_a_prior_file_that_was_replaced_is_noticed_and_shown_under_both(
         refused = do(f"{command} stays count --values ward --epsilon 0.1")
         assert refused.status == 3 and refused.err.count("\n") == 1 and refused.out == ""
         assert "takifugu prior accept stays" in refused.err
+    assert "takifugu prior accept stays" in do("budget show stays --json").json()["note"]
     unasked = do("prior accept stays")
     assert unasked.status == 2 and unasked.out == "" and unasked.err.count("\n") == 1
     assert "spent under the old: " in unasked.err and "budget: 11" in unasked.err

@@ -16,6 +16,7 @@ from takifugu.cli.options import (
 )
 from takifugu.cli.strict import Strict
 from takifugu.cli.telling import echo
+from takifugu.errors import pasted
 
 if TYPE_CHECKING:
     from takifugu.project.budgets import Standing
@@ -80,8 +81,8 @@ def run_show(
     Keys of the JSON object: dataset, budgets (analyst: null for the whole; epsilon, delta; spent;
     left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and spent
     after each of the latest charges; stretches: start, end and spent of each stretch of the
-    order), note (why nothing could be translated, or null). Spent is rounded up, left and most
-    down.
+    order), note (why nothing could be translated or would be released, or null). Spent is rounded
+    up, left and most down.
     """
     from takifugu.cli.translate import warned
     from takifugu.project.budgets import Looked, standings
@@ -91,6 +92,11 @@ def run_show(
     study = the_project(project)
     policy = study.dataset(name)
     note = None if policy.priors else "there is no prior yet, so that nothing can be translated"
+    if policy.priors and study.awaits(name):
+        note = (
+            "nothing is released before the owner accepts the present prior, secrets or rules:"
+            f" `takifugu prior accept {pasted(name)}`"
+        )
     instants = study.declaration(name).order.kind != "number"
     with warned(), Working("translating") as tell, study.ledger(read_only=True) as ledger:
         view = None
