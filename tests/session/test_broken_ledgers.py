@@ -104,6 +104,7 @@ def test_a_charge_that_fails_is_no_release(
                 Session(engine, broken, session._belief, dataset="visits").release(plan)
 
         monkeypatch.setattr(engine._backend, "rows", watched)
+        ledger.close()  # SQLite would lend the next connection a handle that may still write
         with trouble(path), pytest.raises(error) as told:
             release()
         assert "\n" not in str(told.value)
