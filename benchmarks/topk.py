@@ -24,7 +24,7 @@ from takifugu.papers.composition.metrics import LESS_IS_BETTER, K, scores
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.translation import LossTable, differential
+from takifugu.translation import LossTable, to_dp
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -62,7 +62,7 @@ def run() -> None:
 
 def _noise(chain: MarkovChain, epsilon: float) -> tuple[Ranking, Any]:
     begin = perf_counter()
-    allowed, proof = differential(chain.kernel(), epsilon)
+    allowed, proof = to_dp(chain.kernel(), epsilon)
     seconds = perf_counter() - begin
     assert proof is not None
     exact = LossTable(frozen([allowed]), frozen([proof.loss]))

@@ -25,9 +25,9 @@ def run() -> None:
         print(f"New York check-ins, {len(chain.states)} states, no end")
         for target in (0.5, 1.0, 2.0):
             begin = time.perf_counter()
-            exact = float(translation.differential(target, "transport"))
+            exact = float(translation.to_dp(target, "transport"))
             seconds = time.perf_counter() - begin
-            curve = float(translation.differential(target, "curve"))
+            curve = float(translation.to_dp(target, "curve"))
             lower = translation.explain(exact).lower
             print(
                 f"Pufferfish {target:g}: transport {exact:.5f}, curve {curve:.5f}, gain"
@@ -41,7 +41,7 @@ def run() -> None:
     made = time.perf_counter() - begin
     begin = time.perf_counter()
     for _ in range(100_000):
-        table.pufferfish(0.1)
+        table.to_pufferfish(0.1)
     each = (time.perf_counter() - begin) / 100_000
     print(f"table of {len(table.epsilon)} points: {made:.1f} s once, {1e6 * each:.2f} µs each")
 

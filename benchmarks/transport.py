@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.translation import differential, loss_table, transport_lp, unbounded_losses
+from takifugu.translation import to_dp, loss_table, transport_lp, unbounded_losses
 from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
 
 Answer = TypeVar("Answer")
@@ -34,7 +34,7 @@ def run() -> None:
             f"{answer.lower.max():.4f}), {seconds:.1f} s"
         )
     rows = kinds["dense"]
-    (allowed, _), seconds = _timed(lambda: differential(rows, 1.0))
+    (allowed, _), seconds = _timed(lambda: to_dp(rows, 1.0))
     print(f"78 states, dense: loss 1 allows ε = {allowed:.4f}, {seconds:.1f} s")
     _, seconds = _timed(lambda: loss_table(rows, np.geomspace(0.01, 1, 40)))
     print(f"78 states, dense: table of 40 ε, {seconds:.1f} s")

@@ -215,7 +215,7 @@ def test_a_new_translation_sees_all_that_was_ever_released(ledger: Ledger) -> No
     ledger.charge(charge("0.25"), DOUBLING)
 
     class Worse:
-        def pufferfish(self, epsilon: float, /) -> float:
+        def to_pufferfish(self, epsilon: float, /) -> float:
             return 100 * epsilon
 
     assert ledger.spent("ward", Worse()) == 50
@@ -227,7 +227,7 @@ def test_a_new_translation_sees_all_that_was_ever_released(ledger: Ledger) -> No
 @pytest.mark.parametrize("value", [float("nan"), -1.0])
 def test_a_translation_that_makes_no_sense_lets_nothing_pass(ledger: Ledger, value: float) -> None:
     class Broken:
-        def pufferfish(self, _epsilon: float, /) -> float:
+        def to_pufferfish(self, _epsilon: float, /) -> float:
             return value
 
     with pytest.raises(UnsoundRequest, match="must be 0 or more"):

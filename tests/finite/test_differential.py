@@ -30,7 +30,7 @@ def _check(
 ) -> None:
     """``found`` is the exact loss rounded up, and its pair of datasets attains it."""
     datasets, rows = mechanism.universe.datasets, mechanism.likelihood.tolist()
-    exact = oracle.differential(datasets, rows, neighbours)
+    exact = oracle.to_dp(datasets, rows, neighbours)
     if mpmath.isinf(exact):
         assert found.epsilon == math.inf and found.slack == 0
     else:

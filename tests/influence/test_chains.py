@@ -245,7 +245,7 @@ def test_rows_of_entries_may_be_merged() -> None:
     apart, merged = chain_curve(chain), chain_curve(chain, by_entry=False)
     np.testing.assert_allclose(apart.pooled(), merged.pooled(), atol=1e-15)
     assert merged.pairs == ("0 / 1", "1 / 0")
-    assert (apart.pufferfish([0.1, 1.0]) <= merged.pufferfish([0.1, 1.0])).all()
+    assert (apart.to_pufferfish([0.1, 1.0]) <= merged.to_pufferfish([0.1, 1.0])).all()
     assert merged.points()[4].split == {"entry": "4", "left": 4, "right": 0}
 
 
@@ -309,9 +309,9 @@ def binary(p: float, q: float, length: int | None = None) -> MarkovChain:
 def test_allowed_losses_of_long_binary_chains() -> None:
     for p, allowed in ((0.8, 0.0765), (0.9, 0.0315)):
         curve = chain_curve(binary(p, p, 1000))
-        assert float(curve.differential(1.0)) == pytest.approx(allowed, abs=5e-5)
-    hundred = 100 * curve.differential(1.0)
-    assert float(curve.pufferfish(hundred)) == pytest.approx(7.55, abs=5e-3)
+        assert float(curve.to_dp(1.0)) == pytest.approx(allowed, abs=5e-5)
+    hundred = 100 * curve.to_dp(1.0)
+    assert float(curve.to_pufferfish(hundred)) == pytest.approx(7.55, abs=5e-3)
 
 
 def test_one_sided_splits_win_near_the_ends() -> None:

@@ -41,7 +41,7 @@ def exact(curve: InfluenceCurve, epsilon: float) -> Fraction | float:
 
 @given(curve=curves(), epsilon=st.floats(0, 20))
 def test_losses_are_rounded_up_and_hardly(curve: InfluenceCurve, epsilon: float) -> None:
-    promised, truth = float(curve.pufferfish(epsilon)), exact(curve, epsilon)
+    promised, truth = float(curve.to_pufferfish(epsilon)), exact(curve, epsilon)
     if truth == float("inf"):
         assert promised == float("inf")
     else:
@@ -51,22 +51,22 @@ def test_losses_are_rounded_up_and_hardly(curve: InfluenceCurve, epsilon: float)
 
 @given(curve=curves(), target=st.floats(0, 20))
 def test_an_allowance_never_overspends(curve: InfluenceCurve, target: float) -> None:
-    allowed = float(curve.differential(target))
+    allowed = float(curve.to_dp(target))
     assert allowed == 0 or exact(curve, allowed) <= Fraction(target)
-    assert allowed == 0 or float(curve.pufferfish(allowed)) <= target
+    assert allowed == 0 or float(curve.to_pufferfish(allowed)) <= target
 
 
 @given(curve=curves(), target=st.floats(0.1, 20))
 def test_an_allowance_is_not_wasted(curve: InfluenceCurve, target: float) -> None:
-    allowed = float(curve.differential(target))
+    allowed = float(curve.to_dp(target))
     more = allowed * (1 + 1e-9) + 1e-9
     assert exact(curve, more) >= target * (1 - 1e-9)
 
 
 @given(curve=curves(), epsilons=st.lists(st.floats(0, 5), min_size=1, max_size=5))
 def test_arrays_are_scalars_side_by_side(curve: InfluenceCurve, epsilons: list[float]) -> None:
-    assert curve.pufferfish(epsilons).tolist() == [float(curve.pufferfish(e)) for e in epsilons]
-    assert curve.differential(epsilons).tolist() == [float(curve.differential(e)) for e in epsilons]
+    assert curve.to_pufferfish(epsilons).tolist() == [float(curve.to_pufferfish(e)) for e in epsilons]
+    assert curve.to_dp(epsilons).tolist() == [float(curve.to_dp(e)) for e in epsilons]
 
 
 @given(curve=curves(), epsilon=st.floats(0, 20))
@@ -74,16 +74,16 @@ def test_pairs_kept_apart_are_never_worse_than_pooled(
     curve: InfluenceCurve, epsilon: float
 ) -> None:
     pooled = InfluenceCurve(curve.exposed, curve.pooled()[None, :], None)
-    assert curve.pufferfish(epsilon) <= pooled.pufferfish(epsilon)
+    assert curve.to_pufferfish(epsilon) <= pooled.to_pufferfish(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, float("nan"), float("inf")])
 def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
     curve = InfluenceCurve(np.array([1]), np.array([[0.5]]), 1)
     with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
-        curve.pufferfish(epsilon)
+        curve.to_pufferfish(epsilon)
     with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
-        curve.differential(epsilon)
+        curve.to_dp(epsilon)
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from tests.influence.test_curve import curves
 
 
 def test_presets_are_multiples_of_the_dp_loss() -> None:
-    assert per_entry(10).pufferfish(0.3) == pytest.approx(0.3)
-    assert group(12).pufferfish(0.3) == pytest.approx(3.6)
-    assert group(12, records=2, attributes=3).pufferfish(0.3) == pytest.approx(1.8)
-    assert dependent(4).pufferfish(0.3) == pytest.approx(1.2)
+    assert per_entry(10).to_pufferfish(0.3) == pytest.approx(0.3)
+    assert group(12).to_pufferfish(0.3) == pytest.approx(3.6)
+    assert group(12, records=2, attributes=3).to_pufferfish(0.3) == pytest.approx(1.8)
+    assert dependent(4).to_pufferfish(0.3) == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize("build", [lambda: group(3, records=4), lambda: dependent(0)])
@@ -37,7 +37,7 @@ def test_uncertainty_leaves_group_dp_alone() -> None:
     assert unsure.leak[0] == pytest.approx([1 + np.log(1.5), 0.25 + np.log(1.5), 0.0])
     assert unsure.leak[0, 2] == 0
     # below log 1.5 = 0.405 only group DP is left
-    assert unsure.differential(0.4) == pytest.approx(0.4 / 5)
+    assert unsure.to_dp(0.4) == pytest.approx(0.4 / 5)
     assert uncertain(curve, relative=0.0) == curve
 
 
@@ -52,9 +52,9 @@ def test_a_union_promises_the_worse_of_both(
     first: InfluenceCurve, second: InfluenceCurve, epsilon: float
 ) -> None:
     both = union({"one": first, "two": second})
-    worse = max(float(first.pufferfish(epsilon)), float(second.pufferfish(epsilon)))
+    worse = max(float(first.to_pufferfish(epsilon)), float(second.to_pufferfish(epsilon)))
     # between its points a curve may only be used at the point before: never better than itself
-    assert float(both.pufferfish(epsilon)) == pytest.approx(worse)
+    assert float(both.to_pufferfish(epsilon)) == pytest.approx(worse)
 
 
 def test_the_paper_s_bound_on_a_wrong_curve_is_what_it_prints() -> None:
@@ -79,4 +79,4 @@ def test_a_wrong_curve_costs_at_most_what_the_paper_says(
         assert (assumed.pooled() >= epsilon * (1 - 1e-9)).all()
         return
     assert result.achieved <= result.bound or result.bound == float("inf")
-    assert result.achieved == float(actual.pufferfish(result.dp))
+    assert result.achieved == float(actual.to_pufferfish(result.dp))

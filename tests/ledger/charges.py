@@ -13,11 +13,11 @@ class Doubling:
 
     fingerprint = "doubling"
 
-    def pufferfish(self, epsilon: float, /) -> float:
+    def to_pufferfish(self, epsilon: float, /) -> float:
         """Rounded up."""
         return 2 * epsilon
 
-    def differential(self, epsilon: float, /) -> float:
+    def to_dp(self, epsilon: float, /) -> float:
         """Rounded down."""
         return epsilon / 2
 
@@ -25,7 +25,7 @@ class Doubling:
 class OneWay:
     """The identity, without its inverse."""
 
-    def pufferfish(self, epsilon: float, /) -> float:
+    def to_pufferfish(self, epsilon: float, /) -> float:
         """Rounded up."""
         return epsilon
 
@@ -33,7 +33,7 @@ class OneWay:
 class Rich(OneWay):
     """A bound that reads all three currencies: (ε, δ) by adding up, ρ by Bun and Steinke's 1.3."""
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """Rounded up, generously."""
         left = delta - total.delta
         if total.rho and left <= 0:

@@ -97,7 +97,7 @@ def test_losses_in_rho_add_up_to_less_than_the_same_noise_in_epsilon(ledger: Led
     ledger.set_budget("ward", 50, delta=MICRO)
     for _ in range(100):
         ledger.charge(charge(Concentrated("0.005"), translation=HOME.fingerprint), HOME)
-    assert ledger.spent("ward", HOME) < float(HOME.pufferfish(100 * 2**0.5 / 10)) / 1.5
+    assert ledger.spent("ward", HOME) < float(HOME.to_pufferfish(100 * 2**0.5 / 10)) / 1.5
 
 
 def test_without_a_delta_nothing_but_epsilon_is_accepted(ledger: Ledger) -> None:

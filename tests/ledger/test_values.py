@@ -17,7 +17,7 @@ from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
 from takifugu.ledger.values import canonical
-from takifugu.ledger.view import Limit, float_down, float_up, pufferfish
+from takifugu.ledger.view import Limit, float_down, float_up, to_pufferfish
 from takifugu.losses import Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 
@@ -123,7 +123,7 @@ def test_a_limit_by_a_curve_is_proven_in_both_directions(
     )
     limit = Limit(curve, budget, Fraction(0))
     assert limit.allowed is not None and limit.allowed > 0
-    assert pufferfish(curve, (Total(limit.allowed),), Fraction(0)) <= budget
+    assert to_pufferfish(curve, (Total(limit.allowed),), Fraction(0)) <= budget
     assert limit.admits((Total(limit.allowed),))
     assert not limit.admits((Total(limit.allowed + Fraction(1, 2**200)),))
     room = limit.room((Total(limit.allowed / 3),), Pure(0))
@@ -132,10 +132,10 @@ def test_a_limit_by_a_curve_is_proven_in_both_directions(
 
 def test_an_inverse_that_promises_too_much_is_cut_down_to_what_is_proven() -> None:
     class Boastful:
-        def pufferfish(self, epsilon: float, /) -> float:
+        def to_pufferfish(self, epsilon: float, /) -> float:
             return 3 * epsilon
 
-        def differential(self, epsilon: float, /) -> float:
+        def to_dp(self, epsilon: float, /) -> float:
             return epsilon
 
     limit = Limit(Boastful(), Fraction(1), Fraction(0))
@@ -143,7 +143,7 @@ def test_an_inverse_that_promises_too_much_is_cut_down_to_what_is_proven() -> No
     for wrong in (math.nan, -1.0, math.inf):
 
         class Broken(Boastful):
-            def differential(self, _epsilon: float, /) -> float:
+            def to_dp(self, _epsilon: float, /) -> float:
                 return wrong  # noqa: B023 - used at once
 
         with pytest.raises(UnsoundRequest, match="allows"):

@@ -410,10 +410,10 @@ def test_another_translation_than_was_used_is_not_relied_on(path: Path, opened: 
     class Steep:
         fingerprint = "steep"
 
-        def pufferfish(self, epsilon: float, /) -> float:
+        def to_pufferfish(self, epsilon: float, /) -> float:
             return 100 * epsilon
 
-        def differential(self, epsilon: float, /) -> float:
+        def to_dp(self, epsilon: float, /) -> float:
             return epsilon / 100
 
     set_back(path)

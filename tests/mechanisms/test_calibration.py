@@ -61,7 +61,7 @@ PURE: dict[str, Callable[[float, Any], Any]] = {
 def test_a_calibrated_mechanism_keeps_its_promise(
     kind: str, curve: InfluenceCurve, epsilon: float
 ) -> None:
-    allowed = float(curve.differential(epsilon))
+    allowed = float(curve.to_dp(epsilon))
     if allowed <= 0:
         with pytest.raises(UnsoundRequest, match="leaves no per-entry loss"):
             PURE[kind](epsilon, curve)
@@ -70,7 +70,7 @@ def test_a_calibrated_mechanism_keeps_its_promise(
         return
     loss = PURE[kind](epsilon, curve).loss
     assert loss.epsilon <= Fraction(allowed)
-    assert float(curve.pufferfish(at_least(loss.epsilon))) <= epsilon
+    assert float(curve.to_pufferfish(at_least(loss.epsilon))) <= epsilon
     assert float(loss.epsilon) >= allowed * (1 - 1e-6) - 1e-12  # nothing is wasted
 
 
@@ -97,11 +97,11 @@ def test_gaussian_noise_and_thresholds_keep_epsilon_and_delta(epsilon: float, de
 class Liar:
     """A translation whose two directions contradict each other."""
 
-    def pufferfish(self, epsilon: float) -> float:
+    def to_pufferfish(self, epsilon: float) -> float:
         """Three times as much."""
         return 3 * epsilon
 
-    def differential(self, epsilon: float) -> float:
+    def to_dp(self, epsilon: float) -> float:
         """Half as much."""
         return epsilon / 2
 
@@ -164,7 +164,7 @@ def test_a_target_given_as_a_rational_is_never_exceeded() -> None:
     tenth = Fraction(1, 10)  # the float 0.1 is above it
     for kind in PURE.values():
         loss = kind(tenth, CURVE).loss  # type: ignore[arg-type]
-        assert Fraction(float(CURVE.pufferfish(at_least(loss.epsilon)))) <= tenth
+        assert Fraction(float(CURVE.to_pufferfish(at_least(loss.epsilon)))) <= tenth
     assert IntegerLaplace.within(tenth).loss.epsilon <= tenth
     assert IntegerLaplace.within("0.1").loss.epsilon <= tenth
 

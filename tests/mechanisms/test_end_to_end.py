@@ -140,5 +140,5 @@ def test_a_channel_brought_by_a_user_is_priced_per_entry_as_its_twin() -> None:
         float(response.loss.epsilon), abs=1e-12
     )
     assert leakage(world, channel).epsilon <= float(
-        CURVES["uneven"].pufferfish(float(FiniteChannel(channel).loss.epsilon))
+        CURVES["uneven"].to_pufferfish(float(FiniteChannel(channel).loss.epsilon))
     )

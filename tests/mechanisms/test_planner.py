@@ -352,8 +352,8 @@ def test_the_least_loss_for_a_ranking() -> None:
 def test_an_error_that_is_wanted_is_priced_in_pufferfish_too() -> None:
     plan = plan_histogram(78, within=50, translation=CURVE)
     assert isinstance(plan.loss, Pure)
-    assert plan.pufferfish == CURVE.pufferfish(float(plan.loss.epsilon))
-    assert float(CURVE.pufferfish(float(plan.loss.epsilon))) > 1
+    assert plan.pufferfish == CURVE.to_pufferfish(float(plan.loss.epsilon))
+    assert float(CURVE.to_pufferfish(float(plan.loss.epsilon))) > 1
 
 
 def test_a_plan_is_words_and_json() -> None:

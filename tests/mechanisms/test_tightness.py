@@ -35,7 +35,7 @@ from takifugu.priors.explicit import Explicit
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
-from takifugu.translation import LossTable, chain_losses, differential
+from takifugu.translation import LossTable, chain_losses, to_dp
 from tests.oracles import noise as oracle
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -164,7 +164,7 @@ def test_more_than_half_of_the_budget_is_used_elsewhere(transition: Matrix) -> N
 
 
 def test_noise_for_an_endless_chain_keeps_the_promise_on_a_short_one() -> None:
-    allowed, proof = differential(STICKY, 1.0)
+    allowed, proof = to_dp(STICKY, 1.0)
     assert proof is not None
     endless = LossTable(frozen([allowed]), frozen([proof.loss]))
     for mechanism in released(STICKY, 1.0, endless).values():

@@ -85,7 +85,7 @@ def worst(
     return largest
 
 
-def differential(
+def to_dp(
     datasets: Sequence[Any],
     likelihood: Rows,
     neighbours: Callable[[Any, Any], bool],

@@ -44,7 +44,7 @@ def chains(draw: st.DrawFn, longest: int = 9) -> MarkovChain:
 @settings(max_examples=40)
 @given(chain=chains(40), epsilon=st.floats(0.02, 6.0))
 def test_quick_quilts_are_those_of_mqm_exact(chain: MarkovChain, epsilon: float) -> None:
-    slow = mqm_exact(chain.kernel(), chain.length or 0, epsilon).differential
+    slow = mqm_exact(chain.kernel(), chain.length or 0, epsilon).to_dp
     quick = quilt_allowances(chain, [epsilon, 2 * epsilon])
     assert quick[0] == pytest.approx(slow, rel=1e-9)
     assert quick[1] >= quick[0]
@@ -58,7 +58,7 @@ def test_quick_quilts_reach_the_published_noise(q: float, p: float, noise: float
 
 def test_a_chain_that_is_not_at_rest_is_left_to_mqm_exact() -> None:
     chain = MarkovChain(STICKY, start=np.array([1.0, 0, 0, 0]), length=12)
-    slow = mqm_exact(chain.kernel(), 12, 1.0, start=chain.start_law).differential
+    slow = mqm_exact(chain.kernel(), 12, 1.0, start=chain.start_law).to_dp
     assert quilt_allowances(chain, [1.0])[0] == slow
 
 
@@ -79,13 +79,13 @@ def test_uncertain_curves_and_transports_are_too(chain: MarkovChain, epsilon: fl
     found = allowances(chain, [epsilon])
     curve = uncertain(chain_curve(chain, symmetric=True), relative=UNCERTAINTY)
     assert found.at("curve", epsilon, uncertain=True) == pytest.approx(
-        float(curve.differential(epsilon)), rel=1e-9
+        float(curve.to_dp(epsilon)), rel=1e-9
     )
     whole = Translation(chain, uncertainty=UNCERTAINTY)
     assert found.at("exact", epsilon, uncertain=True) == pytest.approx(
-        float(whole.differential(epsilon)), rel=3e-3
+        float(whole.to_dp(epsilon)), rel=3e-3
     )
-    assert whole.pufferfish(found.at("exact", epsilon, uncertain=True)) <= epsilon * (1 + 1e-3)
+    assert whole.to_pufferfish(found.at("exact", epsilon, uncertain=True)) <= epsilon * (1 + 1e-3)
     group = found.at("group", epsilon, uncertain=True)
     assert group == found.at("group", epsilon) == pytest.approx(epsilon / (chain.length or 1))
 
@@ -98,7 +98,7 @@ def test_what_is_allowed_keeps_the_promise() -> None:
     found = allowances(chain, wanted)
     for proof in PROOFS:
         for epsilon in wanted:
-            assert translation.pufferfish(found.at(proof, epsilon)) <= epsilon
+            assert translation.to_pufferfish(found.at(proof, epsilon)) <= epsilon
             assert found.at(proof, epsilon) <= found.at("exact", epsilon)
 
 
@@ -127,7 +127,7 @@ def test_entries_that_tell_nothing_of_each_other_may_spend_all() -> None:
 def test_the_curve_has_as_many_points_as_help() -> None:
     """A chain that remembers for long: with 64 points only, nothing but group DP would be left."""
     slow = MarkovChain(np.array([[0.98, 0.02], [0.02, 0.98]]), length=1_000)
-    few = chain_curve(slow, symmetric=True, max_exposed=64).differential(0.5)
+    few = chain_curve(slow, symmetric=True, max_exposed=64).to_dp(0.5)
     found = curve_allowances(slow, [0.5])[0]
     assert float(few) == pytest.approx(0.5 / 1_000)
     assert found > 3 * float(few)

@@ -73,7 +73,7 @@ def test_both_currencies_add_up_on_the_same_rows(tmp_path: Path) -> None:
         session.release(pure)
         (worst,) = ledger.positions()[0].worst
         assert worst == Total(pure.cost.per_entry, rho=smooth.cost.per_entry)
-        assert session.spent() == pure.cost.after == TRANSLATION.pufferfish_of(worst, MICRO)
+        assert session.spent() == pure.cost.after == TRANSLATION.total_to_pufferfish(worst, MICRO)
         assert smooth.cost.alone < session.spent() <= 3
 
 
@@ -105,7 +105,7 @@ def test_a_table_gives_the_same_promise_in_rho(tmp_path: Path) -> None:
         plan = session.plan("histogram", epsilon=1, delta="1e-6")
         session.release(plan)
         total = Total(rho=plan.cost.per_entry)
-        assert TRANSLATION.pufferfish_of(total, MICRO) <= plan.cost.alone * (1 + 1e-3)
+        assert TRANSLATION.total_to_pufferfish(total, MICRO) <= plan.cost.alone * (1 + 1e-3)
         assert plan.cost.alone <= 1 and session.spent() == plan.cost.after
 
 

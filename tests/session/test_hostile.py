@@ -303,11 +303,11 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
         accept(ledger, sticky)
         harder = Session(engine, ledger, sticky, dataset="visits")
         assert (
-            harder.spent() == float(sticky.pufferfish(float(plan.cost.per_entry))) > session.spent()
+            harder.spent() == float(sticky.to_pufferfish(float(plan.cost.per_entry))) > session.spent()
         )
         more = harder.plan("count", values=["ward"], epsilon="0.1")
         assert more.cost.before == harder.spent() and more.cost.fits
         assert harder.release(more).cost.after == harder.spent()
-        assert session.spent() == TRANSLATION.pufferfish(
+        assert session.spent() == TRANSLATION.to_pufferfish(
             float(plan.cost.per_entry + more.cost.per_entry)
         )

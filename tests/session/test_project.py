@@ -526,7 +526,7 @@ def test_a_price_is_never_below_what_the_translation_says(
         plan = session.plan("histogram", epsilon=1)
         result = session.release(plan)
     assert path.read_bytes() == lie  # it was used
-    true = float(belief.pufferfish(float(plan.cost.per_entry)))
+    true = float(belief.to_pufferfish(float(plan.cost.per_entry)))
     assert true > 1.2  # the forger got more than was asked for, and everybody is told
     assert plan.cost.alone >= true and result.cost.alone >= true
     with project.ledger(read_only=True) as ledger:
@@ -562,9 +562,9 @@ def test_a_budget_beyond_the_table_is_translated(
     assert whole.spent == 0 and whole.left == 20 and whole.most is not None
     looked = Looked(belief, table)
     for loss in (0.01, 0.3):  # below the table, and in it
-        assert 0 < looked.differential(loss) <= float(belief.differential(loss))
+        assert 0 < looked.to_dp(loss) <= float(belief.to_dp(loss))
     for epsilon in (0.2, 50.0):
-        assert looked.pufferfish(epsilon) >= float(belief.pufferfish(epsilon)) * (1 - 1e-6)
+        assert looked.to_pufferfish(epsilon) >= float(belief.to_pufferfish(epsilon)) * (1 - 1e-6)
 
 
 def test_tables_are_for_priors_of_many_states() -> None:

@@ -318,7 +318,7 @@ def test_a_table_gives_the_same_promise(tmp_path: Path) -> None:
         session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)
         plan = session.plan("histogram", epsilon=1)
         session.release(plan)
-        assert 1 >= plan.cost.alone >= float(TRANSLATION.pufferfish(float(plan.cost.per_entry)))
+        assert 1 >= plan.cost.alone >= float(TRANSLATION.to_pufferfish(float(plan.cost.per_entry)))
         other = Translation(CHAIN, uncertainty=0.1)
         with pytest.raises(UnsoundRequest, match="another translation"):
             Session(engine, ledger, other, dataset="visits", table=table)

@@ -128,7 +128,7 @@ def test_top_labels_are_about_as_hard_to_find_as_in_the_paper(habits: Habits) ->
     counts = rng.poisson(0.2 * expected)
     true = np.argsort(-counts, axis=1)
     for epsilon, low, high in ((0.5, 0.65, 0.87), (1, 0.80, 0.95), (5, 0.95, 1.0)):
-        scale = 6 / float(curve.differential(epsilon))
+        scale = 6 / float(curve.to_dp(epsilon))
         noisy = counts + rng.gumbel(scale=scale, size=(50, *counts.shape))
         assert low < (noisy.argmax(axis=2) == true[:, 0]).mean() < high, epsilon
 

@@ -56,8 +56,8 @@ def test_the_quilt_mechanisms_reach_the_published_noise(
 ) -> None:
     found = mqm_exact(song(q, p), 100, 1.0)
     assert found.noise == pytest.approx(exact, abs=5e-4)
-    assert found.differential == pytest.approx(1 / exact, rel=1e-4)
-    assert found.differential * found.noise <= 1
+    assert found.to_dp == pytest.approx(1 / exact, rel=1e-4)
+    assert found.to_dp * found.noise <= 1
     assert mqm_approx(song(q, p), 100, 1.0).noise == pytest.approx(approx, abs=5e-4)
 
 

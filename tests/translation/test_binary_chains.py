@@ -217,11 +217,11 @@ def test_an_allowance_is_the_largest_that_fits(seed: int) -> None:
     chain = MarkovChain(rows, length=length, start=start)  # type: ignore[arg-type]
     translation = Translation(chain)
     target = float(10 ** rng.uniform(-4, 1.5))
-    allowed = float(translation.differential(target, "transport"))
-    assert translation.pufferfish(allowed, "transport") <= target
-    assert translation.pufferfish(allowed * (1 + 1e-8), "transport") > target
+    allowed = float(translation.to_dp(target, "transport"))
+    assert translation.to_pufferfish(allowed, "transport") <= target
+    assert translation.to_pufferfish(allowed * (1 + 1e-8), "transport") > target
     if length == 40:
-        assert translation.pufferfish(translation.differential(target)) <= target
+        assert translation.to_pufferfish(translation.to_dp(target)) <= target
 
 
 def test_a_power_of_a_step_is_the_step_taken_so_often() -> None:
@@ -306,7 +306,7 @@ def test_it_diverges_only_where_one_state_tells_all() -> None:
     answer = swap.explain(0.1)
     assert answer.by_method["transport"] == np.inf and not answer.exact
     assert 1000 < answer.lower < np.inf
-    assert swap.pufferfish(0.0) == 0
+    assert swap.to_pufferfish(0.0) == 0
     nearly = Translation(MarkovChain(np.array([[1e-12, 1.0], [1.0, 0.0]]))).explain(0.1)
     assert nearly.exact and nearly.pufferfish < 70
 
@@ -318,7 +318,7 @@ def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
         )
         bound = transport.uniform(1e300)
         assert 1e300 * (1 - 1e-12) <= transport.witness(1e300, bound).leak <= bound.value
-    assert Translation(MarkovChain(np.array(sticky(0.9, 0.8)), length=4)).differential(1e300) > 0
+    assert Translation(MarkovChain(np.array(sticky(0.9, 0.8)), length=4)).to_dp(1e300) > 0
 
 
 def test_chains_that_are_not_covered_say_so() -> None:

@@ -15,11 +15,11 @@ STICKY = np.array([[0.9, 0.1], [0.1, 0.9]])
 
 def test_the_sum_is_translated_once_and_theorem_7_stands_beside_it() -> None:
     translation = Translation(MarkovChain(STICKY))
-    each = float(translation.differential(1.0, "curve"))
+    each = float(translation.to_dp(1.0, "curve"))
     found = compose(translation, [Release(Pure(each))] * 100)
     assert found.theorem_7 == pytest.approx(72.7, abs=0.1)
     assert found.answer.by_method["curve"] == pytest.approx(7.55, abs=0.01)
-    assert found.epsilon == translation.pufferfish(found.dp) <= 7.55
+    assert found.epsilon == translation.to_pufferfish(found.dp) <= 7.55
     assert found.lower <= found.epsilon <= 1.01 * found.lower
 
 
@@ -40,7 +40,7 @@ def test_a_window_charges_only_its_entries() -> None:
     found = compose(translation, releases)
     assert np.array_equal(np.asarray(found.dp), spent)
     assert found.epsilon == translation.bound(spent).value
-    assert found.epsilon < translation.pufferfish(0.875)
+    assert found.epsilon < translation.to_pufferfish(0.875)
 
 
 def test_windows_of_a_stream_without_end() -> None:

@@ -86,13 +86,13 @@ def test_uncertainty_between_people_is_not_left_out() -> None:
     both = Product({"a": person, "b": person})
     translation = Translation(both, uncertainty=0.2)
     leak = 0.5 + log((1.2 * exp(0.5) + 0.8) / (0.8 * exp(0.5) + 1.2))  # counts both entries
-    assert translation.pufferfish(0.5) >= leak
+    assert translation.to_pufferfish(0.5) >= leak
     assert translation.explain([0.5, 0.5]).pufferfish >= leak
     for method in ("best", "transport", "curve", "group"):
-        allowed = float(translation.differential(0.5, method))
-        assert translation.pufferfish(allowed, method) <= 0.5
+        allowed = float(translation.to_dp(0.5, method))
+        assert translation.to_pufferfish(allowed, method) <= 0.5
         assert allowed <= 0.45
-    assert Translation(both).pufferfish(0.5) == pytest.approx(0.5)
+    assert Translation(both).to_pufferfish(0.5) == pytest.approx(0.5)
 
 
 PRIORS = {
@@ -130,7 +130,7 @@ def test_losses_beyond_all_use_are_answered_or_refused(
         warnings.simplefilter("error")
         try:
             answer = translation.explain(amount)
-            allowed = float(translation.differential(amount))
+            allowed = float(translation.to_dp(amount))
         except TakifuguError:
             assert amount > 1e299
             return

@@ -9,7 +9,7 @@ from takifugu.errors import Malformed
 from takifugu.numeric import Floats
 from takifugu.translation import (
     chain_losses,
-    differential,
+    to_dp,
     interval_losses,
     loss_table,
     transport_lp,
@@ -92,27 +92,27 @@ def test_the_gap_is_small(sticky: float) -> None:
 @pytest.mark.parametrize(("stay", "allowed"), [(0.8, 0.2598), (0.9, 0.1157)])
 def test_allowance_at_a_loss_of_one(stay: float, allowed: float) -> None:
     rows = np.array([[stay, 1 - stay], [1 - stay, stay]])
-    epsilon, proof = differential(rows, 1.0)
+    epsilon, proof = to_dp(rows, 1.0)
     assert proof is not None and proof.loss <= 1.0 and proof.epsilon == epsilon
     assert allowed * (1 - 2e-3) <= epsilon <= allowed + 5e-5
-    fine, _ = differential(rows, 1.0, tolerance=1e-5)
+    fine, _ = to_dp(rows, 1.0, tolerance=1e-5)
     assert fine == pytest.approx(allowed, abs=6e-5)
 
 
 def test_allowance_where_the_loss_soon_has_no_bound() -> None:
     rows = np.array([[0.8, 0.2, 0.0], [0.0, 0.5, 0.5], [0.1, 0.0, 0.9]])
     assert unbounded_losses(rows, 1.5, with_lower=False).loss == np.inf
-    epsilon, proof = differential(rows, 5.0)
+    epsilon, proof = to_dp(rows, 5.0)
     assert proof is not None and proof.loss <= 5.0
     assert unbounded_losses(rows, epsilon * 1.01).lower.max() > 5.0
-    assert differential(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.7)[0] == pytest.approx(0.7, rel=2e-3)
+    assert to_dp(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.7)[0] == pytest.approx(0.7, rel=2e-3)
 
 
 def test_a_chain_that_never_forgets_has_no_bound() -> None:
     swap = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert unbounded_losses(swap, 0.1).loss == np.inf
     assert unbounded_losses(swap, 0.0).loss < 1e-12
-    assert differential(swap, 1.0) == (0.0, None)
+    assert to_dp(swap, 1.0) == (0.0, None)
 
 
 def test_a_table_is_certified_monotone_and_rounded_the_safe_way() -> None:
@@ -123,12 +123,12 @@ def test_a_table_is_certified_monotone_and_rounded_the_safe_way() -> None:
     for epsilon, loss in zip(table.epsilon, table.loss, strict=True):
         cold = unbounded_losses(rows, float(epsilon))
         assert cold.lower.max() <= loss <= cold.loss * 1.002
-    assert table.pufferfish(0.15) == table.loss[1] and table.pufferfish(0.2) == table.loss[1]
-    assert table.pufferfish(0.0) == 0.0 and table.pufferfish(0.5) == np.inf
-    assert table.differential(float(table.loss[1])) == 0.2
-    assert table.differential(float(table.loss[0]) * 0.99) == 0.0
+    assert table.to_pufferfish(0.15) == table.loss[1] and table.to_pufferfish(0.2) == table.loss[1]
+    assert table.to_pufferfish(0.0) == 0.0 and table.to_pufferfish(0.5) == np.inf
+    assert table.to_dp(float(table.loss[1])) == 0.2
+    assert table.to_dp(float(table.loss[0]) * 0.99) == 0.0
     stuck = loss_table([[0.0, 1.0], [1.0, 0.0]], [0.1, 0.2])
-    assert (stuck.loss == np.inf).all() and stuck.differential(1.0) == 0.0
+    assert (stuck.loss == np.inf).all() and stuck.to_dp(1.0) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -185,7 +185,7 @@ def test_boxes_that_are_points_give_back_the_chain() -> None:
 def test_what_has_no_meaning_is_refused_in_one_line() -> None:
     rows = chain(0, 3)
     with pytest.raises(Malformed, match="finite loss above 0"):
-        differential(rows, 0.0)
+        to_dp(rows, 0.0)
     with pytest.raises(Malformed, match="0 or more"):
         unbounded_losses(rows, -0.1)
     with pytest.raises(Malformed, match="above 0"):

@@ -19,14 +19,14 @@ TABLE = tabulate(HOME, losses=(0.2, 3.0))
 def test_between_points_it_is_sound_and_loses_two_percent() -> None:
     rng = np.random.default_rng(7)
     asked = rng.uniform(TABLE.epsilon[0], TABLE.epsilon[-1], 25)
-    true, found = HOME.pufferfish(asked), TABLE.pufferfish(asked)
+    true, found = HOME.to_pufferfish(asked), TABLE.to_pufferfish(asked)
     assert (found >= true).all() and (found <= true * 1.021).all()
     targets = rng.uniform(0.21, 2.9, 10)
-    allowed = np.asarray(TABLE.differential(targets))
-    assert (HOME.pufferfish(allowed) <= targets).all()
-    assert (allowed >= np.asarray(HOME.differential(targets)) * 0.978).all()
-    assert TABLE.pufferfish(0.0) == 0 and TABLE.differential(0.0) == 0
-    assert isinstance(TABLE.pufferfish(0.1), float)
+    allowed = np.asarray(TABLE.to_dp(targets))
+    assert (HOME.to_pufferfish(allowed) <= targets).all()
+    assert (allowed >= np.asarray(HOME.to_dp(targets)) * 0.978).all()
+    assert TABLE.to_pufferfish(0.0) == 0 and TABLE.to_dp(0.0) == 0
+    assert isinstance(TABLE.to_pufferfish(0.1), float)
 
 
 def test_where_the_loss_rises_fast_the_grid_is_finer() -> None:
@@ -50,7 +50,7 @@ def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
     assert all(k <= n for k, n in seen) and seen[-1][0] == seen[-1][1] <= len(table.epsilon)
     assert table.loss[0] <= 0.5 and table.loss[-1] > 2.0
     asked = np.array([0.1, 0.17])
-    found, true = np.asarray(table.pufferfish(asked)), endless.pufferfish(asked)
+    found, true = np.asarray(table.to_pufferfish(asked)), endless.to_pufferfish(asked)
     assert (found >= 0.999 * true).all() and (found <= 1.11 * true).all()
 
 
@@ -73,7 +73,7 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     path = beside(tmp_path / "ward.json", HOME)
     TABLE.save(path)
     again = TranslationTable.load(path, HOME)
-    assert again == TABLE and again.pufferfish(0.1) == TABLE.pufferfish(0.1)
+    assert again == TABLE and again.to_pufferfish(0.1) == TABLE.to_pufferfish(0.1)
     assert path.parent == tmp_path and [p.name for p in tmp_path.iterdir()] == [path.name]
     assert beside(path, HOME) != beside(path, Translation(CHAIN, uncertainty=0.1))
 
@@ -116,12 +116,12 @@ def test_an_edited_table_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dp", [100.0, -1.0, np.nan])
 def test_outside_the_table_is_an_error(dp: float) -> None:
     with pytest.raises(UnsoundRequest, match="table"):
-        TABLE.pufferfish(dp)
+        TABLE.to_pufferfish(dp)
 
 
 def test_a_target_below_the_table_is_an_error() -> None:
     with pytest.raises(UnsoundRequest, match="begins at"):
-        TABLE.differential(0.01)
+        TABLE.to_dp(0.01)
 
 
 @pytest.mark.parametrize("losses", [[0.2, 0.1], [0.05, 0.3]])

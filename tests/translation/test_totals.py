@@ -26,16 +26,16 @@ SIDES = STATES.T == 1  # [entry, dataset]
 
 def test_a_pure_total_is_the_pure_loss() -> None:
     for delta in (Fraction(0), MICRO):
-        assert HOME.pufferfish_of(Total(Fraction(1, 2)), delta) == HOME.pufferfish(0.5)
-    assert HOME.pufferfish_of(Total(), MICRO) == 0
+        assert HOME.total_to_pufferfish(Total(Fraction(1, 2)), delta) == HOME.to_pufferfish(0.5)
+    assert HOME.total_to_pufferfish(Total(), MICRO) == 0
 
 
 @pytest.mark.parametrize(
     "total", [Total(rho=MICRO), Total(delta=MICRO), Total(MICRO, MICRO, MICRO)]
 )
 def test_without_a_delta_nothing_but_epsilon_is_private(total: Total) -> None:
-    assert HOME.pufferfish_of(total, Fraction(0)) == np.inf
-    assert HOME.pufferfish_of(Total(delta=Fraction(1)), Fraction(1, 2)) == np.inf
+    assert HOME.total_to_pufferfish(total, Fraction(0)) == np.inf
+    assert HOME.total_to_pufferfish(Total(delta=Fraction(1)), Fraction(1, 2)) == np.inf
 
 
 @settings(max_examples=15)
@@ -50,7 +50,7 @@ def test_no_event_of_an_approximate_mechanism_exceeds_the_reading(
     rng = np.random.default_rng(seed)
     chain = MarkovChain(rng.dirichlet(np.ones(2), 2), length=3)
     total = Total(Fraction(epsilon), Fraction(delta))
-    found = Translation(chain).pufferfish_of(total, Fraction(1, 20))
+    found = Translation(chain).total_to_pufferfish(total, Fraction(1, 20))
     assert found < np.inf
     written = chain.explicit()
     states = written.universe.codes[:, 1]  # type: ignore[attr-defined]
@@ -77,14 +77,14 @@ def test_noise_on_a_count_of_correlated_entries_stays_within_the_reading(
     if also is not None:
         outputs = oracle.both(outputs, oracle.channel(count, oracle.laplace(also)))
         total = total.plus(Pure(1 / Fraction(also)))
-    found = HOME.pufferfish_of(total, Fraction(delta))
+    found = HOME.total_to_pufferfish(total, Fraction(delta))
     assert found < np.inf
     assert oracle.worst_delta(outputs, CHANCES, SIDES, found) <= delta + oracle.MISSED
 
 
 def test_the_test_above_would_see_a_reading_of_half_the_loss() -> None:
     outputs = oracle.channel(STATES.sum(axis=1).tolist(), oracle.gaussian(2.0))
-    found = HOME.pufferfish_of(Total(rho=Fraction(1, 8)), MICRO)
+    found = HOME.total_to_pufferfish(Total(rho=Fraction(1, 8)), MICRO)
     assert oracle.worst_delta(outputs, CHANCES, SIDES, found) <= 1e-6
     assert oracle.worst_delta(outputs, CHANCES, SIDES, found / 2) > 1e-6
 
@@ -144,10 +144,10 @@ def test_the_conversion_is_that_of_canonne_kamath_and_steinke() -> None:
 )
 def test_more_is_never_less(epsilon: Fraction, rho: Fraction, more: Fraction) -> None:
     delta = Fraction(1, 1000)
-    one = HOME.pufferfish_of(Total(epsilon, rho=rho), delta)
-    assert one <= HOME.pufferfish_of(Total(epsilon + more, rho=rho), delta) * (1 + 1e-3)
-    assert one <= HOME.pufferfish_of(Total(epsilon, rho=rho + more), delta) * (1 + 1e-3)
-    assert one >= HOME.pufferfish_of(Total(epsilon, rho=rho), 10 * delta) * (1 - 1e-3)
+    one = HOME.total_to_pufferfish(Total(epsilon, rho=rho), delta)
+    assert one <= HOME.total_to_pufferfish(Total(epsilon + more, rho=rho), delta) * (1 + 1e-3)
+    assert one <= HOME.total_to_pufferfish(Total(epsilon, rho=rho + more), delta) * (1 + 1e-3)
+    assert one >= HOME.total_to_pufferfish(Total(epsilon, rho=rho), 10 * delta) * (1 - 1e-3)
 
 
 def test_a_table_reads_totals_too_and_never_less() -> None:
@@ -157,19 +157,19 @@ def test_a_table_reads_totals_too_and_never_less() -> None:
         Total(Fraction(1, 10), rho=Fraction(1, 100)),
         Total(Fraction(1, 2), delta=Fraction(1, 10**9)),
     ):
-        exact, looked_up = HOME.pufferfish_of(total, MICRO), table.pufferfish_of(total, MICRO)
+        exact, looked_up = HOME.total_to_pufferfish(total, MICRO), table.total_to_pufferfish(total, MICRO)
         assert exact * (1 - 1e-3) <= looked_up <= 1.05 * exact
-    assert table.pufferfish_of(Total(rho=Fraction(100)), MICRO) == np.inf  # beyond the table
-    assert table.pufferfish_of(Total(), MICRO) == 0
+    assert table.total_to_pufferfish(Total(rho=Fraction(100)), MICRO) == np.inf  # beyond the table
+    assert table.total_to_pufferfish(Total(), MICRO) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_an_allowance_in_rho_is_nearly_all_that_fits(epsilon: float) -> None:
     rho = rho_within(HOME, epsilon, MICRO)
-    assert 0 < HOME.pufferfish_of(Total(rho=rho), MICRO) <= epsilon
-    assert HOME.pufferfish_of(Total(rho=rho * Fraction(101, 100)), MICRO) > epsilon
+    assert 0 < HOME.total_to_pufferfish(Total(rho=rho), MICRO) <= epsilon
+    assert HOME.total_to_pufferfish(Total(rho=rho * Fraction(101, 100)), MICRO) > epsilon
     table = tabulate(HOME, losses=(0.01, 8.0), share=0.02)
-    assert table.pufferfish_of(Total(rho=rho_within(table, epsilon, MICRO)), MICRO) <= epsilon
+    assert table.total_to_pufferfish(Total(rho=rho_within(table, epsilon, MICRO)), MICRO) <= epsilon
 
 
 def test_an_allowance_that_does_not_exist_is_refused() -> None:

@@ -52,11 +52,11 @@ def test_known_values_of_short_chains(p: float, q: float, epsilon: float, loss: 
 @pytest.mark.parametrize(("p", "curve", "exact"), [(0.8, 0.0765, 0.2598), (0.9, 0.0315, 0.1157)])
 def test_known_allowances_of_long_chains(p: float, curve: float, exact: float) -> None:
     translation = Translation(sticky(p, p, 1000))
-    assert translation.differential(1.0, "curve") == pytest.approx(curve, abs=6e-5)
-    assert translation.differential(1.0) == pytest.approx(exact, abs=2e-4)
+    assert translation.to_dp(1.0, "curve") == pytest.approx(curve, abs=6e-5)
+    assert translation.to_dp(1.0) == pytest.approx(exact, abs=2e-4)
     endless = Translation(sticky(p, p, None))
-    assert endless.differential(1.0) == pytest.approx(exact, abs=2e-4)
-    assert endless.pufferfish(endless.differential(1.0)) <= 1.0
+    assert endless.to_dp(1.0) == pytest.approx(exact, abs=2e-4)
+    assert endless.to_pufferfish(endless.to_dp(1.0)) <= 1.0
 
 
 def test_random_chains_lie_between_the_witness_and_the_transport() -> None:
@@ -128,12 +128,12 @@ def test_an_allowance_keeps_its_target(seed: int, method: Method) -> None:
     chain = MarkovChain(rng.dirichlet(np.ones(states), states), length=length)
     translation = Translation(chain, uncertainty=0.1 * (seed % 2))
     targets = np.array([0.01, 0.3, 1.0, 4.0])
-    allowed = translation.differential(targets, method)
-    assert (translation.pufferfish(allowed, method) <= targets).all()
+    allowed = translation.to_dp(targets, method)
+    assert (translation.to_pufferfish(allowed, method) <= targets).all()
     assert (np.diff(allowed) >= 0).all()
     if method in ("best", "transport") and not translation.uncertainty:
-        assert (translation.pufferfish(allowed * 1.02, method) > targets * 0.99).all()
-    assert translation.pufferfish(0.0, method) == 0 and translation.differential(0.0, method) == 0
+        assert (translation.to_pufferfish(allowed * 1.02, method) > targets * 0.99).all()
+    assert translation.to_pufferfish(0.0, method) == 0 and translation.to_dp(0.0, method) == 0
 
 
 def test_a_profile_counts_each_entry_as_charged() -> None:
@@ -174,7 +174,7 @@ def test_groups_lose_no_more_than_their_worst_pair() -> None:
     everything = Translation(chain).bound(0.7, "transport").value
     assert transport <= everything
     with pytest.raises(InvalidWorld):
-        Translation(chain, Secrets(entries=(9,))).pufferfish(0.1)
+        Translation(chain, Secrets(entries=(9,))).to_pufferfish(0.1)
 
 
 def test_uncertainty_costs_the_logarithm_or_nothing() -> None:
@@ -186,7 +186,7 @@ def test_uncertainty_costs_the_logarithm_or_nothing() -> None:
         assert bounds["transport"] == pytest.approx(transport + shift, abs=1e-12)
         assert bounds["group"] == plain.bound(epsilon, "group").value
     assert unsure.explain(0.01).method in ("group", "curve")  # ε·|I| < log 1.5
-    assert unsure.pufferfish(0.01) == pytest.approx(0.07)
+    assert unsure.to_pufferfish(0.01) == pytest.approx(0.07)
 
 
 @settings(max_examples=20)
@@ -206,13 +206,13 @@ def test_no_joint_law_within_the_uncertainty_loses_more(seed: int) -> None:
         law[here] = moved * law[here].sum() / moved.sum()
     shifted = type(written)(written.universe, law)
     exact = Translation(shifted, secrets).bound(epsilon, "transport").value
-    assert exact <= float(Translation(chain, secrets, uncertainty=r).pufferfish(epsilon)) + 1e-9
+    assert exact <= float(Translation(chain, secrets, uncertainty=r).to_pufferfish(epsilon)) + 1e-9
 
 
 def test_independent_entries_lose_what_they_were_charged() -> None:
     prior = IndependentEntries({"a": {"x": 0.5, "y": 0.5}, "b": {"x": 1.0}})
     translation = Translation(prior)
-    assert translation.pufferfish(0.7) == 0.7 and translation.differential(0.7) == 0.7
+    assert translation.to_pufferfish(0.7) == 0.7 and translation.to_dp(0.7) == 0.7
     answer = translation.explain(np.array([0.1, 0.9]))  # nothing is to be told about b
     assert answer.pufferfish == 0.1 and answer.lower == pytest.approx(0.1)
 
@@ -220,18 +220,18 @@ def test_independent_entries_lose_what_they_were_charged() -> None:
 def test_a_product_loses_what_its_worst_person_does() -> None:
     people = Product({"ann": sticky(0.9, 0.9, 3), "bob": sticky(0.6, 0.6, 4)})
     translation = Translation(people)
-    each = [float(Translation(part).pufferfish(0.5)) for part in people.parts.values()]
-    assert translation.pufferfish(0.5) == max(each)
-    assert translation.pufferfish(0.5, "group") == pytest.approx(4 * 0.5)
+    each = [float(Translation(part).to_pufferfish(0.5)) for part in people.parts.values()]
+    assert translation.to_pufferfish(0.5) == max(each)
+    assert translation.to_pufferfish(0.5, "group") == pytest.approx(4 * 0.5)
     answer = translation.explain(np.array([0, 0, 0, 0.1, 0.1, 0.1, 0.1]))
     assert answer.binding is not None and answer.binding.prior == "bob"
-    assert answer.pufferfish == pytest.approx(Translation(people.parts["bob"]).pufferfish(0.1))
+    assert answer.pufferfish == pytest.approx(Translation(people.parts["bob"]).to_pufferfish(0.1))
 
 
 def test_several_priors_lose_what_the_worst_does() -> None:
     priors = {"slow": sticky(0.95, 0.95), "fast": sticky(0.6, 0.6)}
     both = Translation(priors).explain(0.3)
-    assert both.pufferfish == Translation(priors["slow"]).pufferfish(0.3)
+    assert both.pufferfish == Translation(priors["slow"]).to_pufferfish(0.3)
     assert both.binding is not None and both.binding.prior == "slow"
     assert both.lower == pytest.approx(both.pufferfish, abs=1e-6)
     with pytest.raises(UnsoundRequest, match="no prior"):
@@ -252,8 +252,8 @@ def test_networks_and_fields_agree_with_the_world_written_out() -> None:
     found = Translation(ising).explain(0.4)
     exact = Translation(ising.explicit()).bound(0.4, "transport").value
     assert found.pufferfish == pytest.approx(exact, abs=1e-6) == found.lower
-    target = float(Translation(ising).differential(1.0))
-    assert Translation(ising).pufferfish(target) <= 1.0
+    target = float(Translation(ising).to_dp(1.0))
+    assert Translation(ising).to_pufferfish(target) <= 1.0
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
@@ -289,7 +289,7 @@ def test_a_gaussian_is_translated_by_its_curve() -> None:
     translation = Translation(Gaussian.process(5, length=0.5, bound=5.0, width=0.1))
     answer = translation.explain(0.1)
     assert answer.by_method["transport"] is None and answer.method in ("curve", "group")
-    assert answer.pufferfish == translation.curve.pufferfish(0.1)
+    assert answer.pufferfish == translation.curve.to_pufferfish(0.1)
     assert answer.lower == pytest.approx(0.1)
 
 
@@ -306,11 +306,11 @@ def test_it_says_when_the_answer_is_looser() -> None:
 @pytest.mark.parametrize("wrong", [-0.1, np.inf, np.nan, "much"])
 def test_a_loss_that_is_no_number_is_refused(wrong: object) -> None:
     translation = Translation(sticky(0.9, 0.9))
-    for ask in (translation.pufferfish, translation.differential, translation.explain):
+    for ask in (translation.to_pufferfish, translation.to_dp, translation.explain):
         with pytest.raises(UnsoundRequest):
             ask(wrong)  # type: ignore[arg-type]
     with pytest.raises(UnsoundRequest, match="method"):
-        translation.pufferfish(0.1, "exact")  # type: ignore[arg-type]
+        translation.to_pufferfish(0.1, "exact")  # type: ignore[arg-type]
     with pytest.raises(UnsoundRequest, match="uncertainty"):
         Translation(sticky(0.9, 0.9), uncertainty=1.0)
 

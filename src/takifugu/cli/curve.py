@@ -88,7 +88,7 @@ def _result(
     }
     if epsilon is not None:
         result["epsilon"] = epsilon
-        result["dp_epsilon"] = float(curve.differential(epsilon))
+        result["dp_epsilon"] = float(curve.to_dp(epsilon))
     return result
 
 

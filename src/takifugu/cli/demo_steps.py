@@ -85,8 +85,8 @@ def _translate(
         ended = Translation(replace(fitted.chain, length=longest))
         translated = Translated(
             table,
-            translation.curve.pufferfish(table.epsilon),
-            ended.pufferfish(table.epsilon, "group"),
+            translation.curve.to_pufferfish(table.epsilon),
+            ended.to_pufferfish(table.epsilon, "group"),
             longest,
             leak,
         )
@@ -125,7 +125,7 @@ def ladder(
     step = float(np.floor(PROBE * aim / near.loss * 2**12) / 2**12)
     begin = min(PROBE, step / 2)  # below the first step, for what is left in the end
     grid: Floats = np.concatenate([[begin], np.arange(1, RUNGS + 1) * step])
-    losses = translation.curve.pufferfish(grid)
+    losses = translation.curve.to_pufferfish(grid)
     for rung, epsilon in enumerate(grid.tolist()):
         if working is not None:
             working(f"{rung} of {RUNGS}")

@@ -174,7 +174,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
         if name != "transport" or translation.tight is not None:
-            by_method[name] = float(translation.differential(target, name))
+            by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
     allowed = max(values) if method == "best" else by_method[method] or 0.0
     answer = translation.explain(allowed, method)
@@ -224,8 +224,8 @@ def _from_table(
         raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
     spent = _numbers(dp, "--dp") if dp is not None else []
     targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
-    allowed = spent or [float(known.differential(t)) for t in targets]
-    losses = targets or [float(known.pufferfish(e)) for e in spent]
+    allowed = spent or [float(known.to_dp(t)) for t in targets]
+    losses = targets or [float(known.to_pufferfish(e)) for e in spent]
     one = len(allowed) == 1
     return {
         "pufferfish_epsilon": losses[0] if one else losses,

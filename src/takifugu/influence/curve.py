@@ -48,7 +48,7 @@ class InfluenceCurve(ByContent):
     It is concave in :math:`\varepsilon`, so compose under DP first and translate once.
 
     >>> curve = InfluenceCurve(exposed=[1, 3, 9], leak=[[2.0, 0.5, 0.0]], entries=9)
-    >>> curve.pufferfish([0.01, 0.1, 1.0]).round(3)
+    >>> curve.to_pufferfish([0.01, 0.1, 1.0]).round(3)
     array([0.09, 0.8 , 3.  ])
 
     Attributes:
@@ -95,7 +95,7 @@ class InfluenceCurve(ByContent):
         object.__setattr__(self, "leak", leak)
         object.__setattr__(self, "exact", exact)
 
-    def pufferfish(self, epsilon: ArrayLike) -> Floats:
+    def to_pufferfish(self, epsilon: ArrayLike) -> Floats:
         """The Pufferfish loss of an ``epsilon``-DP mechanism, rounded up. Broadcasts."""
         worst: Floats = np.max(self.pufferfish_by_pair(epsilon), axis=-1)
         return worst
@@ -112,7 +112,7 @@ class InfluenceCurve(ByContent):
             np.minimum(total, up(cost + leak), out=total)
         return total
 
-    def differential(self, epsilon: ArrayLike) -> Floats:
+    def to_dp(self, epsilon: ArrayLike) -> Floats:
         """The largest DP loss whose Pufferfish loss is ``epsilon``, rounded down; 0 if none."""
         wanted = np.asarray(epsilon, dtype=np.float64)
         if not np.all((wanted >= 0) & (wanted < np.inf)):  # also false for NaN

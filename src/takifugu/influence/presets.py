@@ -116,7 +116,7 @@ class Misspecified:
 def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float) -> Misspecified:
     """Calibrate to ``epsilon`` by the pooled ``assumed`` curve, then ask the ``actual`` one."""
     pooled = InfluenceCurve(assumed.exposed, assumed.pooled()[None, :], assumed.entries)
-    dp = float(pooled.differential(epsilon))
+    dp = float(pooled.to_dp(epsilon))
     if dp == 0:
         raise UnsoundRequest(f"the assumed curve allows no loss at ε = {epsilon}")
     room = (epsilon - assumed.pooled()) / assumed.exposed
@@ -124,4 +124,4 @@ def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float
     at = int(np.searchsorted(actual.exposed, assumed.exposed[best], side="right")) - 1
     holds = float(actual.pooled()[at]) if at >= 0 else float("inf")
     bound = float(up(epsilon + holds - float(assumed.pooled()[best])))
-    return Misspecified(dp, float(actual.pufferfish(dp)), bound)
+    return Misspecified(dp, float(actual.to_pufferfish(dp)), bound)

@@ -252,7 +252,7 @@ def enter(
 class _Nothing:
     """The translation of a dataset without charges: 0, whatever the prior."""
 
-    def pufferfish(self, epsilon: float, /) -> float:
+    def to_pufferfish(self, epsilon: float, /) -> float:
         """Infinite for anything but nothing: it must never be asked."""
         return math.inf if epsilon else 0.0
 

@@ -18,11 +18,11 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 class Translation(Protocol):
     """Anything that turns a per-entry ε into a Pufferfish ε, rounded up.
 
-    If it also has ``differential``, the inverse rounded down, budgets are compared in exact
-    rationals; without it the filter asks ``pufferfish`` every time.
+    If it also has ``to_dp``, the inverse rounded down, budgets are compared in exact
+    rationals; without it the filter asks ``to_pufferfish`` every time.
     """
 
-    def pufferfish(self, epsilon: float, /) -> SupportsFloat:
+    def to_pufferfish(self, epsilon: float, /) -> SupportsFloat:
         """The Pufferfish loss of a per-entry ε-DP release on every entry, rounded up."""
 
 
@@ -30,7 +30,7 @@ class Translation(Protocol):
 class TotalTranslation(Protocol):
     """A translation that also reads δ and ρ."""
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> SupportsFloat:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> SupportsFloat:
         """The least ε, rounded up, at which ``total`` is (ε, ``delta``)-Pufferfish private."""
 
 
@@ -67,7 +67,7 @@ def float_down(value: Fraction) -> float:
     return near if Fraction(near) <= value else math.nextafter(near, 0.0)
 
 
-def pufferfish(translation: Translation, totals: Frontier, delta: Fraction) -> float:
+def to_pufferfish(translation: Translation, totals: Frontier, delta: Fraction) -> float:
     """The Pufferfish ε of the worst of ``totals`` at ``delta``, rounded up; may be infinite."""
     return max(_translated(translation, total, delta) for total in totals)
 
@@ -75,12 +75,12 @@ def pufferfish(translation: Translation, totals: Frontier, delta: Fraction) -> f
 def read(
     translation: Translation, totals: Frontier, epsilon: Fraction | None, delta: Fraction
 ) -> float:
-    """`pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
+    """`to_pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
 
     A budget that admits them bounds what they reveal. Bounds are searched for: that of a smaller
     loss may end a little above that of a larger one, and so may the reading of δ and ρ.
     """
-    value = pufferfish(translation, totals, delta)
+    value = to_pufferfish(translation, totals, delta)
     if epsilon is None or Fraction(min(value, 2.0**64)) <= epsilon:
         return value
     return float_up(epsilon) if Limit(translation, epsilon, delta).admits(totals) else value
@@ -95,10 +95,10 @@ def _translated(translation: Translation, total: Total, delta: Fraction) -> floa
                 "the entries have lost δ or ρ, which this translation does not read; use one with"
                 " `pufferfish_of(total, delta)`"
             )
-        value = float(translation.pufferfish_of(total, delta))
+        value = float(translation.total_to_pufferfish(total, delta))
     else:
         spent = float_up(total.epsilon)
-        value = math.inf if spent == math.inf else float(translation.pufferfish(spent))
+        value = math.inf if spent == math.inf else float(translation.to_pufferfish(spent))
     if not value >= 0:  # also true for NaN
         raise UnsoundRequest(f"the translation of a loss is {value}; it must be 0 or more")
     return value
@@ -109,7 +109,7 @@ class Limit:
 
     def __init__(self, translation: Translation, epsilon: Fraction, delta: Fraction) -> None:
         self.translation, self.epsilon, self.delta = translation, epsilon, delta
-        self.allowed = self._allowance() if hasattr(translation, "differential") else None
+        self.allowed = self._allowance() if hasattr(translation, "to_dp") else None
         self._filter: Filter | None = None
         if self.allowed is not None and delta > 0 and isinstance(translation, Filters):
             self._filter = translation.filter(self.allowed, epsilon, delta)
@@ -118,7 +118,7 @@ class Limit:
     def _allowance(self) -> Fraction:
         """The per-entry ε that the budget allows on every entry, proven in both directions."""
         inverse: Any = self.translation
-        allowed = float(inverse.differential(float_down(self.epsilon)))
+        allowed = float(inverse.to_dp(float_down(self.epsilon)))
         if not 0 <= allowed < math.inf:
             raise UnsoundRequest(f"the translation allows ε = {allowed}; it must be 0 or more")
         shrink = 2.0**-50

@@ -96,11 +96,11 @@ def _group(chain: MarkovChain, epsilon: float) -> float:
 
 
 def _mqm_exact(chain: MarkovChain, epsilon: float) -> float:
-    return mqm_exact(chain.kernel(), _length(chain), epsilon, start=_start(chain)).differential
+    return mqm_exact(chain.kernel(), _length(chain), epsilon, start=_start(chain)).to_dp
 
 
 def _mqm_approx(chain: MarkovChain, epsilon: float) -> float:
-    return mqm_approx(chain.kernel(), _length(chain), epsilon).differential
+    return mqm_approx(chain.kernel(), _length(chain), epsilon).to_dp
 
 
 def _tpl(chain: MarkovChain, epsilon: float) -> float:
@@ -109,7 +109,7 @@ def _tpl(chain: MarkovChain, epsilon: float) -> float:
 
 def _curve(chain: MarkovChain, epsilon: float) -> float:
     _length(chain)
-    return float(curve_of_the_paper(chain).differential(epsilon))
+    return float(curve_of_the_paper(chain).to_dp(epsilon))
 
 
 BASELINES: Mapping[str, Baseline] = MappingProxyType(

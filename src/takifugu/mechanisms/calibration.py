@@ -21,7 +21,7 @@ def target_of(epsilon: Number, name: str = "epsilon") -> float:
 def allowance(epsilon: Number, translation: Translation) -> float:
     """The per-entry loss that a Pufferfish loss of ``epsilon`` leaves, rounded down."""
     target = target_of(epsilon)
-    allowed = float(translation.differential(target))
+    allowed = float(translation.to_dp(target))
     if not 0 < allowed < inf:  # also false for NaN
         raise UnsoundRequest(
             f"a Pufferfish loss of {target:g} leaves no per-entry loss under this prior (the"
@@ -57,7 +57,7 @@ def at_least(value: Fraction) -> float:
 
 def certify(loss: Pure | Approximate, epsilon: Number, translation: Translation) -> None:
     """Refuse a loss whose Pufferfish loss is more than ``epsilon``."""
-    total = float(translation.pufferfish(at_least(loss.epsilon)))
+    total = float(translation.to_pufferfish(at_least(loss.epsilon)))
     if not total <= target_of(epsilon):  # also false for NaN
         raise UnsoundRequest(
             f"the calibrated mechanism would lose {total!r}, more than the {epsilon!r} asked for;"

@@ -209,7 +209,7 @@ def _plan(
         spent = _with_epsilon(best.loss)
         if epsilon is not None:
             certify(spent, epsilon, translation)
-        pufferfish = float(translation.pufferfish(at_least(spent.epsilon)))
+        pufferfish = float(translation.to_pufferfish(at_least(spent.epsilon)))
     return Plan(best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish)
 
 

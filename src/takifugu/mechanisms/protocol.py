@@ -73,10 +73,10 @@ class Error:
 class Translation(Protocol):
     """Per-entry DP loss ↔ Pufferfish loss: an influence curve, a transport, group DP."""
 
-    def pufferfish(self, epsilon: float, /) -> Any:
+    def to_pufferfish(self, epsilon: float, /) -> Any:
         """The Pufferfish loss of a per-entry DP loss, rounded up."""
 
-    def differential(self, epsilon: float, /) -> Any:
+    def to_dp(self, epsilon: float, /) -> Any:
         """The per-entry DP loss that a Pufferfish loss allows, rounded down; 0 if none."""
 
 

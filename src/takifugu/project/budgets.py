@@ -67,24 +67,24 @@ class Looked:
     def __init__(self, translation: Translation, table: TranslationTable | None) -> None:
         self._translation, self._table = translation, table
 
-    def pufferfish(self, dp: float, /) -> Any:
+    def to_pufferfish(self, dp: float, /) -> Any:
         """The Pufferfish loss of a per-entry loss, rounded up."""
         try:
-            return (self._table or self._translation).pufferfish(dp)
+            return (self._table or self._translation).to_pufferfish(dp)
         except UnsoundRequest:
-            return self._translation.pufferfish(dp)
+            return self._translation.to_pufferfish(dp)
 
-    def differential(self, loss: float, /) -> Any:
+    def to_dp(self, loss: float, /) -> Any:
         """The per-entry loss that a Pufferfish loss allows, rounded down."""
         try:
-            return (self._table or self._translation).differential(loss)
+            return (self._table or self._translation).to_dp(loss)
         except UnsoundRequest:
-            return self._translation.differential(loss)
+            return self._translation.to_dp(loss)
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
-        found = inf if self._table is None else self._table.pufferfish_of(total, delta)
-        return found if found < inf else self._translation.pufferfish_of(total, delta)
+        found = inf if self._table is None else self._table.total_to_pufferfish(total, delta)
+        return found if found < inf else self._translation.total_to_pufferfish(total, delta)
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
         """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""

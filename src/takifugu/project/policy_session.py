@@ -94,9 +94,9 @@ class PolicySession(Session):
         lost = Total(**{cost.currency: cost.per_entry})
         if (lost, cost.delta) not in self._alone:
             found = (
-                float(self._prior.pufferfish(at_least(lost.epsilon)))
+                float(self._prior.to_pufferfish(at_least(lost.epsilon)))
                 if cost.currency == "epsilon"
-                else self._prior.pufferfish_of(lost, cost.delta)
+                else self._prior.total_to_pufferfish(lost, cost.delta)
             )
             self._alone[lost, cost.delta] = found
         return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))

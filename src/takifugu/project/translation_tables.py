@@ -90,10 +90,10 @@ def _confirmed(table: TranslationTable, translation: Translation, budget: Fracti
     if budget <= 0:
         return True
     try:
-        allowed = float(table.differential(float(budget)))
+        allowed = float(table.to_dp(float(budget)))
     except UnsoundRequest:  # below the table: it allows nothing
         return True
-    loss = float(translation.pufferfish(allowed))
+    loss = float(translation.to_pufferfish(allowed))
     return loss < inf and Fraction(loss) <= budget
 
 

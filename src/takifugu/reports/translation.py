@@ -36,7 +36,7 @@ def translation_figure(
     from matplotlib.figure import Figure
 
     shown_marks = [(dp, loss) for dp, loss in marked if 0 <= dp < MOST and 0 <= loss < MOST]
-    allowed = float(translation.differential(largest))
+    allowed = float(translation.to_dp(largest))
     end = max([allowed if allowed > 0 else largest, *(dp for dp, _ in shown_marks)])
     grid: Floats = np.linspace(0.0, end, points + 1)[1:]
     answers = [translation.explain(float(epsilon)) for epsilon in grid]

@@ -20,13 +20,13 @@ Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is
 class Translates(Protocol):
     """Per-entry loss to Pufferfish loss and back: a translation, or a table of one."""
 
-    def pufferfish(self, dp: float, /) -> Any:
+    def to_pufferfish(self, dp: float, /) -> Any:
         """The Pufferfish loss of a per-entry loss, rounded up."""
 
-    def differential(self, pufferfish: float, /) -> Any:
+    def to_dp(self, pufferfish: float, /) -> Any:
         """The per-entry loss that a Pufferfish loss allows, rounded down."""
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
@@ -281,7 +281,7 @@ class Prices:
         if float(epsilon) < getattr(self._translation, "least", 0.0):
             return False  # it would be accepted and cannot be asked for
         if isinstance(like, Pure):
-            return Fraction(float(self._translation.differential(float(epsilon)))) <= room
+            return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
         try:
             return rho_within(self._translation, float(epsilon), delta) <= room
         except UnsoundRequest:
@@ -289,8 +289,8 @@ class Prices:
 
     def _alone(self, loss: Charged, delta: Fraction) -> float:
         if isinstance(loss, Pure):
-            return float(self._translation.pufferfish(at_least(loss.epsilon)))
-        return float(self._translation.pufferfish_of(Total().plus(loss), delta))
+            return float(self._translation.to_pufferfish(at_least(loss.epsilon)))
+        return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
 
 
 def _amount(loss: Charged) -> Fraction:

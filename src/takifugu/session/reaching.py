@@ -22,18 +22,18 @@ class Reaching:
         self.least = float(table.loss[0])  # the smallest loss that an allowance is known for
         self._end = float(table.epsilon[-1])
 
-    def pufferfish(self, dp: float, /) -> Any:
+    def to_pufferfish(self, dp: float, /) -> Any:
         """The Pufferfish loss of a per-entry loss, rounded up."""
-        return (self._table if dp <= self._end else self._translation).pufferfish(dp)
+        return (self._table if dp <= self._end else self._translation).to_pufferfish(dp)
 
-    def differential(self, pufferfish: float, /) -> Any:
+    def to_dp(self, pufferfish: float, /) -> Any:
         """The per-entry loss that a Pufferfish loss allows, rounded down: 0 below the table."""
-        return 0.0 if 0 <= pufferfish < self.least else self._table.differential(pufferfish)
+        return 0.0 if 0 <= pufferfish < self.least else self._table.to_dp(pufferfish)
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
-        found = self._table.pufferfish_of(total, delta)
-        return found if found < inf else self._translation.pufferfish_of(total, delta)
+        found = self._table.total_to_pufferfish(total, delta)
+        return found if found < inf else self._translation.total_to_pufferfish(total, delta)
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
         """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""

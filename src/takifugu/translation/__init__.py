@@ -13,7 +13,7 @@ from takifugu.translation.chain.single_transport import Transport, transport, tr
 from takifugu.translation.chain.unbounded import (
     EndlessLosses,
     LossTable,
-    differential,
+    to_dp,
     loss_table,
     unbounded_losses,
 )
@@ -44,7 +44,7 @@ __all__ = [
     "chain_losses",
     "compose",
     "concentrated",
-    "differential",
+    "to_dp",
     "interval_losses",
     "loss_table",
     "network_losses",

@@ -42,7 +42,7 @@ class QuiltNoise:
     right: int | None
 
     @property
-    def differential(self) -> float:
+    def to_dp(self) -> float:
         """The per-entry DP loss of a Laplace mechanism with this much noise, rounded down."""
         return float(down(1 / self.noise))
 

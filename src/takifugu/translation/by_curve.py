@@ -1,6 +1,6 @@
 """The paper's translation by the influence curve, as printed and as it should be.
 
-`InfluenceCurve.pufferfish` and `InfluenceCurve.differential` are Theorem 6 in both directions.
+`InfluenceCurve.to_pufferfish` and `InfluenceCurve.to_dp` are Theorem 6 in both directions.
 Here are the calibration of Algorithms 1 and 2, and composition by Theorem 7 and by the sum.
 """
 
@@ -26,7 +26,7 @@ def calibrate(curve: InfluenceCurve, epsilon: float, *, paper: bool = False) -> 
     if not 0 < epsilon < np.inf:  # also false for NaN
         raise UnsoundRequest(f"epsilon is {epsilon}; it must be positive and finite")
     if not paper:
-        return float(curve.differential(epsilon))
+        return float(curve.to_dp(epsilon))
     if curve.entries is None:
         raise UnsoundRequest("the printed algorithm divides by |I|; the curve has no end")
     room = (epsilon - curve.leak) / curve.exposed
@@ -64,7 +64,7 @@ def compose(curve: InfluenceCurve, epsilons: Sequence[float]) -> Composition:
         leaks.append(float(pooled[best]))
     by_theorem_7 = max(leaks) + fsum(e - a for e, a in zip(epsilons, leaks, strict=True))
     return Composition(
-        by_sum=float(curve.pufferfish(up(fsum(spent)))),
+        by_sum=float(curve.to_pufferfish(up(fsum(spent)))),
         by_theorem_7=float(up(by_theorem_7)),
         by_adding=float(up(fsum(epsilons))),
     )

@@ -32,7 +32,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, Tables
-from takifugu.translation.accounting.totals import Filter, pufferfish_of
+from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
 
@@ -87,9 +87,9 @@ class Translation(ByContent):
 
     >>> from takifugu.priors import MarkovChain
     >>> home = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=7))
-    >>> home.pufferfish([0.2, 1.0]).round(5)
+    >>> home.to_pufferfish([0.2, 1.0]).round(5)
     array([0.97324, 4.12131])
-    >>> home.differential(1.0).round(3)
+    >>> home.to_dp(1.0).round(3)
     np.float64(0.206)
 
     Attributes:
@@ -156,21 +156,21 @@ class Translation(ByContent):
         """The names of the entries, in the order of a profile; None if there is no end."""
         return names_of(next(iter(self.priors.values())))
 
-    def pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
+    def to_pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
         """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
         spent = self._losses(dp, "dp")
         values = {e: self.bound(e, method).value for e in np.unique(spent).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(spent)
         return found[()]
 
-    def differential(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
+    def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
         targets = self._losses(pufferfish, "pufferfish")
         values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
 
-    def pufferfish_of(self, total: Total, delta: Fraction) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
         Sound also if what was asked depends on earlier answers: see
@@ -178,7 +178,7 @@ class Translation(ByContent):
         """
         known = self._totals.get((total, delta))
         if known is None:
-            known = pufferfish_of(lambda dp: (dp, self.bound(dp).value), total, delta)
+            known = total_to_pufferfish(lambda dp: (dp, self.bound(dp).value), total, delta)
             if len(self._totals) >= KEPT:
                 self._totals.clear()
             self._totals[total, delta] = known
@@ -271,7 +271,7 @@ class Translation(ByContent):
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.tight.largest(room) if room > 0 else 0.0)
         if method in ("best", "curve"):
-            allowed.append(float(self.curve.differential(target)))
+            allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
             room = target - (target + 1) * 32 * UNIT

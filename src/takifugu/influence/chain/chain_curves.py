@@ -46,7 +46,7 @@ def chain_curve(
     entry are left out there. Groups are maximised jointly over both sides, not bounded by values.
 
     >>> curve = chain_curve(MarkovChain([[0.8, 0.2], [0.2, 0.8]], length=1000))
-    >>> curve.differential(1.0).round(4)
+    >>> curve.to_dp(1.0).round(4)
     np.float64(0.0765)
 
     Args:

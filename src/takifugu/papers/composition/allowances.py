@@ -124,7 +124,7 @@ def curve_allowances(chain: MarkovChain, wanted: Sequence[float]) -> list[float]
     points = min(FIRST_POINTS, most)
     while True:
         curve = chain_curve(chain, symmetric=True, max_exposed=points)
-        found = [float(curve.differential(epsilon)) for epsilon in wanted]
+        found = [float(curve.to_dp(epsilon)) for epsilon in wanted]
         if points >= most or all(e / points <= a for e, a in zip(wanted, found, strict=True)):
             return found
         points = min(2 * points, most)

@@ -33,7 +33,7 @@ def quilt_allowances(chain: MarkovChain, epsilons: Sequence[float]) -> Floats:
     if not isinstance(chain.start, str):
         return frozen(
             [
-                mqm_exact(chain.kernel(), length, e, start=chain.start).differential
+                mqm_exact(chain.kernel(), length, e, start=chain.start).to_dp
                 for e in wanted.tolist()
             ]
         )

@@ -52,18 +52,18 @@ def allocate(
         raise UnsoundRequest(f"the target is {target}; it must be positive and finite")
     if objective not in ("least", "total"):
         raise UnsoundRequest(f"objective is {objective!r}; it must be least or total")
-    constant = float(translation.differential(target))
+    constant = float(translation.to_dp(target))
     size = translation.size
     if size is None:
         if objective == "total":
             raise UnsoundRequest("a stream without end has no total; give the prior a `length`")
-        loss = float(translation.pufferfish(constant))
+        loss = float(translation.to_pufferfish(constant))
         return Allocation(target, frozen(constant), loss, constant)
     flat = np.full(size, constant)
     loss = translation.bound(flat).value
     if objective == "least" or constant == 0:
         if loss > target:  # a profile is bounded a little differently from a constant
-            loss = float(translation.pufferfish(constant))
+            loss = float(translation.to_pufferfish(constant))
         return Allocation(target, frozen(flat), loss, constant)
     return _level(translation, target, flat, constant)
 
@@ -71,7 +71,7 @@ def allocate(
 def _level(translation: Translation, target: float, flat: Floats, constant: float) -> Allocation:
     if len(flat) > LONGEST:
         raise UnsoundRequest(f"{len(flat):,} entries; at most {LONGEST:,} are levelled one by one")
-    best, best_loss = flat, float(translation.pufferfish(constant))
+    best, best_loss = flat, float(translation.to_pufferfish(constant))
     spent = flat
     for _ in range(ROUNDS):
         bound = translation.bound(spent, "transport")

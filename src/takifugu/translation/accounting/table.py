@@ -23,7 +23,7 @@ from takifugu.fingerprint import ByContent, fingerprint
 from takifugu.losses import Total
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
-from takifugu.translation.accounting.totals import Filter, pufferfish_of
+from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.translation import Method, Translation
 
@@ -65,23 +65,23 @@ class TranslationTable(ByContent):
         object.__setattr__(self, "_grid", grid.tolist())
         object.__setattr__(self, "_losses", losses.tolist())
 
-    def pufferfish(self, dp: ArrayLike) -> Floats | float:
+    def to_pufferfish(self, dp: ArrayLike) -> Floats | float:
         """The loss of ``dp`` per entry: that of the next point; beyond the last one, an error."""
         if isinstance(dp, float | int):
             return self._loss(float(dp))
         found: Floats = np.vectorize(self._loss, otypes=[np.float64])(np.asarray(dp))
         return found
 
-    def differential(self, pufferfish: ArrayLike) -> Floats | float:
+    def to_dp(self, pufferfish: ArrayLike) -> Floats | float:
         """The largest ε of the grid whose loss is at most ``pufferfish``; below it, an error."""
         if isinstance(pufferfish, float | int):
             return self._allowed(float(pufferfish))
         found: Floats = np.vectorize(self._allowed, otypes=[np.float64])(np.asarray(pufferfish))
         return found
 
-    def pufferfish_of(self, total: Total, delta: Fraction) -> float:
-        """As `Translation.pufferfish_of`, by the points of the grid; infinite beyond the last."""
-        return pufferfish_of(self._point, total, delta)
+    def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
+        """As `Translation.total_to_pufferfish`, by the points of the grid; infinite beyond the last."""
+        return total_to_pufferfish(self._point, total, delta)
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
         """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
@@ -196,8 +196,8 @@ def tabulate(
 def _first(translation: Translation, low: float) -> float:
     """An ε whose loss is at most ``low``, and which is more than half of the largest such ε."""
     methods: tuple[Method, ...] = ("curve", "group")
-    known = max(float(translation.differential(low, method)) for method in methods)
-    first = known or float(translation.differential(low))
+    known = max(float(translation.to_dp(low, method)) for method in methods)
+    first = known or float(translation.to_dp(low))
     if not first > 0:
         raise UnsoundRequest(
             f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"

@@ -45,10 +45,10 @@ Step = Callable[[float], tuple[float, float]]  # ε to an ε that is no less, an
 class Inverse(Protocol):
     """What a translation must be able to do for an allowance in ρ."""
 
-    def differential(self, pufferfish: float, /) -> SupportsFloat:
+    def to_dp(self, pufferfish: float, /) -> SupportsFloat:
         """The per-entry loss that a Pufferfish loss allows, rounded down."""
 
-    def pufferfish_of(self, total: Total, delta: Fraction, /) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """The Pufferfish ε of a total at δ, rounded up."""
 
 
@@ -127,7 +127,7 @@ def share(dp: float, pufferfish: float, delta: float) -> Fraction:
     return Fraction(max(min(kept, delta), 0.0))
 
 
-def pufferfish_of(step: Step, total: Total, delta: Fraction) -> float:
+def total_to_pufferfish(step: Step, total: Total, delta: Fraction) -> float:
     """An ε, rounded up, at which ``total`` is (ε, δ)-Pufferfish private; infinite if none is known.
 
     The least A is searched for from below: the loss of A decides how much of δ one entry may use,
@@ -153,14 +153,14 @@ def pufferfish_of(step: Step, total: Total, delta: Fraction) -> float:
 
 def rho_within(translation: Inverse, epsilon: float, delta: Fraction) -> Fraction:
     """The ρ per entry that a Pufferfish (ε, δ) allows if nothing else is released, rounded down."""
-    allowed = Fraction(float(translation.differential(epsilon)))
+    allowed = Fraction(float(translation.to_dp(epsilon)))
     rho = Filter.of(allowed, Fraction(epsilon), delta).room(Total(), Concentrated(0))
     cut = Fraction(999, 1000)
     for _ in range(ROUNDS):
         rho *= cut  # the search above ends a little high
         if rho <= 0:
             break
-        if translation.pufferfish_of(Total(rho=rho), delta) <= epsilon:
+        if translation.total_to_pufferfish(Total(rho=rho), delta) <= epsilon:
             return rho
     raise UnsoundRequest(
         f"a Pufferfish loss of ε = {epsilon:g}, δ = {float(delta):g} leaves no ρ per entry under"

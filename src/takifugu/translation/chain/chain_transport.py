@@ -28,7 +28,7 @@ from takifugu.translation.chain.laws import (
 )
 from takifugu.translation.chain.recursion import ChainLosses, chain_losses
 from takifugu.translation.chain.steps import off_diagonal
-from takifugu.translation.chain.unbounded import EndlessLosses, differential, unbounded_losses
+from takifugu.translation.chain.unbounded import EndlessLosses, to_dp, unbounded_losses
 
 WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
 QUESTIONS = 64  # how many of the worst pairs a witness is looked for
@@ -141,7 +141,7 @@ class ChainTransport:
             return largest_within(
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
             )
-        found, _ = differential(self._chain.transition, target, tolerance=self._tolerance)
+        found, _ = to_dp(self._chain.transition, target, tolerance=self._tolerance)
         # the search begins each ε from the one before; a fresh start must confirm the answer
         for _ in range(8):
             if found == 0 or self.uniform(found).value <= target:

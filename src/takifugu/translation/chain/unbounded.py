@@ -75,14 +75,14 @@ class LossTable:
     epsilon: Floats
     loss: Floats
 
-    def pufferfish(self, epsilon: float) -> float:
+    def to_pufferfish(self, epsilon: float) -> float:
         """A loss at least that of ``epsilon``: the next point of the grid; infinite beyond it."""
         if not epsilon > 0:
             return 0.0
         k = int(np.searchsorted(self.epsilon, epsilon))
         return float(self.loss[k]) if k < len(self.epsilon) else np.inf
 
-    def differential(self, target: float) -> float:
+    def to_dp(self, target: float) -> float:
         """The largest ε of the grid whose loss is at most ``target``; 0 if there is none."""
         k = int(np.searchsorted(self.loss, target, side="right"))
         return float(self.epsilon[k - 1]) if k else 0.0
@@ -104,7 +104,7 @@ def unbounded_losses(
     return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower)
 
 
-def differential(
+def to_dp(
     transition: ArrayLike, target: float, *, tolerance: float = 1e-3
 ) -> tuple[float, EndlessLosses | None]:
     """The largest ε, to ``tolerance``, whose certified loss is at most ``target``, and the proof.
