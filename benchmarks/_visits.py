@@ -77,7 +77,7 @@ def labels() -> tuple[str, ...]:
     return tuple(f"label {i}" for i in range(LABELS))
 
 
-def plain(question: str, path: Path | str) -> Callable[[], int]:
+def plain(query: str, path: Path | str) -> Callable[[], int]:
     """Hand-written SQL, ready to run: how many it counted."""
     import duckdb
 
@@ -85,7 +85,7 @@ def plain(question: str, path: Path | str) -> Callable[[], int]:
         with duckdb.connect() as connection:
             connection.execute("SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW visits AS FROM '{path}'")
-            return sum(count for *_, count in connection.execute(PLAIN[question]).fetchall())
+            return sum(count for *_, count in connection.execute(PLAIN[query]).fetchall())
 
     return work
 
@@ -133,7 +133,7 @@ def _peak() -> float:
     return int(line.split()[1]) / 1024
 
 
-def compare(question: str, found: dict[str, list[Figures]], rows: int, target: float) -> None:
+def compare(query: str, found: dict[str, list[Figures]], rows: int, target: float) -> None:
     """Print the middle of each way's figures, and the ratio of each to plain SQL.
 
     The target is for as many rows as the paper has: what is the same for any number weighs little.
@@ -144,7 +144,7 @@ def compare(question: str, found: dict[str, list[Figures]], rows: int, target: f
     }
     for way, figures in middle.items():
         print(
-            f"{question}, {way}: {figures['seconds']:.3f} s ({figures['processor']:.2f} s of"
+            f"{query}, {way}: {figures['seconds']:.3f} s ({figures['processor']:.2f} s of"
             f" processors) after {figures['imports']:.2f} s of imports"
             + (f" and {figures['late']:.0f} modules within" if figures["late"] else "")
             + f"; peak {figures['peak']:.0f} MiB, {figures['before']:.0f} before the work"
@@ -156,7 +156,7 @@ def compare(question: str, found: dict[str, list[Figures]], rows: int, target: f
         ratios = {key: figures[key] / base[key] for key in ("seconds", "processor", "peak")}
         without = (base["before"] + figures["growth"]) / base["peak"]
         print(
-            f"{question}, {way} against plain: time {ratios['seconds']:.2f}, processors"
+            f"{query}, {way} against plain: time {ratios['seconds']:.2f}, processors"
             f" {ratios['processor']:.2f}, peak memory {without:.2f} without our imports and"
             f" {ratios['peak']:.2f} with them"
             + (f"; wanted: at most {target}" if rows >= PAPER else "")

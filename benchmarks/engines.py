@@ -21,16 +21,16 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
     """Make the file if it is not there, and print times, memory and ratios."""
     with tempfile.TemporaryDirectory() as spare:
         path = made(rows, folder or Path(spare))
-        for question, target in TARGETS.items():
+        for query, target in TARGETS.items():
             found: dict[str, list[Figures]] = {"engine": [], "plain": []}
             for _ in range(rounds):
                 for way, ones in found.items():
-                    ones.append(apart("benchmarks.engines", question, way, path))
+                    ones.append(apart("benchmarks.engines", query, way, path))
             assert len({one["told"] for ones in found.values() for one in ones}) == 1
-            compare(question, found, rows, target)
+            compare(query, found, rows, target)
 
 
-def _engine(question: str, path: str) -> Callable[[], int]:
+def _engine(query: str, path: str) -> Callable[[], int]:
     import duckdb  # noqa: F401 - an import, like Ibis's compiler, which loads with its first use
     import ibis
 
@@ -41,7 +41,7 @@ def _engine(question: str, path: str) -> Callable[[], int]:
 
     def work() -> int:
         with open_engine(declaration) as engine:
-            if question == "histogram":
+            if query == "histogram":
                 return int(engine.histogram(["country", "label"]).counts.sum())
             return int(engine.transitions("label").counts.sum())
 
@@ -57,9 +57,9 @@ def main() -> None:
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        question, way, path = given.one
+        query, way, path = given.one
         prepare = {"engine": _engine, "plain": plain}[way]
-        print(json.dumps(clocked(lambda: prepare(question, path))))
+        print(json.dumps(clocked(lambda: prepare(query, path))))
     else:
         run(given.rows, given.folder, given.rounds)
 

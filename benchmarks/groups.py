@@ -1,6 +1,6 @@
 """Releases by a public column of a million declared keys: time, memory, what takes how long.
 
-``python -m benchmarks.groups --groups 1000000 --kind count`` asks one question in this process;
+``python -m benchmarks.groups --groups 1000000 --kind count`` asks one query in this process;
 without a kind each one runs in a process of its own.
 """
 
@@ -18,14 +18,14 @@ MOST_SECONDS, MOST_MEGABYTES = 60, 2048
 
 
 def run(groups: int = GROUPS) -> None:
-    """Print seconds and megabytes of each kind of question, beside what they may take."""
+    """Print seconds and megabytes of each kind of query, beside what they may take."""
     for kind in KINDS:
         at = [sys.executable, "-m", "benchmarks.groups", "--groups", str(groups), "--kind", kind]
         subprocess.run(at, check=True)  # noqa: S603 - ourselves
 
 
 def one(groups: int, kind: str) -> None:
-    """Make a table with one row for each group and a few more, and ask one question of it."""
+    """Make a table with one row for each group and a few more, and ask one query of it."""
     import numpy as np
 
     from takifugu.engines import Category, Declaration, Order, Source, open_engine

@@ -36,14 +36,14 @@ def run(rows: int = ROWS, folder: Path | None = None, rounds: int = ROUNDS) -> N
         path, place = made(rows, folder or Path(spare)), Path(spare)
         for stay, epsilon in ((0.5, USUAL), (0.0, CLEAR)):
             _believe(place, stay, epsilon)
-        for question, target in TARGETS.items():
+        for query, target in TARGETS.items():
             found: dict[str, list[Figures]] = {"session": [], "plain": [], "first session": []}
             for turn in range(rounds + 1):
                 for way, ones in found.items():
-                    cache = place / ("later" if way == "session" else f"{question} {turn}")
-                    at = ("benchmarks.sessions", question, way, path, place, _ledger(place))
+                    cache = place / ("later" if way == "session" else f"{query} {turn}")
+                    at = ("benchmarks.sessions", query, way, path, place, _ledger(place))
                     ones.append(apart(*at, cache=cache))
-            compare(question, {way: ones[1:] for way, ones in found.items()}, rows, target)
+            compare(query, {way: ones[1:] for way, ones in found.items()}, rows, target)
         _agree(path, place)
 
 
@@ -78,7 +78,7 @@ def _ledger(folder: Path, epsilon: int = USUAL) -> Path:
 # --- one process ---
 
 
-def _session(question: str, path: str, beliefs: str, ledger: str) -> Callable[[], int]:
+def _session(query: str, path: str, beliefs: str, ledger: str) -> Callable[[], int]:
     """Import everything, and return what is to be measured."""
     import duckdb  # noqa: F401
     import ibis
@@ -91,16 +91,14 @@ def _session(question: str, path: str, beliefs: str, ledger: str) -> Callable[[]
 
     ibis.to_sql(ibis.table({"x": "int64"}, name="nothing"), dialect="duckdb")
     IntegerLaplace(1.0).release([0])  # loads the library
-    return lambda: len(_told(question, path, beliefs, ledger, USUAL).rows)
+    return lambda: len(_told(query, path, beliefs, ledger, USUAL).rows)
 
 
-def _plain(question: str, path: str, _beliefs: str, _ledger: str) -> Callable[[], int]:
-    return hand_written(question, path)
+def _plain(query: str, path: str, _beliefs: str, _ledger: str) -> Callable[[], int]:
+    return hand_written(query, path)
 
 
-def _told(
-    question: str, path: str, beliefs: str, ledger: str | Path, epsilon: int, **how: Any
-) -> Any:
+def _told(query: str, path: str, beliefs: str, ledger: str | Path, epsilon: int, **how: Any) -> Any:
     """What a session tells."""
     from takifugu.engines import open_engine
     from takifugu.ledger import open_ledger
@@ -113,7 +111,7 @@ def _told(
     table = TranslationTable.load(Path(beliefs) / f"{epsilon}.table.json", belief)
     with open_engine(declared(path), **how) as engine, open_ledger(ledger) as paid:
         session = Session(engine, paid, belief, dataset="visits", table=table)
-        if question == "histogram":
+        if query == "histogram":
             plan = session.plan("top_k", k=3, by="country", epsilon=epsilon)
         else:
             plan = session.plan("transitions", epsilon=epsilon)
@@ -168,12 +166,12 @@ def main() -> None:
     if not given.one:
         run(given.rows, given.folder, given.rounds)
         return
-    question, way, *where = given.one
-    if question == "agree":
+    query, way, *where = given.one
+    if query == "agree":
         found = clocked(lambda: lambda: _exact_and_told(way, *where))
     else:
         prepare = _plain if way == "plain" else _session
-        found = clocked(lambda: prepare(question, *where))
+        found = clocked(lambda: prepare(query, *where))
     print(json.dumps(found))
 
 

@@ -18,7 +18,7 @@ TAU = 1e-5
 
 
 def run() -> None:
-    """Print DP ε at equal Pufferfish ε by both methods, then a table's time per question."""
+    """Print DP ε at equal Pufferfish ε by both methods, then a table's time per query."""
     if CHECKINS.exists():
         chain = fitted(CHECKINS)
         translation = Translation(chain)

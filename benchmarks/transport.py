@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.translation import to_dp, loss_table, transport_lp, unbounded_losses
+from takifugu.translation import loss_table, to_dp, transport_lp, unbounded_losses
 from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
 
 Answer = TypeVar("Answer")

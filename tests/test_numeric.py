@@ -93,10 +93,12 @@ def test_log_ratio_up_allows_for_the_stated_error(
     n: float, d: float, error: float, sign: int
 ) -> None:
     # the worst that an error of that size can have done to both
-    promised = float(log_ratio_up(n * (1 - error), d * (1 + error), error=error * 1.01 + 4 * UNIT))
+    guaranteed = float(
+        log_ratio_up(n * (1 - error), d * (1 + error), error=error * 1.01 + 4 * UNIT)
+    )
     with mpmath.workdps(50):
         exact = mpmath.log(mpmath.mpf(n) / mpmath.mpf(d))
-        assert mpmath.mpf(promised) >= exact
+        assert mpmath.mpf(guaranteed) >= exact
         plain = float(log_ratio_up(n * (1 + sign * error), d, error=2 * error + 4 * UNIT))
         assert mpmath.mpf(plain) >= exact
 

@@ -188,7 +188,7 @@ def test_entry_dp_at_the_translated_loss_passes_on_the_sticky_chain() -> None:
 
 
 @pytest.mark.statistical
-def test_false_alarms_are_as_rare_as_promised_even_when_they_are_allowed() -> None:
+def test_false_alarms_are_as_rare_as_guaranteed_even_when_they_are_allowed() -> None:
     """Claims at the true ε, confidence one half: P(alarms > 265) ≤ e^{−2·65²/400} < 1e-9."""
     rng = np.random.default_rng(8)
     question = sim.between(sim.randomised_response(1.0), [0], [1], rng)

@@ -96,8 +96,8 @@ def test_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_releases_at_once_never_overspend(study: Path) -> None:
-    questions = ("histogram", "proportions", "transitions")
-    running = [start(study, "release", "stays", kind, "--epsilon", "1.2") for kind in questions]
+    queries = ("histogram", "proportions", "transitions")
+    running = [start(study, "release", "stays", kind, "--epsilon", "1.2") for kind in queries]
     done = [process.communicate() and process.returncode for process in running]
     assert sorted(map(int, map(str, done))) == [0, 3, 3]
     assert charges(study) == 1
@@ -188,7 +188,7 @@ MISTAKES = [
     ("release stays histogram --epsilon 1 --values ward", 2, "`values` is given"),
     ("release stays histogram --epsilon 1 --level 0.5", 2, "`level` is given"),
     ("release stays histogram --epsilon 1 --delta 0.1", 2, "delta"),
-    ("release stays histogram --epsilon 1 --option x=3", 2, "`x` is no option of a question"),
+    ("release stays histogram --epsilon 1 --option x=3", 2, "`x` is no option of a query"),
     ("release stays histogram --epsilon 1 --option epsilon=3", 2, "each name once"),
     ("release stays histogram --epsilon 1 --option by=3", 2, "list columns"),
     ("release stays histogram --epsilon 1 --out a.txt", 2, "end in .csv, .json or .parquet"),
@@ -298,7 +298,7 @@ def test_a_delta_is_passed_on_and_shown(do: Call) -> None:
     assert whole["stretches"][1]["spent"] == whole["spent"] == whole["history"][0]["spent"]
 
 
-def test_a_budget_is_raised_without_a_question_only_where_nobody_could_answer(
+def test_a_budget_is_raised_without_a_query_only_where_nobody_could_answer(
     study: Path, do: Call
 ) -> None:
     assert do("budget set stays 3 --json").json()["before"] == "2"

@@ -44,7 +44,7 @@ def declared(tmp_path: Path) -> Path:
     return path
 
 
-def test_show_tells_the_promise_without_the_data(declared: Path) -> None:
+def test_show_tells_the_guarantee_without_the_data(declared: Path) -> None:
     (declared.parent / "ward.csv").unlink()
     found = CliRunner().invoke(app, ["show", str(declared)])
     assert found.exit_code == 0

@@ -121,7 +121,7 @@ def test_the_ledger_was_charged_twice_and_is_sound(told: dict[str, Any]) -> None
     assert position.epsilon == told["budget"] == 1
     assert [Fraction(r["cost"]["per_entry"]) for r in told["releases"]] == charged
     (worst,) = position.worst
-    assert worst.epsilon == sum(charged)  # the second question read rows of the first
+    assert worst.epsilon == sum(charged)  # the second query read rows of the first
 
 
 def test_losses_are_read_off_the_table(told: dict[str, Any]) -> None:
@@ -141,7 +141,7 @@ def test_losses_are_read_off_the_table(told: dict[str, Any]) -> None:
         assert exact <= curve <= group
 
 
-def test_the_third_question_is_refused_in_its_own_words(told: dict[str, Any], page: str) -> None:
+def test_the_third_query_is_refused_in_its_own_words(told: dict[str, Any], page: str) -> None:
     refused = told["refused"]
     assert "nothing was released" in refused["message"] and told["again_free"]
     assert Fraction(refused["most"]) < Fraction(refused["alone"])
@@ -250,7 +250,7 @@ def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, Story])
     assert _as_expected(story)
     answered = replace(story, refused=None, readings=[*story.readings, story.readings[-1]])
     assert not _as_expected(answered)
-    assert "Third question: answered" in made_page(answered).html()
+    assert "Third query: answered" in made_page(answered).html()
     assert not _as_expected(replace(story, report=replace(story.report, problems=("broken",))))
     assert not _as_expected(replace(story, again=replace(story.again, free=False)))
 

@@ -55,12 +55,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_no_command_passes_a_mark_on(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    question = ("stays", "histogram", "--by", "zone", "--epsilon", "1")
+    query = ("stays", "histogram", "--by", "zone", "--epsilon", "1")
     for words in (
         ("dataset", "show", "stays"),
         ("dataset", "check", "stays"),
-        ("plan", *question),
-        ("release", *question),
+        ("plan", *query),
+        ("release", *query),
         ("budget", "show", "stays"),
         ("ledger", "show"),
     ):
@@ -72,7 +72,7 @@ def test_no_command_passes_a_mark_on(project: Path, monkeypatch: pytest.MonkeyPa
         as_json = clean(call(project, monkeypatch, *words, "--json")).json()
         if words[0] == "release":
             assert {row[1] for row in as_json["rows"]} == {*STATES}
-    clean(call(project, monkeypatch, "release", *question, "--out", "answer.csv"))
+    clean(call(project, monkeypatch, "release", *query, "--out", "answer.csv"))
     assert "'=cmd|' /C calc'!A0" in (project / "answer.csv").read_text(encoding="utf-8")
     refused = call(
         project, monkeypatch, "release", "stays", "count", "--values", "\x1b[2J", "--epsilon", "1"

@@ -11,7 +11,7 @@ import typer.main
 
 from takifugu.cli import app, exits
 from takifugu.cli.options import InvalidOption
-from takifugu.cli.plan import the_question
+from takifugu.cli.plan import the_query
 from takifugu.cli.strict import StrictCommand, StrictGroup
 from tests.cli.page import commands
 from tests.cli.running import call, start
@@ -81,13 +81,13 @@ def test_the_whole_program_refuses_it_in_one_line(
     ],
 )
 def test_columns_to_group_by_are_all_kept(by: list[str], columns: list[str]) -> None:
-    assert the_question("stays", "histogram", None, None, by=by).how["by"] == columns
+    assert the_query("stays", "histogram", None, None, by=by).how["by"] == columns
 
 
 def test_a_column_is_filtered_once() -> None:
     with pytest.raises(InvalidOption, match="'zone' twice"):
-        the_question("stays", "histogram", None, None, where=["zone=a", "zone=b"])
-    where = the_question("s", "histogram", None, None, where=["zone=a,b", "floor=1"]).how["where"]
+        the_query("stays", "histogram", None, None, where=["zone=a", "zone=b"])
+    where = the_query("s", "histogram", None, None, where=["zone=a,b", "floor=1"]).how["where"]
     assert where == {"zone": ["a", "b"], "floor": ["1"]}
 
 
@@ -110,7 +110,7 @@ def test_what_is_stopped_ends_as_shells_expect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("interrupted", [True, False])
-def test_no_is_no_and_an_interrupt_at_a_question_is_one(
+def test_no_is_no_and_an_interrupt_at_a_query_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool
 ) -> None:
     def asked(*_: Any, **__: Any) -> None:

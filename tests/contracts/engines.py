@@ -115,13 +115,13 @@ def test_histograms_count_every_key_under_each_rule(stored: Stored) -> None:
 
 def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> None:
     with opened(stored, outside="refuse") as engine:
-        for question in (
+        for query in (
             lambda: engine.histogram(["label"]),
             lambda: engine.transitions("label"),
             lambda: check(engine),
         ):
             with pytest.raises(InvalidDeclaration, match=r"^`label` has values outside") as told:
-                question()
+                query()
             assert NEVER_TOLD not in str(told.value) and "\n" not in str(told.value)
 
 
@@ -272,9 +272,9 @@ def test_a_window_cuts_sequences(stored: Stored) -> None:
 def test_ties_that_nothing_settles_are_refused(stored: Stored) -> None:
     order = Order("at", "time", zone="Asia/Jakarta")
     with opened(stored, order=order) as engine:
-        for question in (lambda: engine.transitions("label"), lambda: check(engine)):
+        for query in (lambda: engine.transitions("label"), lambda: check(engine)):
             with pytest.raises(InvalidDeclaration, match="equal in person, at; it must name"):
-                question()
+                query()
 
 
 def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Path) -> None:
@@ -283,9 +283,9 @@ def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Pa
         broken[40][column] = None
         stored = store(f"without_{column}", broken, tmp_path)
         with opened(stored) as engine:
-            for question in (lambda: engine.transitions("label"), lambda: check(engine)):
+            for query in (lambda: engine.transitions("label"), lambda: check(engine)):
                 with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
-                    question()
+                    query()
             if column == "person":
                 with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
                     engine.lengths()
@@ -359,7 +359,7 @@ def test_labels_map_raw_values_of_text_and_of_numbers(stored: Stored) -> None:
 
 def test_columns_that_were_not_declared_do_not_exist(stored: Stored) -> None:
     with opened(stored) as engine:
-        for question in (
+        for query in (
             lambda: engine.histogram(["hidden"]),
             lambda: engine.transitions("hidden"),
             lambda: engine.sums("hidden"),
@@ -367,7 +367,7 @@ def test_columns_that_were_not_declared_do_not_exist(stored: Stored) -> None:
             lambda: engine.histogram(["visits"]),
         ):
             with pytest.raises(InvalidQuery, match="is no declared column"):
-                question()
+                query()
 
 
 def test_a_declaration_that_does_not_fit_is_one_clear_line(stored: Stored) -> None:
@@ -397,7 +397,7 @@ def test_a_declaration_that_does_not_fit_is_one_clear_line(stored: Stored) -> No
         assert "\n" not in str(error.value)
 
 
-def test_bad_questions_are_one_clear_line(stored: Stored) -> None:
+def test_bad_queries_are_one_clear_line(stored: Stored) -> None:
     with opened(stored) as engine:
         with pytest.raises(InvalidQuery, match="repeat a column"):
             engine.histogram(["label", "label"])

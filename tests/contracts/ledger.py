@@ -92,9 +92,9 @@ def test_the_advice_of_a_refusal_works_when_followed(
 
 
 def test_without_a_budget_nothing_is_charged(ledger: Ledger) -> None:
-    for question in (ledger.spent, ledger.remaining):
+    for query in (ledger.spent, ledger.remaining):
         with pytest.raises(NoBudget, match="'clinic'"):
-            question("clinic", DOUBLING)
+            query("clinic", DOUBLING)
     with pytest.raises(NoBudget, match="dataset 'clinic' has no budget"):
         ledger.charge(charge("0.1", dataset="clinic"), DOUBLING)
 
@@ -243,7 +243,7 @@ def test_the_charge_must_name_the_translation_that_is_used(ledger: Ledger) -> No
 # --- answers and retries ---
 
 
-def test_the_same_question_again_is_answered_for_free(
+def test_the_same_query_again_is_answered_for_free(
     ledger: Ledger, url: str, opened: Opener
 ) -> None:
     asked = charge("0.25", (0, 3), ["fr"])

@@ -79,8 +79,8 @@ def test_the_folder_is_no_part_of_the_identity() -> None:
     assert changed.fingerprint != here.fingerprint
 
 
-def test_the_promise_names_what_is_protected_and_what_is_not() -> None:
-    told = parse_declaration(GOOD).promise()
+def test_the_guarantee_names_what_is_protected_and_what_is_not() -> None:
+    told = parse_declaration(GOOD).guarantee()
     protected, public = told.split("Not protected")
     for words in ("`label`", "`spent`", "3 labels", "0 … 20.5 in steps of 0.01", "priors"):
         assert words in protected
@@ -89,7 +89,7 @@ def test_the_promise_names_what_is_protected_and_what_is_not() -> None:
     assert "Café" not in told
 
 
-def test_the_promise_tells_every_rule_apart() -> None:
+def test_the_guarantee_tells_every_rule_apart() -> None:
     rules = {
         "drop": "left out",
         "refuse": "refused",
@@ -97,10 +97,10 @@ def test_the_promise_tells_every_rule_apart() -> None:
     }
     for outside, words in rules.items():
         told = parse_declaration(GOOD.replace('outside = "other"', f'outside = "{outside}"'))
-        assert words in told.promise().splitlines()[1]
+        assert words in told.guarantee().splitlines()[1]
     for missing, words in {'"refuse"': "is refused", "1": "counts as 1"}.items():
         told = parse_declaration(GOOD.replace('missing = "drop"', f"missing = {missing}"))
-        assert words in told.promise().splitlines()[2]
+        assert words in told.guarantee().splitlines()[2]
 
 
 FAULTS = {

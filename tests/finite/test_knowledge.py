@@ -81,11 +81,11 @@ def test_the_loss_is_that_of_the_worst_corners(data: st.DataObject) -> None:
                 ]
 
             exact = oracle.log((max(chances(pair.left)), min(chances(pair.right))))
-            promised = mpmath.mpf(float(result.table[p, 0, w]))
+            guaranteed = mpmath.mpf(float(result.table[p, 0, w]))
             with mpmath.workdps(50):
-                assert promised >= exact
-                if mpmath.isfinite(promised):
-                    assert promised - exact < 1e-9
+                assert guaranteed >= exact
+                if mpmath.isfinite(guaranteed):
+                    assert guaranteed - exact < 1e-9
                 elif mpmath.isfinite(exact):  # a chance too small to be told from 0
                     assert min(chances(pair.right)) < Fraction(1, 10**12)
             worst = max(worst, exact)

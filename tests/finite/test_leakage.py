@@ -77,9 +77,9 @@ def test_epsilon_is_the_largest_loss_within_its_slack(data: st.DataObject) -> No
 )
 def test_the_rounding_of_the_difference_itself_is_covered(numerator: str, denominator: str) -> None:
     n, d = float.fromhex(numerator), float.fromhex(denominator)
-    promised = loss_up(n, d, error=0.0)
+    guaranteed = loss_up(n, d, error=0.0)
     with mpmath.workdps(50):
-        assert mpmath.mpf(promised) >= mpmath.log(mpmath.mpf(n) / mpmath.mpf(d))
+        assert mpmath.mpf(guaranteed) >= mpmath.log(mpmath.mpf(n) / mpmath.mpf(d))
 
 
 @settings(max_examples=200)
@@ -91,9 +91,9 @@ def test_the_rounding_of_the_difference_itself_is_covered(numerator: str, denomi
 def test_loss_up_is_above_the_exact_logarithm(ratios: list[tuple[float, float]]) -> None:
     flat = np.array(ratios).ravel()
     places = range(0, len(flat), 2), range(1, len(flat), 2)
-    promised = losses_up(flat, *map(list, places), error=0.0)
+    guaranteed = losses_up(flat, *map(list, places), error=0.0)
     with mpmath.workdps(50):
-        for value, (x, y) in zip(promised.tolist(), ratios, strict=True):
+        for value, (x, y) in zip(guaranteed.tolist(), ratios, strict=True):
             exact = mpmath.log(mpmath.mpf(x) / mpmath.mpf(y))
             assert exact <= mpmath.mpf(value) <= exact + 1e-12
 

@@ -41,12 +41,12 @@ def exact(curve: InfluenceCurve, epsilon: float) -> Fraction | float:
 
 @given(curve=curves(), epsilon=st.floats(0, 20))
 def test_losses_are_rounded_up_and_hardly(curve: InfluenceCurve, epsilon: float) -> None:
-    promised, truth = float(curve.to_pufferfish(epsilon)), exact(curve, epsilon)
+    guaranteed, truth = float(curve.to_pufferfish(epsilon)), exact(curve, epsilon)
     if truth == float("inf"):
-        assert promised == float("inf")
+        assert guaranteed == float("inf")
     else:
-        assert Fraction(promised) >= truth
-        assert promised <= float(truth) * (1 + 1e-14) + 1e-14
+        assert Fraction(guaranteed) >= truth
+        assert guaranteed <= float(truth) * (1 + 1e-14) + 1e-14
 
 
 @given(curve=curves(), target=st.floats(0, 20))
@@ -65,7 +65,9 @@ def test_an_allowance_is_not_wasted(curve: InfluenceCurve, target: float) -> Non
 
 @given(curve=curves(), epsilons=st.lists(st.floats(0, 5), min_size=1, max_size=5))
 def test_arrays_are_scalars_side_by_side(curve: InfluenceCurve, epsilons: list[float]) -> None:
-    assert curve.to_pufferfish(epsilons).tolist() == [float(curve.to_pufferfish(e)) for e in epsilons]
+    assert curve.to_pufferfish(epsilons).tolist() == [
+        float(curve.to_pufferfish(e)) for e in epsilons
+    ]
     assert curve.to_dp(epsilons).tolist() == [float(curve.to_dp(e)) for e in epsilons]
 
 

@@ -37,7 +37,9 @@ def test_a_family_agrees_with_its_written_out_law(prior: object, secrets: str | 
 
 
 def test_families_that_have_no_written_out_law() -> None:
-    assert influence_curve(IndependentEntries({"a": {"x": 0.5, "y": 0.5}})).to_pufferfish(0.3) < 0.31
+    assert (
+        influence_curve(IndependentEntries({"a": {"x": 0.5, "y": 0.5}})).to_pufferfish(0.3) < 0.31
+    )
     gaussian = Gaussian.process(5, length=1, bound=3, width=0.1)
     cut = influence_curve(gaussian, max_exposed=2)
     assert cut.exposed.tolist() == [1, 2, 5] and cut.points()[1].split["exposed"]

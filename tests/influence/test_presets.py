@@ -1,4 +1,4 @@
-"""Older promises as curves; unions, uncertainty and mistakes about curves."""
+"""Older guarantees as curves; unions, uncertainty and mistakes about curves."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_uncertainty_must_be_a_fraction(relative: float) -> None:
 
 
 @given(first=curves(), second=curves(), epsilon=st.floats(0, 5))
-def test_a_union_promises_the_worse_of_both(
+def test_a_union_guarantees_the_worse_of_both(
     first: InfluenceCurve, second: InfluenceCurve, epsilon: float
 ) -> None:
     both = union({"one": first, "two": second})

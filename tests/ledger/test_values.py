@@ -130,7 +130,7 @@ def test_a_limit_by_a_curve_is_proven_in_both_directions(
     assert room == limit.allowed * 2 / 3
 
 
-def test_an_inverse_that_promises_too_much_is_cut_down_to_what_is_proven() -> None:
+def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> None:
     class Boastful:
         def to_pufferfish(self, epsilon: float, /) -> float:
             return 3 * epsilon

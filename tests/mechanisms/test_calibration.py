@@ -58,7 +58,7 @@ PURE: dict[str, Callable[[float, Any], Any]] = {
 @pytest.mark.parametrize("kind", list(PURE))
 @given(curve=curves(), epsilon=st.floats(0.05, 6))
 @settings(max_examples=15)
-def test_a_calibrated_mechanism_keeps_its_promise(
+def test_a_calibrated_mechanism_keeps_its_guarantee(
     kind: str, curve: InfluenceCurve, epsilon: float
 ) -> None:
     allowed = float(curve.to_dp(epsilon))

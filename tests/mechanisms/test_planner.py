@@ -107,9 +107,9 @@ def test_the_choice_is_the_best_by_the_exact_laws(k: int, gap: int) -> None:
     assert truth[type(plan.mechanism)] == max(truth.values())
     assert isinstance(plan.mechanism, PermuteAndFlip if k == 1 else LaplaceTopK)
     for choice in plan.choices:
-        promised = choice.error.mean_right
-        assert promised is not None
-        assert promised == pytest.approx(truth[type(choice.mechanism)], abs=0.02)
+        guaranteed = choice.error.mean_right
+        assert guaranteed is not None
+        assert guaranteed == pytest.approx(truth[type(choice.mechanism)], abs=0.02)
 
 
 def test_peeling_wins_when_one_entry_moves_many_counts() -> None:

@@ -1,4 +1,4 @@
-"""Calibrated by the exact translation, a promise is kept, and not by wasting the budget.
+"""Calibrated by the exact translation, a guarantee is kept, and not by wasting the budget.
 
 The translation is the recursion over the chain (`takifugu.translation.chain_losses`); the leakage
 is the definition, on the chain written out in full and on laws from the oracle's formulas. The two
@@ -140,7 +140,7 @@ def released(transition: Matrix, epsilon: float, translation: Translation) -> di
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("transition", list(LENGTHS), ids=["sticky", "uneven", "flipping", "three"])
-def test_the_promise_is_kept(transition: Matrix, epsilon: float) -> None:
+def test_the_guarantee_is_kept(transition: Matrix, epsilon: float) -> None:
     for mechanism in released(transition, epsilon, exact(transition)).values():
         assert 0 < leaked(transition, mechanism) <= epsilon
 
@@ -163,7 +163,7 @@ def test_more_than_half_of_the_budget_is_used_elsewhere(transition: Matrix) -> N
     assert max(leaked(transition, mechanism) for mechanism in made.values()) > 0.5
 
 
-def test_noise_for_an_endless_chain_keeps_the_promise_on_a_short_one() -> None:
+def test_noise_for_an_endless_chain_keeps_the_guarantee_on_a_short_one() -> None:
     allowed, proof = to_dp(STICKY, 1.0)
     assert proof is not None
     endless = LossTable(frozen([allowed]), frozen([proof.loss]))
@@ -182,7 +182,7 @@ def test_the_check_of_waste_can_fail_the_curve_wastes() -> None:
     assert by_transport > 0.999
 
 
-def test_the_check_of_the_promise_can_fail_entry_dp_breaks_it() -> None:
+def test_the_check_of_the_guarantee_can_fail_entry_dp_breaks_it() -> None:
     """Noise for independent entries, sold as Pufferfish privacy on a sticky chain."""
     free = RandomisedResponse.within(1.0, categories=(0, 1))
     assert leaked(STICKY, free) == pytest.approx(4.12131, abs=1e-4)  # theory.md, ε = 1, T = 7
@@ -194,7 +194,7 @@ def laplace_behind(ranking: Any) -> IntegerLaplace:
 
 
 @pytest.mark.parametrize("name", list(BASELINES))
-def test_every_baseline_keeps_its_promise_with_more_noise_than_ours(name: str) -> None:
+def test_every_baseline_keeps_its_guarantee_with_more_noise_than_ours(name: str) -> None:
     """The noisy histogram behind a ranking leaks at least as much as the ranking."""
     chain = MarkovChain(frozen(STICKY), length=LENGTHS[STICKY])
     ranking = BASELINES[name].top_k(chain, 1.0, 1)

@@ -90,7 +90,7 @@ def test_uncertain_curves_and_transports_are_too(chain: MarkovChain, epsilon: fl
     assert group == found.at("group", epsilon) == pytest.approx(epsilon / (chain.length or 1))
 
 
-def test_what_is_allowed_keeps_the_promise() -> None:
+def test_what_is_allowed_keeps_the_guarantee() -> None:
     """The exact allowance spent on every entry loses at most ε, by the translation itself."""
     chain = prepared(length=12).chain
     translation = Translation(chain)

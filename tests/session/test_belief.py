@@ -1,4 +1,4 @@
-"""Priors of every kind in a session: what one draw is, what fits, and what the promise says."""
+"""Priors of every kind in a session: what one draw is, what fits, and what the guarantee says."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ def ward(people: int) -> dict[str, Any]:
 
 
 def said(session: Session) -> str:
-    return " ".join(session.promise().split())
+    return " ".join(session.guarantee().split())
 
 
 def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
@@ -150,10 +150,10 @@ def test_a_prior_over_whole_datasets_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_the_promise_names_secrets_uncertainty_and_several_priors(tmp_path: Path) -> None:
+def test_the_guarantee_names_secrets_uncertainty_and_several_priors(tmp_path: Path) -> None:
     some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
     with opened(tmp_path, translation=some) as (session, _, _):
-        assert "Secret are only the entries 0 and the questions ward against home" in said(session)
+        assert "Secret are only the entries 0 and the queries ward against home" in said(session)
     other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES, length=4)
     unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
     with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
@@ -176,7 +176,7 @@ def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None
         pass
 
 
-def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
+def test_how_a_prior_was_fitted_is_part_of_the_guarantee(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
         assert "published policy" not in said(session)
         fitted = fit(engine, "state", split=FirstDays(2), unseen="uniform", length=4)
@@ -189,13 +189,13 @@ def test_how_a_prior_was_fitted_is_part_of_the_promise(tmp_path: Path) -> None:
         )
         assert said(told).count(" ".join(fitted.statement.split())) == 1
         found = told.histogram(window=(2, None), epsilon=1)
-        assert "fitted on the first 2 steps of" in " ".join(found.promise.split())
+        assert "fitted on the first 2 steps of" in " ".join(found.guarantee.split())
 
 
 @pytest.mark.parametrize("length", [4, None])
-def test_the_promise_of_a_chain_is_as_before(tmp_path: Path, length: int | None) -> None:
+def test_the_guarantee_of_a_chain_is_as_before(tmp_path: Path, length: int | None) -> None:
     chain = MarkovChain(CHAIN.transition, states=STATES, length=length)
     with opened(tmp_path, translation=Translation(chain)) as (session, _, _):
         words: Sequence[str] = ("`state` alone", "a Markov chain", "independent", "Not protected")
         assert all(word in said(session) for word in words)
-        assert max(map(len, session.promise().splitlines())) <= 110
+        assert max(map(len, session.guarantee().splitlines())) <= 110

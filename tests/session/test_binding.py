@@ -72,7 +72,7 @@ def refused(tmp_path: Path, prior: Any, table: Mapping[str, Any], over: Any) -> 
 
 
 def said(session: Session) -> str:
-    return " ".join(session.promise().split())
+    return " ".join(session.guarantee().split())
 
 
 FOUR = ("p0", "p1", "p2", "p3")

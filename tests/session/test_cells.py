@@ -174,7 +174,7 @@ ASKED = st.tuples(
 
 
 def read_by(declared: Declaration, window: Any, key: Any) -> list[int]:
-    """The rows of a question, by a plain loop over the file."""
+    """The rows of a query, by a plain loop over the file."""
     zone = declared.public[0]
     found = []
     for i, (_, step, raw, _, weight) in enumerate(ROWS):

@@ -31,11 +31,11 @@ NUMBERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("numbers", [False, True])
-def test_every_question_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
+def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN} if numbers else {}
     with opened(tmp_path, budget=10, delta="1e-6", **how) as (session, ledger, _):
-        for question in NUMBERS if numbers else LABELS:
-            plan = session.plan(**question, epsilon="0.5", delta="1e-6")
+        for query in NUMBERS if numbers else LABELS:
+            plan = session.plan(**query, epsilon="0.5", delta="1e-6")
             assert plan.cost.currency == "rho" and plan.cost.delta == MICRO
             assert isinstance(plan.charge.loss, Concentrated)
             assert plan.charge.loss.rho == plan.cost.per_entry
@@ -43,7 +43,7 @@ def test_every_question_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> Non
             found = session.release(plan)
             assert not found.free and session.spent() == plan.cost.after
             assert session.release(plan).rows == found.rows
-            assert "chance of at most 1e-06" in found.promise.replace("\n", " ")
+            assert "chance of at most 1e-06" in found.guarantee.replace("\n", " ")
             assert "at delta = 1e-06" in str(plan)
         asked = len(NUMBERS if numbers else LABELS)
         assert session.spent() < 0.5 * asked  # in ε they would add up to more
@@ -98,7 +98,7 @@ def test_a_refusal_in_rho_names_an_epsilon_that_is_accepted(tmp_path: Path) -> N
         assert session.spent() <= 1
 
 
-def test_a_table_gives_the_same_promise_in_rho(tmp_path: Path) -> None:
+def test_a_table_gives_the_same_guarantee_in_rho(tmp_path: Path) -> None:
     table = tabulate(TRANSLATION, losses=(0.01, 5.0), share=0.05)
     with opened(tmp_path, budget=2, delta="1e-6") as (_, ledger, engine):
         session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)

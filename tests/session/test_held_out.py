@@ -56,7 +56,7 @@ def fitted(folder: Path, split: Any, **how: Any) -> Any:
 
 
 def said(session: Session) -> str:
-    return " ".join(session.promise().split())
+    return " ".join(session.guarantee().split())
 
 
 # --- what may become of a fitted chain on its way to a session ---
@@ -99,7 +99,7 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
         if way == "as it is":
             for kept in (None, (None, 5), (4, 5)):
                 plan = session.plan("histogram", epsilon=SURE, window=kept)
-                assert plan.question.rows.scope.start == 4
+                assert plan.query.rows.scope.start == 4
             found = session.histogram(epsilon=SURE).column("estimate")
             late = [row[3] for row in ROWS if row[1] >= 4]
             assert found == [late.count(state) for state in STATES]
@@ -157,7 +157,7 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
     with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
         answer = session.histogram(epsilon=1, window=(0, 3))
         assert session.kept.warning is not None
-        assert session.kept.warning in " ".join(answer.promise.split())
+        assert session.kept.warning in " ".join(answer.guarantee.split())
         assert "was fitted on rows that are released from" in session.kept.warning
 
 

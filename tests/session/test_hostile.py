@@ -22,7 +22,7 @@ from takifugu.losses import Pure
 from takifugu.mechanisms import COUNT, BoundedSum, IntegerLaplace, PermuteAndFlip
 from takifugu.numeric import Integers
 from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
-from takifugu.session import questions as ask
+from takifugu.session import queries as ask
 from takifugu.session.quantiles import QuantileOf
 from tests.session.world import PLAIN, ROWS, TRANSLATION, WEIGHT, accept, opened
 
@@ -32,7 +32,7 @@ SECRET = 314159  # a value that no message may hold
 def paid(plan: Plan, session: Session, **parts: Any) -> Plan:
     """A plan with other parts, and a charge that agrees with them as far as it can."""
     forged = replace(plan, **parts)
-    charge = session._charge(forged.question, forged.mechanism, forged.mechanism.loss)  # type: ignore[arg-type]
+    charge = session._charge(forged.query, forged.mechanism, forged.mechanism.loss)  # type: ignore[arg-type]
     return replace(forged, charge=charge)
 
 
@@ -63,7 +63,7 @@ class Everything(ask.HistogramOf):
         return engine.histogram((self.column,)).counts
 
 
-def test_noise_must_be_for_the_question(tmp_path: Path) -> None:
+def test_noise_must_be_for_the_query(tmp_path: Path) -> None:
     """Half the sensitivity would be half the price for the same noise."""
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan("histogram", epsilon=1)
@@ -98,37 +98,37 @@ def test_bounds_and_sizes_must_be_those_of_the_data(tmp_path: Path) -> None:
             paid(total, session, mechanism=BoundedSum(narrow, small)),
             paid(mean, session, mechanism=replace(mean.mechanism, entries=(30, 30))),
             paid(level, session, mechanism=replace(level.mechanism, sensitivity=1)),
-            paid(level, session, question=replace(level.question, level=Fraction(1, 3))),
+            paid(level, session, query=replace(level.query, level=Fraction(1, 3))),
         )
 
 
 def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan("histogram", window=(0, 1), epsilon=1)
-        rows = plan.question.rows
+        rows = plan.query.rows
         refused(
             session,
             ledger,
-            paid(plan, session, question=replace(plan.question, rows=replace(rows, scope=Scope()))),
+            paid(plan, session, query=replace(plan.query, rows=replace(rows, scope=Scope()))),
             paid(
                 plan,
                 session,
-                question=replace(plan.question, rows=replace(rows, window=Window(3, 4))),
+                query=replace(plan.query, rows=replace(rows, window=Window(3, 4))),
             ),
             paid(
                 plan,
                 session,
-                question=replace(
-                    plan.question,
+                query=replace(
+                    plan.query,
                     rows=replace(
                         rows,
                         scope=replace(rows.scope, entities=Share("", Fraction(0), Fraction(1))),
                     ),
                 ),
             ),
-            paid(plan, session, question=Everything("state", (), rows)),
-            paid(plan, session, question=replace(plan.question, by=("state",))),
-            paid(plan, session, question=QuantileOf("state", (), rows)),
+            paid(plan, session, query=Everything("state", (), rows)),
+            paid(plan, session, query=replace(plan.query, by=("state",))),
+            paid(plan, session, query=QuantileOf("state", (), rows)),
         )
 
 
@@ -236,9 +236,9 @@ def test_nothing_protected_is_read_before_the_charge_is_written(
             return rows(sql)
 
         monkeypatch.setattr(engine._backend, "rows", watched)
-        Session(engine, ledger, session._belief, dataset="visits").promise()
+        Session(engine, ledger, session._belief, dataset="visits").guarantee()
         made = plan(session)
-        assert made.question.kind == kind and not spent_when_read
+        assert made.query.kind == kind and not spent_when_read
         session.release(made)
         assert spent_when_read and min(spent_when_read) == made.cost.after
         seen = len(spent_when_read)
@@ -287,7 +287,7 @@ def test_two_protected_columns_have_two_budgets(tmp_path: Path) -> None:
         assert weights.about == "weight" and weights.spent() > 0
         with pytest.raises(ValueError, match="is not what the prior is about"):
             states.plan("sum", "weight", epsilon=1)
-        assert "`weight` alone" in weights.promise() and "`state` alone" in states.promise()
+        assert "`weight` alone" in weights.guarantee() and "`state` alone" in states.guarantee()
 
 
 def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -> None:
@@ -303,7 +303,9 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
         accept(ledger, sticky)
         harder = Session(engine, ledger, sticky, dataset="visits")
         assert (
-            harder.spent() == float(sticky.to_pufferfish(float(plan.cost.per_entry))) > session.spent()
+            harder.spent()
+            == float(sticky.to_pufferfish(float(plan.cost.per_entry)))
+            > session.spent()
         )
         more = harder.plan("count", values=["ward"], epsilon="0.1")
         assert more.cost.before == harder.spent() and more.cost.fits

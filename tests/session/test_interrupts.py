@@ -19,14 +19,14 @@ from takifugu.errors import TakifuguError
 from takifugu.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from takifugu.numeric import Integers
 from takifugu.session import answering
-from takifugu.session import questions as ask
+from takifugu.session import queries as ask
 from takifugu.session.problems import ReleaseFailed
 from takifugu.session.rows import Rows
 
 SECRET = 86_028_157_331  # a count that nothing else is equal to, and that noise hides
 STOPS = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
 HERE = os.path.dirname(takifugu.__file__) + os.sep
-QUESTION = ask.HistogramOf("state", (), Rows(EVERYTHING, None, None))
+QUERY = ask.HistogramOf("state", (), Rows(EVERYTHING, None, None))
 NOISE = IntegerLaplace(1e9)
 
 
@@ -119,7 +119,7 @@ def test_no_line_of_the_drawing_can_be_stopped_with_the_counts_in_its_frames(
     lines = 0
     for line in range(1, 500):
         error, fired = stopped_at(
-            line, stop, install, lambda: answering.drawn(QUESTION, mechanism, engine)
+            line, stop, install, lambda: answering.drawn(QUERY, mechanism, engine)
         )
         if not fired:
             break
@@ -140,7 +140,7 @@ def test_what_is_looked_for_would_be_found() -> None:
             line,
             KeyboardInterrupt,
             sys.settrace,
-            lambda: answering._drawn(QUESTION, NOISE, engine),
+            lambda: answering._drawn(QUERY, NOISE, engine),
         )
         if not fired:
             break
@@ -166,7 +166,7 @@ def test_an_interrupt_of_the_terminal_and_a_second_one_reach_nothing(
     engine: Any = Still()
     monkeypatch.setattr(engine, "interrupt", again)
     with pytest.raises(KeyboardInterrupt) as told:
-        answering.drawn(QUESTION, NOISE, engine)
+        answering.drawn(QUERY, NOISE, engine)
     waiting.set()
     assert not reached(told.value)
 

@@ -310,11 +310,11 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
             session.plan("histogram", epsilon=1, window=(None, 11)),
             session.plan("histogram", epsilon=1, window=(8, 11)),
         ]
-        assert [plan.question.rows.scope.start for plan in asked] == [8, 8, 8]
-        assert [plan.question.rows.scope.end for plan in asked] == [None, 11, 11]
+        assert [plan.query.rows.scope.start for plan in asked] == [8, 8, 8]
+        assert [plan.query.rows.scope.end for plan in asked] == [None, 11, 11]
         with pytest.raises(UnsoundRequest, match="begins before 8"):
             session.plan("histogram", epsilon=1, window=(7, 11))
-        assert "fitted on the first 8 steps of" in session.promise()
+        assert "fitted on the first 8 steps of" in session.guarantee()
         assert session.kept.warning is None
 
 
@@ -332,7 +332,7 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
         assert list(ledger.history(kind="charge")) == []
 
 
-def test_the_owner_may_release_fitted_rows_and_every_promise_says_so(tmp_path: Path) -> None:
+def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
     project.set_budget("stays", "5")
     project = add_line(project, "release_fitted_rows = true")
@@ -343,7 +343,7 @@ def test_the_owner_may_release_fitted_rows_and_every_promise_says_so(tmp_path: P
     with project.session("stays") as session:
         assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
         assert session.kept.warning is not None
-        assert session.kept.warning in " ".join(session.promise().split())
+        assert session.kept.warning in " ".join(session.guarantee().split())
 
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:
@@ -572,7 +572,7 @@ def test_tables_are_for_priors_of_many_states() -> None:
     assert pays(Translation(many)) and not pays(Translation(CHAIN))
 
 
-# --- questions as JSON ---
+# --- queries as JSON ---
 
 
 def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> None:
@@ -580,8 +580,8 @@ def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> N
     asked = Asked("stays", "count", {"values": ["ward"], "where": {"floor": ["1"]}, "epsilon": "1"})
     with project.session("stays") as session:
         plan = asked.plan(session)
-        assert plan.question.rows.scope.where == {"floor": (1,)}  # a key may be given as text
-        document = json.loads(json.dumps(plan_document(asked, plan, session.promise())))
+        assert plan.query.rows.scope.where == {"floor": (1,)}  # a key may be given as text
+        document = json.loads(json.dumps(plan_document(asked, plan, session.guarantee())))
         path = tmp_path / "plan.json"
         path.write_text(json.dumps(document))
         again, told = read_plan(path)

@@ -33,7 +33,7 @@ COST = Cost(
 def result(columns: tuple[str, ...], rows: list[tuple[Any, ...]], **query: Any) -> Result:
     asked = {"name": "histogram", "column": "state", "by": [], **query}
     return Result(
-        question={"dataset": "visits", "query": asked},
+        query={"dataset": "visits", "query": asked},
         columns=columns,
         rows=tuple(rows),
         error={},
@@ -41,7 +41,7 @@ def result(columns: tuple[str, ...], rows: list[tuple[Any, ...]], **query: Any) 
         free=False,
         at=datetime(2020, 1, 1, tzinfo=UTC),
         mechanism={},
-        promise="",
+        guarantee="",
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
 from takifugu.engines.columns import Outside
 from takifugu.numeric import Integers
-from takifugu.session import questions as ask
+from takifugu.session import queries as ask
 from takifugu.session.quantiles import QuantileOf
 from takifugu.session.rows import rows_of
 
@@ -80,13 +80,13 @@ def norms(moved: Integers) -> tuple[int, int, int]:
     )
 
 
-def claimed(question: ask.Question, engine: Engine) -> tuple[int, int, int]:
-    found = question.sensitivity(engine.declaration)
+def claimed(query: ask.Query, engine: Engine) -> tuple[int, int, int]:
+    found = query.sensitivity(engine.declaration)
     return found.l1, found.l2_squared, found.linf
 
 
-def by_world(question: ask.Question, engine: Engine, *by: str) -> Integers:
-    return replace(question, by=("world", *by)).exact(engine)
+def by_world(query: ask.Query, engine: Engine, *by: str) -> Integers:
+    return replace(query, by=("world", *by)).exact(engine)
 
 
 @pytest.mark.parametrize("outside", ["drop", "other"])
@@ -121,10 +121,10 @@ def test_steps_move_as_claimed(
         found = []
         for world in range(len(LABELLED)):
             rows = rows_of(engine.declaration, window, {"world": [world], **where})
-            question = ask.TransitionsOf("state", (), rows)
-            found.append(question.exact(engine))
+            query = ask.TransitionsOf("state", (), rows)
+            found.append(query.exact(engine))
         moved = norms(changes(LABELLED, np.array(found)))
-        assert moved == claimed(question, engine) == (4, 6, 2)
+        assert moved == claimed(query, engine) == (4, 6, 2)
         if outside == "drop":  # a cell that is dropped, alone: (a,x) and (x,b) become (a,b)
             gone = [
                 np.abs(found[LABELLED.index(t)] - found[LABELLED.index(u)]).sum()

@@ -105,7 +105,7 @@ def test_the_price_is_what_is_charged(tmp_path: Path) -> None:
         assert worst.epsilon == sum(p.cost.per_entry for p in (first, second, fourth))
 
 
-def test_the_same_question_again_is_free_and_the_same(tmp_path: Path) -> None:
+def test_the_same_query_again_is_free_and_the_same(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1) as (session, _, _):
         first = session.histogram(by="zone", epsilon="0.9")
         spent = session.spent()
@@ -193,7 +193,7 @@ def test_a_plan_is_for_one_session_and_one_state_of_the_data(tmp_path: Path) -> 
         plan = session.plan("histogram", epsilon=1)
         dear = session.plan("histogram", epsilon=2)
         forged = replace(plan, mechanism=dear.mechanism)
-        other = replace(plan, question=session.plan("histogram", window=(0, 1), epsilon=1).question)
+        other = replace(plan, query=session.plan("histogram", window=(0, 1), epsilon=1).query)
         elsewhere = Session(engine, ledger, TRANSLATION, dataset="elsewhere")
         head = ledger.head()
         for teller, told in ((session, forged), (session, other), (elsewhere, plan)):
@@ -312,7 +312,7 @@ def test_two_protected_columns_need_a_word_on_which(tmp_path: Path) -> None:
         pass
 
 
-def test_a_table_gives_the_same_promise(tmp_path: Path) -> None:
+def test_a_table_gives_the_same_guarantee(tmp_path: Path) -> None:
     table = tabulate(TRANSLATION, losses=(0.05, 5.0), share=0.1)
     with opened(tmp_path, budget=3) as (_, ledger, engine):
         session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)
@@ -401,8 +401,8 @@ def test_results_turn_into_tables(tmp_path: Path) -> None:
     assert found.to_arrow().to_pylist()[0]["estimate"] == found.rows[0][2]
     read = json.loads(found.to_json())
     assert read["rows"] == [list(row) for row in found.rows]
-    assert read["cost"]["alone"] <= 1 and "Not protected" in read["promise"]
-    assert "independent" in found.promise and "`state`" in found.promise
+    assert read["cost"]["alone"] <= 1 and "Not protected" in read["guarantee"]
+    assert "independent" in found.guarantee and "`state`" in found.guarantee
     assert str(found).splitlines()[0].split() == columns
     assert "alone" in str(plan) and "of 10 left" in str(plan)
     for text in (found.to_json(), json.dumps(plan.describe()), str(plan), str(found)):

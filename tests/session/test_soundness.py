@@ -80,7 +80,7 @@ def asked(session: Session, how: dict[str, Any]) -> Plan:
 
 
 def read(how: dict[str, Any]) -> frozenset[int]:
-    """The rows that a question is about, by a plain loop."""
+    """The rows that a query is about, by a plain loop."""
     start, end = how["window"] or (None, None)
     zones = ZONES if how["where"] is None else how["where"]["zone"]
     return frozenset(
@@ -141,15 +141,15 @@ LAP = several("histogram", {"window": (0, 2)}, {"window": (1, 3)}, {"window": (2
 
 
 @settings(max_examples=12)
-@example(questions=TWICE)
-@example(questions=LAP)
-@given(questions=st.lists(HOW, min_size=1, max_size=3))
+@example(queries=TWICE)
+@example(queries=LAP)
+@given(queries=st.lists(HOW, min_size=1, max_size=3))
 def test_the_joint_leakage_is_never_more_than_the_ledger_says(
-    engine: Engine, questions: list[dict[str, Any]]
+    engine: Engine, queries: list[dict[str, Any]]
 ) -> None:
     with fresh(engine, budget=3) as session:
         charges, channels = [], []
-        for how in questions:
+        for how in queries:
             plan = asked(session, how)
             try:
                 answer = session.release(plan)
@@ -190,11 +190,11 @@ def scales() -> Iterator[Engine]:
 
 @settings(max_examples=15)
 @example(
-    questions=several("quantile", {"window": (0, 2)}, {"window": (1, 4), "epsilon": "1.5"})
+    queries=several("quantile", {"window": (0, 2)}, {"window": (1, 4), "epsilon": "1.5"})
     + several("mean", {"where": {"zone": ["b"]}})
 )
 @given(
-    questions=st.lists(
+    queries=st.lists(
         st.fixed_dictionaries(
             {
                 "kind": st.sampled_from(["sum", "mean", "quantile"]),
@@ -209,11 +209,11 @@ def scales() -> Iterator[Engine]:
     )
 )
 def test_numbers_leak_no_more_than_the_ledger_says(
-    scales: Engine, questions: list[dict[str, Any]]
+    scales: Engine, queries: list[dict[str, Any]]
 ) -> None:
     with fresh(scales, budget=3, translation=PLAIN) as session:
         channels = []
-        for how in questions:
+        for how in queries:
             if not read(how):
                 continue
             more: dict[str, Any] = {"level": "0.5"} if how["kind"] == "quantile" else {}
@@ -261,14 +261,14 @@ def exact_channel(how: dict[str, Any], plan: Plan) -> oracle.Floats:
 
 
 @settings(max_examples=12)
-@example(questions=[{"window": None, "where": None, "epsilon": "2", "smooth": s} for s in (1, 0)])
-@given(questions=st.lists(COUNTS, min_size=1, max_size=2))
-def test_with_a_delta_all_answers_together_keep_the_promise(
-    engine: Engine, questions: list[dict[str, Any]]
+@example(queries=[{"window": None, "where": None, "epsilon": "2", "smooth": s} for s in (1, 0)])
+@given(queries=st.lists(COUNTS, min_size=1, max_size=2))
+def test_with_a_delta_all_answers_together_keep_the_guarantee(
+    engine: Engine, queries: list[dict[str, Any]]
 ) -> None:
     with fresh(engine, budget=3, delta=DELTA) as session:
         joint = np.ones((len(EVERY), 1))
-        for how in questions:
+        for how in queries:
             asking = {key: how[key] for key in ("window", "where", "epsilon")}
             delta = DELTA if how["smooth"] else None
             plan = session.plan("count", values=["ward"], delta=delta, **asking)

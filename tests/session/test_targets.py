@@ -1,4 +1,4 @@
-"""An error that is wanted costs the least that gives it, for every kind of question."""
+"""An error that is wanted costs the least that gives it, for every kind of query."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from takifugu.session import Plan, Session
 from tests.session.world import PLAIN, WEIGHT, opened
 
 DELTA = "1e-6"
-NUMBERS: list[tuple[dict[str, Any], float, float]] = [  # question, within, unit of the noise
+NUMBERS: list[tuple[dict[str, Any], float, float]] = [  # query, within, unit of the noise
     ({"kind": "histogram", "by": "zone"}, 50, 1),
     ({"kind": "count", "values": ["ward"]}, 20, 1),
     ({"kind": "transitions"}, 100, 1),
@@ -32,34 +32,34 @@ def beyond(plan: Plan, steps: int) -> float:
 
 
 @pytest.mark.parametrize("delta", [None, DELTA])
-@pytest.mark.parametrize(("question", "within", "unit"), NUMBERS)
+@pytest.mark.parametrize(("query", "within", "unit"), NUMBERS)
 def test_the_noise_is_the_most_that_keeps_the_target(
-    tmp_path: Path, question: dict[str, Any], within: float, unit: float, delta: str | None
+    tmp_path: Path, query: dict[str, Any], within: float, unit: float, delta: str | None
 ) -> None:
-    numbers = question["kind"] in ("sum", "mean")
+    numbers = query["kind"] in ("sum", "mean")
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN} if numbers else {}
     with opened(tmp_path, budget=200, delta=DELTA, **how) as (session, _, _):
         steps = int(np.floor(within / unit * (1 + 1e-12)))
         for chance in (0.5, 0.95, 0.999):
-            plan = session.plan(**question, within=within, chance=chance, delta=delta)
+            plan = session.plan(**query, within=within, chance=chance, delta=delta)
             assert plan.cost.currency == ("epsilon" if delta is None else "rho")
             assert beyond(plan, steps) <= 1 - chance < beyond(plan, steps - 1)
             assert beyond(plan, steps) > (1 - chance) * 0.99  # a little more noise would miss it
-        assert_cheaper_when_wider(session, question, within, delta)
+        assert_cheaper_when_wider(session, query, within, delta)
         if not numbers:
             assert session.release(plan).error["interval"] <= within
 
 
 def assert_cheaper_when_wider(
-    session: Session, question: dict[str, Any], within: float, delta: str | None
+    session: Session, query: dict[str, Any], within: float, delta: str | None
 ) -> None:
     prices = [
-        session.plan(**question, within=within * wider, delta=delta).cost.per_entry
+        session.plan(**query, within=within * wider, delta=delta).cost.per_entry
         for wider in (1, 2, 3)
     ]
     assert prices[0] > prices[1] > prices[2]
     sure = [
-        session.plan(**question, within=within, chance=chance, delta=delta).cost.per_entry
+        session.plan(**query, within=within, chance=chance, delta=delta).cost.per_entry
         for chance in (0.5, 0.9, 0.99)
     ]
     assert sure[0] < sure[1] < sure[2]
@@ -92,9 +92,9 @@ def test_a_target_finer_than_the_answer_is_refused(tmp_path: Path) -> None:
             ({"kind": "proportions"}, 0.1),
             ({"kind": "count", "values": ["ward"]}, 0),
         ]
-        for question, within in fine:
+        for query, within in fine:
             with pytest.raises(UnsoundRequest, match="less than the unit"):
-                session.plan(**question, within=within)
+                session.plan(**query, within=within)
         with pytest.raises(UnsoundRequest):
             session.plan("histogram", within=float("nan"))
         with pytest.raises(UnsoundRequest, match="for rankings"):

@@ -198,11 +198,11 @@ def check_interval(rng: np.random.Generator) -> str:
     try:
         prior = IntervalMarkovChain(low, high, start=start, length=length)  # type: ignore[arg-type]
         tight = IntervalTransport(prior, Secrets())
-        promised = tight.uniform(epsilon)
-        leak = tight.witness(epsilon, promised).leak
+        guaranteed = tight.uniform(epsilon)
+        leak = tight.witness(epsilon, guaranteed).leak
     except TakifuguError:
         return "refused"
-    if not promised.value >= leak:
+    if not guaranteed.value >= leak:
         raise Below(f"interval {low.tolist()} {high.tolist()} ε={epsilon}: a witness leaks {leak}")
     # a window of a chain that has run for longer than the bounds on its law look back
     before = 60 if start == "stationary" else 0
@@ -213,9 +213,9 @@ def check_interval(rng: np.random.Generator) -> str:
     truth = oracle.counting_losses([m.tolist() for m in matrices], law, spent, entries)
     for entry in entries:
         least = max(max(line) for line in truth[entry])
-        if not promised.value >= _lower(least):
+        if not guaranteed.value >= _lower(least):
             raise Below(f"interval {low.tolist()} {high.tolist()} ε={epsilon} {start}: "
-                        f"{promised.value} < {least}")  # fmt: skip
+                        f"{guaranteed.value} < {least}")  # fmt: skip
     return "held"
 
 

@@ -51,7 +51,7 @@ def test_converted_concentrated_losses_agree_with_dp_accounting() -> None:
     st.sampled_from([1e-4, 0.01]),
     st.sampled_from(["best", "transport", "curve", "group"]),
 )
-def test_no_event_of_an_approximate_mechanism_exceeds_the_promise(
+def test_no_event_of_an_approximate_mechanism_exceeds_the_guarantee(
     seed: int, epsilon: float, delta: float, method: Method
 ) -> None:
     rng = np.random.default_rng(seed)

@@ -114,7 +114,7 @@ def test_the_approximate_noise_is_never_below_the_exact(
 
 
 def test_without_the_half_in_the_exponent_the_bound_is_false() -> None:
-    """With p = q = .9, g = .4: e^{−gd} instead of e^{−gd/2} promises less than the truth."""
+    """With p = q = .9, g = .4: e^{−gd} instead of e^{−gd/2} guarantees less than the truth."""
     gap, least = 0.4, 0.5
     assert spectral_gap(song(0.1, 0.9), np.array([0.5, 0.5])) == pytest.approx(gap)
 
@@ -127,7 +127,7 @@ def test_without_the_half_in_the_exponent_the_bound_is_false() -> None:
     paths = oracle.chain_law(song(0.1, 0.9).tolist(), [0.5, 0.5], 9)
     assert truth(4) == pytest.approx(oracle.influence(paths, 4, (0, 8)))
     assert bound(gap, 11) < truth(11) < bound(gap / 2, 11)
-    assert truth(11) / bound(gap, 11) > 2  # .344 where .147 would be promised
+    assert truth(11) / bound(gap, 11) > 2  # .344 where .147 would be guaranteed
 
 
 def test_a_chain_that_does_not_mix_gets_group_dp() -> None:

@@ -19,7 +19,7 @@ from tests.oracles import binary_chains as oracle
 from tests.oracles.transport import written_out_chain_loss
 
 CHAINS = 10_000 if os.environ.get("DEEP") else 160
-SHARE = 1e-6  # what "exact" promises
+SHARE = 1e-6  # what "exact" guarantees
 Matrix = list[list[float]]
 PAIRS = ((1, 0), (0, 1))  # as the closed form numbers them
 

@@ -9,9 +9,9 @@ from takifugu.errors import Malformed
 from takifugu.numeric import Floats
 from takifugu.translation import (
     chain_losses,
-    to_dp,
     interval_losses,
     loss_table,
+    to_dp,
     transport_lp,
     unbounded_losses,
 )
@@ -149,14 +149,14 @@ def test_boxes_are_bounded_over_all_their_vertices(seed: int) -> None:
     assert above[0, 1] <= exact + (1e-6 if width == 0 else 0.25)
 
 
-def test_changing_rows_within_boxes_lose_no_more_than_promised() -> None:
+def test_changing_rows_within_boxes_lose_no_more_than_guaranteed() -> None:
     rng = np.random.default_rng(4)
     rows = chain(1, 3)
     low, high = box_rows(rows * 0.9, np.minimum(rows * 1.1, 1))
     laws = law_bounds(low, high)
     back_low, back_high = backward_boxes(low, high, *laws)
-    promised = interval_losses(low, high, 0.3)
-    assert promised.loss > unbounded_losses(rows, 0.3).lower.max()
+    guaranteed = interval_losses(low, high, 0.3)
+    assert guaranteed.loss > unbounded_losses(rows, 0.3).lower.max()
 
     def draw() -> Floats:
         return np.array([rng.choice(oracle.box_vertices(low[x], high[x])) for x in range(3)])
@@ -173,7 +173,7 @@ def test_changing_rows_within_boxes_lose_no_more_than_promised() -> None:
             law = after
         start = stationary_law(rows)
         inside = chain_losses(matrices, np.full(21, 0.3), start=start)
-        assert inside.loss <= promised.loss + 1e-9
+        assert inside.loss <= guaranteed.loss + 1e-9
 
 
 def test_boxes_that_are_points_give_back_the_chain() -> None:

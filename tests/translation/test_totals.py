@@ -157,7 +157,10 @@ def test_a_table_reads_totals_too_and_never_less() -> None:
         Total(Fraction(1, 10), rho=Fraction(1, 100)),
         Total(Fraction(1, 2), delta=Fraction(1, 10**9)),
     ):
-        exact, looked_up = HOME.total_to_pufferfish(total, MICRO), table.total_to_pufferfish(total, MICRO)
+        exact, looked_up = (
+            HOME.total_to_pufferfish(total, MICRO),
+            table.total_to_pufferfish(total, MICRO),
+        )
         assert exact * (1 - 1e-3) <= looked_up <= 1.05 * exact
     assert table.total_to_pufferfish(Total(rho=Fraction(100)), MICRO) == np.inf  # beyond the table
     assert table.total_to_pufferfish(Total(), MICRO) == 0

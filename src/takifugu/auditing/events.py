@@ -49,7 +49,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """An event and the bound on ε that it gave where it was picked; no promise, a hope."""
+    """An event and the bound on ε that it gave where it was picked; no guarantee, a hope."""
 
     event: Event
     hope: float
@@ -82,7 +82,7 @@ def _candidates(
     delta: float,
     both_ways: bool,
 ) -> Iterator[tuple[Event, int, int]]:
-    """For every order of the bins and either side, the prefix that promises most."""
+    """For every order of the bins and either side, the prefix that guarantees most."""
     values = [feature(rows) for rows in learnt]
     edges = edges_of(np.concatenate(values))
     ratios = log_ratios(*(counts(edges, side) for side in values))

@@ -129,7 +129,7 @@ def main() -> None:
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         message, code = "stopped", STOPPED
-    except typer.Abort as error:  # a question was answered with no, or with Ctrl-C
+    except typer.Abort as error:  # a query was answered with no, or with Ctrl-C
         interrupted = isinstance(error.__context__, KeyboardInterrupt)
         message, code = ("stopped", STOPPED) if interrupted else ("nothing was changed", MISTAKE)
     except TakifuguError as error:

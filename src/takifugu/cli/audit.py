@@ -1,4 +1,4 @@
-"""``takifugu audit``: what statistics already released under DP promise against a prior."""
+"""``takifugu audit``: what statistics already released under DP guarantee against a prior."""
 
 import json
 from pathlib import Path

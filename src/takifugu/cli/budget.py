@@ -54,8 +54,8 @@ def run_set(
     before = study.budget(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     if before is not None and amount > before and not yes and sys.stdin.isatty():
-        question = f"Raise the budget of {whose} from {float(before):g} to {float(amount):g}?"
-        typer.confirm(question, abort=True, err=True)
+        query = f"Raise the budget of {whose} from {float(before):g} to {float(amount):g}?"
+        typer.confirm(query, abort=True, err=True)
     study.set_budget(name, epsilon, analyst=analyst, delta=delta)
     if as_json:
         facts = {"dataset": name, "analyst": analyst, "epsilon": str(amount), "delta": str(chance)}

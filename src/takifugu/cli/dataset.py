@@ -1,4 +1,4 @@
-"""``takifugu dataset``: what a declaration promises, and whether the data fits it."""
+"""``takifugu dataset``: what a declaration guarantees, and whether the data fits it."""
 
 import sys
 from pathlib import Path
@@ -110,12 +110,12 @@ def add(
 
 @app.command()
 def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) -> None:
-    """Say what DATASET promises. The data is not looked at.
+    """Say what DATASET guarantees. The data is not looked at.
 
-    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public, promise;
-    for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty, analysts,
-    released_from and released_share (null if all rows may be released from), fitted (what is said
-    about fitted priors).
+    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
+    guarantee; for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty,
+    analysts, released_from and released_share (null if all rows may be released from), fitted
+    (what is said about fitted priors).
     """
     from takifugu.engines import Amount, read_declaration
 
@@ -145,7 +145,7 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
             echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
             echo(f"released     from {policy['released_share']} of the entities")
-    echo(f"\n{found.promise()}", nl=False)
+    echo(f"\n{found.guarantee()}", nl=False)
     for statement in policy.get("fitted", ()):
         echo(f"\n{statement}")
 
@@ -281,14 +281,14 @@ def _separate(
     echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
 
 
-def _ask(question: str, *, yes: bool) -> None:
+def _ask(query: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
         raise InvalidOption(
             "--yes", given="is missing", needed="be given where nobody can be asked"
         )
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(query, abort=True, err=True)
 
 
 def _is_file(dataset: str) -> bool:
@@ -305,7 +305,7 @@ def _declared(found: "Declaration") -> dict[str, Any]:
         "order": [found.order.column, *found.order.ties],
         "protected": [column.column for column in found.protected],
         "public": [column.column for column in found.public],
-        "promise": found.promise(),
+        "guarantee": found.guarantee(),
     }
 
 

@@ -39,14 +39,14 @@ def run_demo(
     """Make up a world of check-ins and do the whole job on it.
 
     Declare, fit a prior on the first 400 of 500 days, translate, set a budget, release the top-3
-    places of every country from the last 100 days, ask a second question, have a third refused,
+    places of every country from the last 100 days, ask a second query, have a third refused,
     check the ledger, and write an HTML page, whose path is printed last.
 
-    The folder appears complete or not at all. Status 1 if the third question was not refused or
+    The folder appears complete or not at all. Status 1 if the third query was not refused or
     the ledger is not sound. Keys of the JSON object: folder, page, ledger, declaration, seed,
     world, prior, translation (per_entry; the Pufferfish loss: exact, curve,
     group; leak, a lower bound at the last), budget,
-    releases (question, rows, error, cost, …), right (how many of the named places are
+    releases (query, rows, error, cost, …), right (how many of the named places are
     right, by place), again_free, refused (message, alone, most), spent, head, sound, seconds.
     """
     if not FEWEST <= rows <= MOST:

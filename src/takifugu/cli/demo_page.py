@@ -47,7 +47,7 @@ def _protected(story: Story) -> Section:
     return Section(
         "What is protected, and what is not",
         [
-            Quoted(story.promise),
+            Quoted(story.guarantee),
             Facts(
                 {
                     "rows": checked.rows,
@@ -130,7 +130,7 @@ def _translation(story: Story) -> Section:
 def _top(story: Story) -> Section:
     first, second, third = story.right
     return Section(
-        "First question: the top-3 places of every country",
+        "First query: the top-3 places of every country",
         [
             _price(story.top),
             Words(f"How: {story.plans[0].reason}"),
@@ -161,7 +161,7 @@ def _shares(story: Story) -> Section:
         labels, middles, lows, highs, exact=exact, axis=f"share of the rows of {LARGEST}"
     )
     return Section(
-        f"Second question: where people of {LARGEST} go",
+        f"Second query: where people of {LARGEST} go",
         [
             _price(story.shares),
             Words(f"How: {story.plans[1].reason}"),
@@ -185,14 +185,14 @@ def _shares(story: Story) -> Section:
 
 def _refused(story: Story) -> Section:
     parts: list[Part] = [
-        Words("The third question asked for every count of every country."),
+        Words("The third query asked for every count of every country."),
         Quoted(str(story.refused or "It was answered."), alarm=True),
         Words(
-            "The first question asked again "
+            "The first query asked again "
             + ("gave the same answer, for free." if story.again.free else "was charged again.")
         ),
     ]
-    return Section(f"Third question: {'refused' if story.refused else 'answered'}", parts)
+    return Section(f"Third query: {'refused' if story.refused else 'answered'}", parts)
 
 
 def _budget(story: Story) -> Section:
@@ -215,7 +215,7 @@ def _budget(story: Story) -> Section:
             drawing(
                 figure,
                 name="odometer",
-                caption="The Pufferfish ε of everything released so far, after each question.",
+                caption="The Pufferfish ε of everything released so far, after each query.",
                 alt="What was spent rises with each answer and stays below the budget.",
             ),
             Facts(
@@ -245,7 +245,7 @@ def _fingerprints(story: Story) -> Section:
         "Fingerprints",
         [
             Words(
-                "SHA-256 of what the promise is about. Every charge in the ledger names what its"
+                "SHA-256 of what the guarantee is about. Every charge in the ledger names what its"
                 " cells are, the prior, the secrets and the translation it was made under; and the"
                 " data, by a hash that is keyed and not shown."
             ),

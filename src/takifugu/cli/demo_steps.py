@@ -25,7 +25,7 @@ from takifugu.translation.translation import Translation
 LEDGER = "check-ins.ledger"
 RUNGS = 4  # per-entry losses that are translated
 PROBE = 0.02  # a smaller one, from which their distance is told
-FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that the questions ask for
+FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that the queries ask for
 SHOWN = 8  # countries in the terminal
 
 
@@ -157,25 +157,25 @@ def _ask(
         f"The owner allows a Pufferfish ε of {BUDGET} in all, for ever: {LEDGER} keeps to it,"
         " charge by charge, through crashes. Releases are from the last 100 days only."
     )
-    with tell.step("First question: the top-3 of every country", "asking the first question"):
+    with tell.step("First query: the top-3 of every country", "asking the first query"):
         first = session.plan("top_k", by="country", k=3, window=days, epsilon=FIRST)
         top = session.release(first)
         exact = engine.histogram(["country", "place"], _kept(fitted)).counts
         right = places_right(exact, engine, top)
     _tell_top(tell, first, top, right)
-    with tell.step("Second question: where people of one country go", "asking the second question"):
+    with tell.step("Second query: where people of one country go", "asking the second query"):
         second = session.plan(
             "proportions", where={"country": [LARGEST]}, window=days, epsilon=SECOND
         )
         shares = session.release(second)
     _tell_shares(tell, second, shares)
-    with tell.step("Third question: too much", "asking the third question"):
+    with tell.step("Third query: too much", "asking the third query"):
         again = session.release(first)
         refused = _refusal(session, days)
     tell.say(f"Every count of every country, for ε = {THIRD}:")
     tell.lines(str(refused) if refused else "it was answered", style="red")
     tell.say(
-        "The first question again: "
+        "The first query again: "
         + ("the same answer, for free." if again.free else "it was charged again.")
     )
     with tell.step("The ledger", "verifying the ledger"):
@@ -207,7 +207,7 @@ def _ask(
         events=events,
         report=report,
         spent=session.spent(),
-        promise=session.promise(),
+        guarantee=session.guarantee(),
         seconds=tell.seconds,
         **facts,
     )
@@ -229,7 +229,7 @@ def _days(fitted: Fitted) -> tuple[datetime, None]:
 
 
 def _refusal(session: Session, days: tuple[datetime, None]) -> OverBudget | None:
-    """What the session says to a question that the budget does not admit."""
+    """What the session says to a query that the budget does not admit."""
     try:
         session.histogram(by="country", window=days, epsilon=THIRD)
     except OverBudget as refused:

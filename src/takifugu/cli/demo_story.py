@@ -51,19 +51,19 @@ class Story:
         fitted: The prior, and the rows it was fitted on and those kept apart.
         curve: Its influence curve.
         translated: What per-entry losses come to.
-        plans: The plans of the first and the second question.
+        plans: The plans of the first and the second query.
         top: The answer to the first: the top-3 of every country.
         shares: The answer to the second: shares of one country's rows.
         exact_shares: What they really are; the world is made up.
         right: ``[place]``: for how many countries the place is right; the world is made up.
-        again: The first question, asked again.
-        refused: Why the third question was refused; None if it was not.
+        again: The first query, asked again.
+        refused: Why the third query was refused; None if it was not.
         readings: The odometer after every charge.
         positions: The accounts.
         events: What the ledger holds.
         report: Whether it is sound.
         spent: The Pufferfish ε of everything released.
-        promise: What is protected and what is not.
+        guarantee: What is protected and what is not.
         began: When it began.
         seconds: How long each step took.
     """
@@ -88,7 +88,7 @@ class Story:
     events: Sequence[Event]
     report: Report
     spent: float
-    promise: str
+    guarantee: str
     began: datetime
     seconds: Mapping[str, float]
 

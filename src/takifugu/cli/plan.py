@@ -108,7 +108,7 @@ def run_plan(
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a question to NAME would be answered, how well and for how much. Spends nothing.
+    """Say how a query to NAME would be answered, how well and for how much. Spends nothing.
 
     Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
     cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
@@ -116,12 +116,12 @@ def run_plan(
     own: what it costs an analyst with a budget of their own; reuse: whether that is all it costs,
     because another analyst was told the same), stored (answered before, so free), instead (if the
     error costs too much: an epsilon that would be accepted, and its error), cells (the fingerprint
-    of what names a cell), notes (what to know before it is released), promise (what is protected
+    of what names a cell), notes (what to know before it is released), guarantee (what is protected
     and what is not).
     """
     from takifugu.cli.outputs import Target
 
-    asked = the_question(
+    asked = the_query(
         name, kind, analyst, option, column=column, by=by, window=window, where=where,
         epsilon=epsilon, delta=delta, within=within, chance=chance, values=values, k=k,
         level=level, grid=grid, gap=gap,
@@ -136,13 +136,13 @@ def run_plan(
     if as_json:
         print_json(document)
     else:
-        _print(plan, document["promise"])
+        _print(plan, document["guarantee"])
 
 
-def the_question(
+def the_query(
     name: str, kind: str, analyst: str | None, option: list[str] | None, **given: Any
 ) -> "Asked":
-    """The question that the options describe."""
+    """The query that the options describe."""
     from takifugu.project.requests import Asked
 
     how = {key: value for key, value in given.items() if value is not None}
@@ -178,7 +178,7 @@ def planned(
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
         plan = asked.plan(session)
-        return plan, plan_document(asked, plan, session.promise()), session.kept.warning
+        return plan, plan_document(asked, plan, session.guarantee()), session.kept.warning
 
 
 def _window(text: str) -> list[str | None]:
@@ -219,7 +219,7 @@ def _json(text: str) -> Any:
         return text
 
 
-def _print(plan: "Plan", promise: str) -> None:
+def _print(plan: "Plan", guarantee: str) -> None:
     echo(str(plan))
     told = ", ".join(
         f"{name.replace('_', ' ')} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
@@ -227,4 +227,4 @@ def _print(plan: "Plan", promise: str) -> None:
         if value is not None
     )
     echo(f"predicted error: {told}")
-    echo(f"\n{promise}", nl=False)
+    echo(f"\n{guarantee}", nl=False)

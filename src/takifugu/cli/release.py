@@ -1,4 +1,4 @@
-"""``takifugu release``: pay, then answer. The same question again is free."""
+"""``takifugu release``: pay, then answer. The same query again is free."""
 
 import os
 import sys
@@ -64,11 +64,11 @@ def run_release(
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question to NAME: charge it to the ledger, then draw the answer and print it.
+    """Answer a query to NAME: charge it to the ledger, then draw the answer and print it.
 
-    Nothing is asked back. The same question again gives the same answer and costs nothing. A
-    question that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
-    query, window, groups, columns, rows, error, cost, free, at, mechanism, promise; with --out
+    Nothing is asked back. The same query again gives the same answer and costs nothing. A
+    query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
+    query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
     also out.
     """
     from takifugu.cli.outputs import Target
@@ -97,7 +97,7 @@ def _asked(
     from takifugu.project.requests import read_plan
 
     if kind is not None:
-        return options.the_question(name, kind, analyst, option, **given), None
+        return options.the_query(name, kind, analyst, option, **given), None
     if option or analyst is not None or any(value is not None for value in given.values()):
         raise InvalidOption(
             "KIND", given="is missing", needed="follow NAME; a plan file has no options beside it"
@@ -163,10 +163,10 @@ def _let_go_of_stdout() -> None:
 def _document(result: "Result") -> dict[str, Any]:
     """All of a result as JSON."""
     told = {field.name: getattr(result, field.name) for field in fields(result)}
-    question = dict(told.pop("question"))
+    query = dict(told.pop("query"))
     told |= {"cost": result.cost.describe(), "at": result.at.isoformat()}
     told |= {"error": dict(result.error), "mechanism": dict(result.mechanism)}
-    document: dict[str, Any] = plain(question | told)
+    document: dict[str, Any] = plain(query | told)
     return document
 
 

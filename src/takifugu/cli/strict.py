@@ -1,7 +1,7 @@
 """Commands that refuse an option that is given twice, unless it is one that makes a list.
 
 Parsers keep the last value and drop the others without a word: ``--by zone --by floor`` would be
-charged, and answer another question than the one asked. Every command and group of ``takifugu`` is
+charged, and answer another query than the one asked. Every command and group of ``takifugu`` is
 made by `Strict`.
 """
 

@@ -190,7 +190,7 @@ class Amount:
     Sums are sums of whole numbers: a value is clamped to ``[low, high]`` and rounded to the
     nearest multiple of ``step`` before anything is added, so that a sum does not depend on the
     order of the rows and one cell moves it by a known whole number of steps at most. Sums of
-    floating point numbers promise neither (Casacuberta, Shoemate, Vadhan & Wagaman, CCS 2022).
+    floating point numbers guarantee neither (Casacuberta, Shoemate, Vadhan & Wagaman, CCS 2022).
 
     Attributes:
         column: Its name.

@@ -90,7 +90,7 @@ class Declaration(ByContent):
             needed=f"be one of {', '.join(amounts)}" if amounts else "be declared with bounds",
         )
 
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
         secrets = "\n".join(f"  - {_secret(column)}" for column in self.protected)
         public = ", ".join(f"`{c.column}`" for c in self.public) or "none declared"
@@ -108,7 +108,7 @@ Not protected, and to be taken as known to everyone:
   - its place in the order (`{self.order.column}`{ties});
   - its public columns: {public};
   - this declaration: the lists of values, the bounds, the labels and the rules.
-Columns that are not declared are not read, and nothing is promised about them.
+Columns that are not declared are not read, and nothing is guaranteed about them.
 """
 
 

@@ -1,4 +1,4 @@
-"""The engine: questions about a declared table, answered inside its database."""
+"""The engine: queries about a declared table, answered inside its database."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -58,7 +58,7 @@ class Engine:
         self._backend.close()
 
     def interrupt(self) -> None:
-        """Have the database give up what it is doing, if it can; that question then fails."""
+        """Have the database give up what it is doing, if it can; that query then fails."""
         self._backend.interrupt()
 
     @property
@@ -275,7 +275,7 @@ class Engine:
         if cells > MOST_CELLS:
             coarser = ", for a coarser grid" if also > 1 else ""
             raise TooLarge(
-                f"the keys of {', '.join(names) or 'this question'} make {cells:,} cells; at most"
+                f"the keys of {', '.join(names) or 'this query'} make {cells:,} cells; at most"
                 f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by"
                 f" key{coarser}"
             )

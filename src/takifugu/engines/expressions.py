@@ -1,4 +1,4 @@
-"""The questions as Ibis expressions, the same for every database.
+"""The queries as Ibis expressions, the same for every database.
 
 Each one is a single pass over the rows. A value becomes its place in the declared list, −1 or
 NULL if it has none, only after the rows were counted by raw value: then the list is looked up once

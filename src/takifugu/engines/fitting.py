@@ -48,7 +48,7 @@ class ByEntity:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A chain fitted to a table, and what that does to the promise.
+    """A chain fitted to a table, and what that does to the guarantee.
 
     Attributes:
         chain: The prior. It knows which rows it was fitted on, and so does what is made of it.

@@ -2,7 +2,7 @@
 
 * Malformed
   x InvalidDeclaration    the declaration has no meaning, or does not fit the data
-  x InvalidQuery          the question names something that was not declared
+  x InvalidQuery          the query names something that was not declared
 * TakifuguError
   x DatabaseFailed        the database gave up; what it said is not repeated
   x DriverMissing         the package that speaks to this database is not installed
@@ -25,7 +25,7 @@ class InvalidDeclaration(Malformed):
 
 
 class InvalidQuery(Malformed):
-    """A question names a column, a key or a time that was not declared."""
+    """A query names a column, a key or a time that was not declared."""
 
 
 class DatabaseFailed(TakifuguError):

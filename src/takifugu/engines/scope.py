@@ -1,4 +1,4 @@
-"""Which rows a question is about. Everything here is public: times, entities, public columns."""
+"""Which rows a query is about. Everything here is public: times, entities, public columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows that a question is about; by default all.
+    """The rows that a query is about; by default all.
 
     Attributes:
         start: Rows at or after this; a day stands for its first moment, in the declared zone.

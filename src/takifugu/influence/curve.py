@@ -121,7 +121,7 @@ class InfluenceCurve(ByContent):
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             target = wanted[..., None]
             room = target - leak - (target + 1.0) * 2.0**-48  # so that a round trip stays sound
-            room = np.clip(room, 0.0, MOST / 2)  # beyond it nothing is promised either
+            room = np.clip(room, 0.0, MOST / 2)  # beyond it nothing is guaranteed either
             np.maximum(allowed, room / b, out=allowed)
         least: Floats = np.min(allowed, axis=-1)
         return least

@@ -52,10 +52,10 @@ def explicit_curve(
 ) -> InfluenceCurve:
     """a*(b) of every ordered pair of a world over tables, over all 2^|I| splits.
 
-    The promise for the ordered pair (s, s′) needs log P(x_L|s)/P(x_L|s′) only, not its absolute
+    The guarantee for the ordered pair (s, s′) needs log P(x_L|s)/P(x_L|s′) only, not its absolute
     value; the reverse pair stands in a row of its own. ``symmetric`` takes the absolute value,
     as the paper's Definition 6 does, which is never smaller. Every prior of the world has rows of
-    its own: a promise that holds for each prior with its own best split holds for all.
+    its own: a guarantee that holds for each prior with its own best split holds for all.
     """
     if not isinstance(world.universe, Tables):
         raise InvalidWorld("world", given="is not over tables", needed="have entries to split")

@@ -57,7 +57,7 @@ def gaussian_curve(prior: Gaussian, *, law: Law = "truncated") -> InfluenceCurve
 
     ``truncated`` is sound for the prior as it is. ``printed`` is the paper's formula with the
     right range of the mean, which ignores what truncation does to the other coordinates and may
-    be too small: it is for comparison, never for a promise.
+    be too small: it is for comparison, never for a guarantee.
 
     Candidates for H are the nearest neighbours of i and its most correlated entries. What
     exposes fewer entries is a candidate for more, since L only shrinks.

@@ -1,4 +1,4 @@
-"""Curves of older promises, and what can be done to any curve."""
+"""Curves of older guarantees, and what can be done to any curve."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class _UnionSplits:
 
 @dataclass(frozen=True)
 class Misspecified:
-    """What a promise is worth when one curve was assumed and another one holds (§6.3.3).
+    """What a guarantee is worth when one curve was assumed and another one holds (§6.3.3).
 
     Attributes:
         dp: The per-entry loss that was calibrated by the assumed curve.

@@ -2,7 +2,7 @@
 
 A baseline is a way to turn a Pufferfish loss into a loss per entry (`Calibration`) and a way to
 spend that on a ranking (`Release`). All are real mechanisms, with OpenDP's noise and its prices:
-they keep their promise, with more noise than it takes.
+they keep their guarantee, with more noise than it takes.
 
 The paper's MQM has two readings. Song, Wang and Chaudhuri's own code adds one Laplace of scale 2/ε
 to every bar, as the L1-sensitivity of a histogram is 2; the printed tables fit a budget split over

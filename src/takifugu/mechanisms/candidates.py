@@ -1,4 +1,4 @@
-r"""Every mechanism that could answer a question within an allowance, at its least noise.
+r"""Every mechanism that could answer a query within an allowance, at its least noise.
 
 An allowance is a loss per entry: pure, approximate or concentrated. Each candidate is charged in
 the currency of the allowance: an ε-DP release costs ρ = ε²/2 (Bun and Steinke, 2016,

@@ -1,6 +1,6 @@
 """The exact laws behind the mechanisms: what noise and selections do, before they are drawn.
 
-Everything here is a formula for planning. Nothing here draws, and nothing here is a promise.
+Everything here is a formula for planning. Nothing here draws, and nothing here is a guarantee.
 """
 
 from collections.abc import Callable

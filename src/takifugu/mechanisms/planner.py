@@ -1,4 +1,4 @@
-"""Which mechanism to use for a histogram or a top-k question, and why, before anything is spent.
+"""Which mechanism to use for a histogram or a top-k query, and why, before anything is spent.
 
 The planner never looks at protected data. It compares every mechanism that keeps the allowance by
 the error of its noise: for a histogram by the standard deviation; for a ranking by the chance that

@@ -4,7 +4,7 @@ Every top-k mechanism of this package but one has the law of "noise on each scor
 integer Laplace or Gaussian noise by construction, peeled rounds of the exponential mechanism with
 Gumbel noise (Durfee and Rogers, 2019). Given its own noise, the rivals of a candidate beat it
 independently, so that its place is a sum of independent coins. The chances below are those of the
-continuous twins of the noise, by quadrature; they plan, and promise nothing.
+continuous twins of the noise, by quadrature; they plan, and guarantee nothing.
 
 The exception is permute-and-flip in several rounds. It is summed over what may have gone before;
 when that is too much it is predicted as the exponential mechanism, than which no round of it is
@@ -74,7 +74,7 @@ def staircase(categories: int, k: int) -> Floats:
 def resolution(categories: int, k: int, shape: Shape) -> float:
     """The least step of a `staircase`, in noise scales, all of whose places are right 95 % often.
 
-    It depends on the law and the size of the question alone, on no data at all.
+    It depends on the law and the size of the query alone, on no data at all.
     """
     if categories == 1:
         return 0.0

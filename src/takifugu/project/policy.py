@@ -61,7 +61,7 @@ class PriorPolicy:
 
 @dataclass(frozen=True)
 class DatasetPolicy:
-    """What is promised about one dataset.
+    """What is guaranteed about one dataset.
 
     Attributes:
         name: What it is called, in the ledger too.

@@ -81,7 +81,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
         with write.whole_file(file, what="project", new=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = _first_event(opened)
-                opened.mark()  # makes the key, so that later nothing is made by mere questions
+                opened.mark()  # makes the key, so that later nothing is made by mere queries
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
     except BaseException:
@@ -334,7 +334,7 @@ class Project:
         table: bool = True,
         progress: Progress | None = None,
     ) -> Iterator[PolicySession]:
-        """Questions about a dataset, paid from the ledger of the project.
+        """Queries about a dataset, paid from the ledger of the project.
 
         Args:
             name: The dataset.

@@ -1,4 +1,4 @@
-"""A question in plain JSON: as a command or a plan file has it, before a session knows it.
+"""A query in plain JSON: as a command or a plan file has it, before a session knows it.
 
 A plan file is never believed: what it asks is planned anew, and must come to the same price.
 """
@@ -63,7 +63,7 @@ FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 
 
 def known_options() -> tuple[str, ...]:
-    """The options of a question: those that sessions know, whichever they are."""
+    """The options of a query: those that sessions know, whichever they are."""
     return tuple(
         name for name in signature(Session.plan).parameters if name not in ("self", "kind")
     )
@@ -71,7 +71,7 @@ def known_options() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question to a dataset of a project.
+    """A query to a dataset of a project.
 
     Attributes:
         dataset: Which dataset.
@@ -96,7 +96,7 @@ class Asked:
             if name not in known_options():
                 raise InvalidQuery(
                     name,
-                    given="is no option of a question",
+                    given="is no option of a query",
                     needed=f"be one of {', '.join(known_options())}",
                 )
             fits, needed = FORMS.get(name, (lambda _: True, ""))
@@ -109,7 +109,7 @@ class Asked:
         return asked | {"how": dict(self.how)}
 
     def plan(self, session: PolicySession) -> Plan:
-        """The plan of the question. Nothing is spent and nothing protected is read."""
+        """The plan of the query. Nothing is spent and nothing protected is read."""
         how = dict(self.how)
         column = how.pop("column", None) or session.about
         if "where" in how:
@@ -121,9 +121,9 @@ class Asked:
         return session.plan(self.kind, column, **how)  # type: ignore[arg-type]
 
 
-def plan_document(asked: Asked, plan: Plan, promise: str) -> dict[str, Any]:
+def plan_document(asked: Asked, plan: Plan, guarantee: str) -> dict[str, Any]:
     """A plan as JSON, ready to be released from later."""
-    return {"form": FORM, "asked": asked.document(), **plan.describe(), "promise": promise}
+    return {"form": FORM, "asked": asked.document(), **plan.describe(), "guarantee": guarantee}
 
 
 def read_plan(path: Path) -> tuple[Asked, Mapping[str, Any]]:

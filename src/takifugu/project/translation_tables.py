@@ -45,7 +45,7 @@ def pays(translation: Translation) -> bool:
     """Whether to look a translation up unless the policy says: with many states it is slow.
 
     The table takes as long as some dozens of translations. A coarse rule, but the same every
-    time: what is looked up is a little less than what is computed, so the same question must not
+    time: what is looked up is a little less than what is computed, so the same query must not
     be now one and now the other.
     """
     sizes = [len(getattr(prior, "states", ())) for prior in translation.priors.values()]

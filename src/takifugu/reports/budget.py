@@ -44,12 +44,12 @@ def odometer_figure(
     budget: float,
     title: str = "",
 ) -> "Figure":
-    """The Pufferfish ε of everything released so far, question by question, under the budget.
+    """The Pufferfish ε of everything released so far, query by query, under the budget.
 
     Args:
-        asked: The questions that were answered, in order.
+        asked: The queries that were answered, in order.
         spent: What was spent after each of them.
-        refused: The questions that were refused after that; they spent nothing.
+        refused: The queries that were refused after that; they spent nothing.
         budget: The Pufferfish ε that the owner allows.
         title: A heading.
     """

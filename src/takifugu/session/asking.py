@@ -1,4 +1,4 @@
-"""From the words of a caller to a question: which kind, with which options of its own."""
+"""From the words of a caller to a query: which kind, with which options of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, get_args
@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from takifugu.engines import Declaration, InvalidQuery
 from takifugu.losses import Number
 from takifugu.priors import Name
-from takifugu.session import questions as ask
+from takifugu.session import queries as ask
 from takifugu.session.quantiles import quantile_of
 from takifugu.session.rows import Bound, Rows, rows_of
 
@@ -14,13 +14,13 @@ Kind = Literal[
     "histogram", "count", "top_k", "sum", "mean", "quantile", "proportions", "transitions"
 ]
 
-PLAIN: Mapping[str, Callable[[str, tuple[str, ...], Rows], ask.Question]] = {
+PLAIN: Mapping[str, Callable[[str, tuple[str, ...], Rows], ask.Query]] = {
     "histogram": ask.HistogramOf,
     "sum": ask.SumOf,
     "mean": ask.MeanOf,
     "proportions": ask.ProportionsOf,
     "transitions": ask.TransitionsOf,
-}  # the questions without options of their own
+}  # the queries without options of their own
 NEEDED = {"values": "count", "k": "top_k", "level": "quantile"}  # and the kind that needs each
 
 
@@ -37,8 +37,8 @@ def asked_for(
     k: int | None,
     level: Number | None,
     grid: Number | None,
-) -> ask.Question:
-    """The question that is meant, or one line on why it cannot be asked."""
+) -> ask.Query:
+    """The query that is meant, or one line on why it cannot be asked."""
     if kind not in get_args(Kind):
         raise InvalidQuery(
             "kind", given=f"is {kind!r}", needed=f"be one of {', '.join(get_args(Kind))}"
@@ -55,7 +55,7 @@ def asked_for(
         raise InvalidQuery("grid", given="is given", needed="be left out but for a quantile")
     groups = (by,) if isinstance(by, str) else tuple(by)
     which = (column or about, groups, rows_of(declaration, window, where))
-    made: ask.Question
+    made: ask.Query
     if kind == "top_k":
         made = ask.TopOf(*which, k=k or 1)
     elif kind == "count":

@@ -71,7 +71,7 @@ def _refuse_values(name: str, prior: Any, declaration: Declaration, about: str) 
             )
         return
     if not isinstance(column, Category):
-        return  # states stand for ranges of numbers: see the promise
+        return  # states stand for ranges of numbers: see the guarantee
     for states in _values(prior):
         if not _fits(states, column):
             raise UnsoundRequest(

@@ -1,7 +1,7 @@
 """A plan is only as good as what it is charged for: all of it is made anew before it is paid.
 
 A plan is a value, and a value can be put together from parts of others. What is charged must be
-what is read and what is drawn. So the question is made anew from the rows that the engine will
+what is read and what is drawn. So the query is made anew from the rows that the engine will
 read, and the mechanism from the noise it will draw, by the code that makes plans; what differs is
 refused.
 """
@@ -22,7 +22,7 @@ from takifugu.mechanisms import (
     Mechanism,
     PermuteAndFlip,
 )
-from takifugu.session import questions as ask
+from takifugu.session import queries as ask
 from takifugu.session.choosing import wrapped
 from takifugu.session.problems import StalePlan
 from takifugu.session.quantiles import QuantileOf
@@ -41,14 +41,14 @@ KINDS = (
 FORGED = "the plan does not pay for what it would release; nothing was charged. Plan again"
 
 
-def same_question(question: ask.Question, declaration: Declaration, about: str) -> ask.Question:
-    """The question, if its rows are charged for and it is one that may be asked."""
-    scope = question.rows.scope
+def same_query(query: ask.Query, declaration: Declaration, about: str) -> ask.Query:
+    """The query, if its rows are charged for and it is one that may be asked."""
+    scope = query.rows.scope
     try:
         rows = rows_of(declaration, (scope.start, scope.end), dict(scope.where))  # type: ignore[arg-type]
-        if type(question) not in KINDS or rows != question.rows:
+        if type(query) not in KINDS or rows != query.rows:
             raise StalePlan(FORGED)
-        made = replace(question, rows=rows)
+        made = replace(query, rows=rows)
         ask.refuse_unasked(made, declaration, about)
     except (TakifuguError, TypeError, AttributeError, KeyError) as error:
         if isinstance(error, StalePlan):
@@ -57,10 +57,10 @@ def same_question(question: ask.Question, declaration: Declaration, about: str) 
     return made
 
 
-def same_mechanism(mechanism: Mechanism, question: ask.Question, engine: Engine) -> Mechanism:
-    """The mechanism, if it is one for this question: same kind, same sensitivity, same sizes."""
+def same_mechanism(mechanism: Mechanism, query: ask.Query, engine: Engine) -> Mechanism:
+    """The mechanism, if it is one for this query: same kind, same sensitivity, same sizes."""
     try:
-        made = _made(mechanism, question, engine)
+        made = _made(mechanism, query, engine)
     except TakifuguError:
         made = None
     if made is None or made != mechanism or type(made) is not type(mechanism):
@@ -68,21 +68,21 @@ def same_mechanism(mechanism: Mechanism, question: ask.Question, engine: Engine)
     return made
 
 
-def _made(mechanism: Mechanism, question: ask.Question, engine: Engine) -> Mechanism | None:
-    moves = question.sensitivity(engine.declaration)
+def _made(mechanism: Mechanism, query: ask.Query, engine: Engine) -> Mechanism | None:
+    moves = query.sensitivity(engine.declaration)
     noise: object = mechanism
     if isinstance(mechanism, BoundedMean):
         noise = mechanism.total.noise
     elif isinstance(mechanism, BoundedSum | LaplaceTopK | GaussianTopK):
         noise = mechanism.noise
-    if isinstance(question, ask.TopOf | QuantileOf):
-        k = question.k if isinstance(question, ask.TopOf) else 1
+    if isinstance(query, ask.TopOf | QuantileOf):
+        k = query.k if isinstance(query, ask.TopOf) else 1
         match mechanism:
             case PermuteAndFlip(scale=scale):
                 return PermuteAndFlip(scale, k, moves.linf)
             case Exponential(scale=scale, currency=currency):
                 return Exponential(scale, k, moves.linf, currency=currency)
-        if isinstance(question, QuantileOf):
+        if isinstance(query, QuantileOf):
             return None
         match noise:
             case IntegerLaplace(scale=scale):
@@ -92,9 +92,9 @@ def _made(mechanism: Mechanism, question: ask.Question, engine: Engine) -> Mecha
         return None
     match noise:
         case IntegerLaplace(scale=scale):
-            return wrapped(question, engine, IntegerLaplace(scale, moves))
+            return wrapped(query, engine, IntegerLaplace(scale, moves))
         case IntegerGaussian(scale=scale):
-            return wrapped(question, engine, IntegerGaussian(scale, moves))
+            return wrapped(query, engine, IntegerGaussian(scale, moves))
     return None
 
 

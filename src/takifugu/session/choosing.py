@@ -1,4 +1,4 @@
-"""Which mechanism answers a question, for what may be lost or for the error that is wanted."""
+"""Which mechanism answers a query, for what may be lost or for the error that is wanted."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.plans import merit, name, once, price
 from takifugu.session.quantiles import QuantileOf, picker, picker_within, ranks_of
-from takifugu.session.questions import MeanOf, ProportionsOf, Question, SumOf, TopOf
+from takifugu.session.queries import MeanOf, ProportionsOf, Query, SumOf, TopOf
 
 C = TypeVar("C", bound=Choice[Any, Any])
 Noise = IntegerLaplace | IntegerGaussian
@@ -65,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A mechanism for a question.
+    """A mechanism for a query.
 
     Attributes:
         mechanism: It protects the exact answer.
@@ -78,10 +78,10 @@ class Chosen:
     reason: str
 
 
-def choose(question: Question, engine: Engine, wanted: Wanted) -> Chosen:
+def choose(query: Query, engine: Engine, wanted: Wanted) -> Chosen:
     """The best mechanism that is known; reads nothing that is protected."""
-    shape = [len(keys) for _, keys in question.axes(engine)]
-    groups = prod(shape[: len(question.by)])
+    shape = [len(keys) for _, keys in query.axes(engine)]
+    groups = prod(shape[: len(query.by)])
     if groups == 0:
         raise InvalidQuery("by", given="has no keys", needed="have at least one group")
     if wanted.allowed is not None and (wanted.within is not None or wanted.chance is not None):
@@ -89,21 +89,21 @@ def choose(question: Question, engine: Engine, wanted: Wanted) -> Chosen:
             "give what may be lost (`epsilon`) or how good the answer must be (`within`, `chance`),"
             " not both: the other is the answer"
         )
-    if isinstance(question, TopOf):
-        return _ranking(question, shape[-1], groups, wanted)
+    if isinstance(query, TopOf):
+        return _ranking(query, shape[-1], groups, wanted)
     if wanted.reference is not None or wanted.gap is not None:
         raise UnsoundRequest("`reference` and `gap` are for rankings; leave them out")
     if wanted.allowed is None and wanted.within is None:
         raise UnsoundRequest("say what may be lost (`epsilon`) or how near (`within`)")
-    if isinstance(question, QuantileOf):
-        return _quantile(question, engine, groups, wanted)
-    return _numbers(question, engine, prod(shape) // groups, groups, wanted)
+    if isinstance(query, QuantileOf):
+        return _quantile(query, engine, groups, wanted)
+    return _numbers(query, engine, prod(shape) // groups, groups, wanted)
 
 
-def _numbers(question: Question, engine: Engine, size: int, groups: int, wanted: Wanted) -> Chosen:
+def _numbers(query: Query, engine: Engine, size: int, groups: int, wanted: Wanted) -> Chosen:
     """Integer noise on every number, counted in the unit of the answer."""
-    moves = question.sensitivity(engine.declaration)
-    unit = finest_unit(question, engine)
+    moves = query.sensitivity(engine.declaration)
+    unit = finest_unit(query, engine)
     if wanted.allowed is not None:
         found = plan_histogram(size, groups, loss=wanted.allowed, sensitivity=moves)
         aim = f"within {price(wanted.allowed)} per entry"
@@ -132,7 +132,7 @@ def _numbers(question: Question, engine: Engine, size: int, groups: int, wanted:
         f"{aim}, {name(noise)} has a standard deviation of {error.deviation:.4g} on each {each}"
         f" and costs {price(noise.loss)} per entry{once(groups)}"
     )
-    return Chosen(wrapped(question, engine, noise), asdict(error), reason)
+    return Chosen(wrapped(query, engine, noise), asdict(error), reason)
 
 
 def _in_currency(choices: tuple[C, ...], wanted: Wanted) -> C:
@@ -141,42 +141,42 @@ def _in_currency(choices: tuple[C, ...], wanted: Wanted) -> C:
     return next(choice for choice in choices if isinstance(choice.mechanism.loss, kind))
 
 
-def wrapped(question: Question, engine: Engine, noise: Noise) -> Mechanism:
-    """Noise as the mechanism of a question: on counts, on sums, or on means."""
-    if not isinstance(question, SumOf):
+def wrapped(query: Query, engine: Engine, noise: Noise) -> Mechanism:
+    """Noise as the mechanism of a query: on counts, on sums, or on means."""
+    if not isinstance(query, SumOf):
         return noise
-    total = BoundedSum(question.bounds(engine.declaration), noise)
-    if not isinstance(question, MeanOf):
+    total = BoundedSum(query.bounds(engine.declaration), noise)
+    if not isinstance(query, MeanOf):
         return total
-    return BoundedMean(total, tuple(_filled(question, engine)))
+    return BoundedMean(total, tuple(_filled(query, engine)))
 
 
-def finest_unit(question: Question, engine: Engine) -> Fraction:
+def finest_unit(query: Query, engine: Engine) -> Fraction:
     """By how much one unit of noise moves the answer, in the group that it moves most."""
     unit = Fraction(1)
-    if isinstance(question, SumOf):
-        unit = engine.declaration.amount(question.column).step
-    if isinstance(question, MeanOf | ProportionsOf):
-        unit /= min(_filled(question, engine))
+    if isinstance(query, SumOf):
+        unit = engine.declaration.amount(query.column).step
+    if isinstance(query, MeanOf | ProportionsOf):
+        unit /= min(_filled(query, engine))
     return unit
 
 
-def _filled(question: Question, engine: Engine) -> list[int]:
+def _filled(query: Query, engine: Engine) -> list[int]:
     """The sizes of the groups that have rows: public."""
-    sizes = [int(n) for n in np.ravel(question.public_rows(engine)) if n > 0]
+    sizes = [int(n) for n in np.ravel(query.public_rows(engine)) if n > 0]
     if not sizes:
         raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
     return sizes
 
 
-def _ranking(question: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
+def _ranking(query: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
     if wanted.within is not None:
         raise UnsoundRequest(
             "a ranking has no distance to be within; give `chance` with a `gap` or a `reference`"
         )
     found = plan_top_k(
         size,
-        question.k,
+        query.k,
         groups,
         loss=wanted.allowed,
         delta=wanted.delta if wanted.allowed is None else None,
@@ -206,10 +206,10 @@ def _in_one_call(groups: int) -> str:
     return f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
 
 
-def _quantile(question: QuantileOf, engine: Engine, groups: int, wanted: Wanted) -> Chosen:
-    moves = question.sensitivity(engine.declaration).linf
-    cells = engine.declaration.amount(question.column).cells(question.every)
-    if not any(question.sizes(engine)):
+def _quantile(query: QuantileOf, engine: Engine, groups: int, wanted: Wanted) -> Chosen:
+    moves = query.sensitivity(engine.declaration).linf
+    cells = engine.declaration.amount(query.column).cells(query.every)
+    if not any(query.sizes(engine)):
         raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
     if wanted.allowed is not None:
         mechanism = picker(wanted.allowed, moves)

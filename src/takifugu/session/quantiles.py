@@ -26,7 +26,7 @@ from takifugu.mechanisms.calibration import at_least, least_scale
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import chance as checked_chance
 from takifugu.numeric import Integers
-from takifugu.session.questions import Question
+from takifugu.session.queries import Query
 from takifugu.session.rows import Rows
 
 MOST_CANDIDATES = 2**16  # of one group
@@ -35,7 +35,7 @@ Picker = PermuteAndFlip | Exponential
 
 
 @dataclass(frozen=True)
-class QuantileOf(Question):
+class QuantileOf(Query):
     """The number of a grid below which a given share of the values lies.
 
     Attributes:
@@ -104,7 +104,7 @@ def quantile_of(
     level: Number,
     grid: Number | None,
 ) -> QuantileOf:
-    """The question for a level of at most six digits and a grid of whole steps."""
+    """The query for a level of at most six digits and a grid of whole steps."""
     share = Fraction(round(exactly(level, "level") * FINEST), FINEST)
     every = 1
     if grid is not None:

@@ -1,4 +1,4 @@
-"""Which rows a question reads, said to the engine and to the ledger alike.
+"""Which rows a query reads, said to the engine and to the ledger alike.
 
 The ledger adds up losses on the cells that a charge names, so a row that the engine reads must lie
 in one of them. Both get the same bounds. A local time that a change of clocks skips or repeats is
@@ -24,7 +24,7 @@ MOST_GROUPS = 10_000  # that one charge may name
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a question: for the engine, and as the cells that are charged.
+    """The rows of a query: for the engine, and as the cells that are charged.
 
     Attributes:
         scope: What the engine is asked for.

@@ -2,7 +2,7 @@
 
 A charge is durable before a protected value is read. A crash after it loses budget, never privacy:
 noise may have been seen, so what was charged stays spent, and asking again pays again. An answer is
-stored beside its charge, and the same question then costs nothing.
+stored beside its charge, and the same query then costs nothing.
 """
 
 import uuid
@@ -33,13 +33,13 @@ from takifugu.session.belief import (
 )
 from takifugu.session.binding import Said, refuse_unmatched
 from takifugu.session.cells import cells_of, declared
-from takifugu.session.checking import charged, same_mechanism, same_question
+from takifugu.session.checking import charged, same_mechanism, same_query
 from takifugu.session.choosing import Wanted, choose
 from takifugu.session.cost import Cost, Prices, Translates
+from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.session.problems import OverBudget, StalePlan
-from takifugu.session.promise import promise
-from takifugu.session.questions import Question, TransitionsOf
+from takifugu.session.queries import Query, TransitionsOf
 from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
@@ -60,11 +60,11 @@ MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while the
 
 
 class Session:
-    """Questions about one protected column of a declared table, paid from one ledger.
+    """Queries about one protected column of a declared table, paid from one ledger.
 
     What the entries of a prior are is said by ``over`` and never guessed: see
     `takifugu.session.binding`. Rows that a prior was fitted on are not released from: see
-    `takifugu.session.held_out`. `promise` tells both.
+    `takifugu.session.held_out`. `guarantee` tells both.
 
     The prior and the secrets are those that the owner accepted, or that the budget was last spent
     under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
@@ -77,7 +77,7 @@ class Session:
         about: The protected column that the prior is about, if there are several.
         analyst: Who asks; a budget of their own counts beside that of the whole.
         table: The translation, looked up instead of computed.
-        statement: How the prior came about, for those who read the promise. A fitted prior tells
+        statement: How the prior came about, for those who read the guarantee. A fitted prior tells
             by itself.
         home: What paths of the source count from when the ledger asks whether it is the same one;
             by default the folder of the ledger, so that both may be moved together.
@@ -147,9 +147,9 @@ class Session:
         """The Pufferfish ε of all that was released, rounded up."""
         return self._ledger.spent(self._dataset, self._translation)
 
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
-        return promise(
+        return guarantee(
             self._engine.declaration,
             self._belief,
             self._about,
@@ -179,7 +179,7 @@ class Session:
         reference: ArrayLike | None = None,
         gap: float | None = None,
     ) -> Plan:
-        """How a question would be answered, how well, and for how much.
+        """How a query would be answered, how well, and for how much.
 
         Args:
             kind: What to ask.
@@ -201,7 +201,7 @@ class Session:
             reference: Public or made-up counts to plan a ranking for.
             gap: Instead of a reference, the lead of each place over the next.
         """
-        question = asked_for(
+        query = asked_for(
             self._engine.declaration,
             self._about,
             kind,
@@ -222,7 +222,7 @@ class Session:
         self._ledger.refuse_stranger(self._dataset, self._analyst)
         self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         self._ledger.refuse_rules(self._dataset, self._rules)
-        self._refuse_rows(question)
+        self._refuse_rows(query)
         self._prices.account()
         refused = self._ledger.cells_changed(self._dataset, self._cells)
         if refused is not None:
@@ -230,30 +230,28 @@ class Session:
         spare = None if delta is None else exactly(delta, "delta")
         if spare is not None:
             self._prices.refuse_delta(spare)
-        self._engine.count(question.rows.scope)  # public; refuses rows that cannot be chosen
-        if isinstance(question, TransitionsOf):
+        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
+        if isinstance(query, TransitionsOf):
             self._engine.refuse_disorder()  # public too, and better refused before it is paid for
         allowed = None if epsilon is None else self._prices.allowed(epsilon, spare)
         near = None if spare is None else float_down(spare)
-        chosen = choose(
-            question, self._engine, Wanted(allowed, near, within, chance, reference, gap)
-        )
+        chosen = choose(query, self._engine, Wanted(allowed, near, within, chance, reference, gap))
         loss, read_at = charged(chosen.mechanism), spare or Fraction(0)
         if epsilon is not None:
             self._prices.certify(loss, epsilon, read_at)
-        charge = self._charge(question, chosen.mechanism, loss)
+        charge = self._charge(query, chosen.mechanism, loss)
         self._ledger.check(charge)
         stored, reuse = self._told(charge)
-        cost = self._prices.of(loss, question.rows, read_at, reuse=reuse)
+        cost = self._prices.of(loss, query.rows, read_at, reuse=reuse)
         instead = None
         if epsilon is None and not cost.fits and not reuse and cost.most > 0:
             wanted = Wanted(
                 self._prices.allowed(cost.most, spare), near, None, None, reference, gap
             )
-            best = choose(question, self._engine, wanted)
+            best = choose(query, self._engine, wanted)
             instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
-            question=question,
+            query=query,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
@@ -273,24 +271,22 @@ class Session:
         costs = self._prices.own() is not None
         return known and not costs, known and costs
 
-    def _refuse_rows(self, question: Question) -> None:
+    def _refuse_rows(self, query: Query) -> None:
         """Raise if rows that are asked for were fitted on, or are not what the priors are about.
 
         The lengths of sequences are looked at again only in a table that others may write to: files
         that change while they are open are refused by the engine.
         """
-        self._kept.refuse_fitted(question.rows.scope.start, self._engine.declaration)
+        self._kept.refuse_fitted(query.rows.scope.start, self._engine.declaration)
         named = any(entries.over == "entities" for entries in self._read.values())
         if named or self._engine.declaration.source.kind in MAY_CHANGE:
             refuse_unmatched(self._belief.priors, self._read, self._engine)
 
-    def _charge(
-        self, question: Question, mechanism: Mechanism, loss: Pure | Concentrated
-    ) -> Charge:
+    def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:
         data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
         return Charge(
             dataset=self._dataset,
-            query=question.body(),
+            query=query.body(),
             mechanism=mechanism.describe(),
             loss=loss,
             data=data,
@@ -301,8 +297,8 @@ class Session:
             declared=self._read_as,
             rules=self._rules,
             sources=self._marks(data),
-            window=question.rows.window,
-            groups=question.rows.groups,
+            window=query.rows.window,
+            groups=query.rows.groups,
             analyst=self._analyst,
         )
 
@@ -336,11 +332,11 @@ class Session:
         self._ledger.refuse_stranger(self._dataset, self._analyst)
         self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
         self._ledger.refuse_rules(self._dataset, self._rules)
-        question = same_question(plan.question, self._engine.declaration, self._about)
-        mechanism = same_mechanism(plan.mechanism, question, self._engine)
-        self._refuse_rows(question)
+        query = same_query(plan.query, self._engine.declaration, self._about)
+        mechanism = same_mechanism(plan.mechanism, query, self._engine)
+        self._refuse_rows(query)
         loss, charge = charged(mechanism), plan.charge
-        made = self._charge(question, mechanism, loss)
+        made = self._charge(query, mechanism, loss)
         if charge != made:  # but for its key
             raise StalePlan(
                 "the plan was made for other data, another session or another price; nothing was"
@@ -348,8 +344,8 @@ class Session:
             )
         charge = replace(made, key=charge.key)  # what is written is what was made here
         _, reuse = self._told(charge)
-        cost = self._prices.of(loss, question.rows, self._read_at(plan), reuse=reuse)
-        sure = replace(plan, question=question, mechanism=mechanism)
+        cost = self._prices.of(loss, query.rows, self._read_at(plan), reuse=reuse)
+        sure = replace(plan, query=query, mechanism=mechanism)
         try:
             known = self._known(charge)
             if known is not None:
@@ -360,8 +356,8 @@ class Session:
                 receipt = self._ledger.charge(charge, self._translation)
         except BudgetExceeded as refused:
             raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
-        answer = drawn(question, mechanism, self._engine)
-        self._refuse_rows(question)  # of a table that others write to, while it was read
+        answer = drawn(query, mechanism, self._engine)
+        self._refuse_rows(query)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
         return self._result(sure, cost, answer, stored.at, free=False)
 
@@ -380,9 +376,9 @@ class Session:
     def _result(
         self, plan: Plan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
     ) -> Result:
-        columns, rows = table(plan.question, plan.mechanism, answer, self._engine)
+        columns, rows = table(plan.query, plan.mechanism, answer, self._engine)
         return Result(
-            question=asked(plan.charge),
+            query=asked(plan.charge),
             columns=columns,
             rows=rows,
             error=plan.error,
@@ -390,7 +386,7 @@ class Session:
             free=free,
             at=at,
             mechanism=plan.mechanism.describe(),
-            promise=self.promise(),
+            guarantee=self.guarantee(),
         )
 
     # --- plan and release in one ---

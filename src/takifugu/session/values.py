@@ -14,7 +14,7 @@ from takifugu.ledger import Charge
 from takifugu.ledger.values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
-from takifugu.session.questions import Question
+from takifugu.session.queries import Query
 from takifugu.visible import visible
 
 MOST_LINES = 60  # of a table in a terminal
@@ -26,7 +26,7 @@ class Plan:
     """What a release would be and cost. Nothing was spent and nothing protected was read.
 
     Attributes:
-        question: What is asked.
+        query: What is asked.
         mechanism: How the answer is protected.
         error: What is predicted of the answer.
         reason: Why this mechanism.
@@ -40,7 +40,7 @@ class Plan:
         notes: What to know before it is released: that the data changed, for one.
     """
 
-    question: Question
+    query: Query
     mechanism: Mechanism
     error: Mapping[str, Any]
     reason: str
@@ -79,7 +79,7 @@ class Plan:
             )
         else:
             price = f"{cost.words}: too much{_accepted(cost, self.instead)}"
-        asked_of = f"{self.question.kind} of {visible(self.question.column)}"
+        asked_of = f"{self.query.kind} of {visible(self.query.column)}"
         told = [asked_of, f"costs {price}", self.reason]
         return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 
@@ -89,7 +89,7 @@ class Result:
     """A released answer.
 
     Attributes:
-        question: What was asked, as JSON.
+        query: What was asked, as JSON.
         columns: The names of the columns of the table.
         rows: The table: keys, ``estimate``, and ``low`` and ``high`` of a 95 % interval of each
             number; for a ranking keys, ``place`` and the label; for a quantile ``low level`` and
@@ -100,10 +100,10 @@ class Result:
             costs the budget of whoever asks, if they have one of their own.
         at: When it was released.
         mechanism: How it was protected, as JSON.
-        promise: What is protected and what is not.
+        guarantee: What is protected and what is not.
     """
 
-    question: Mapping[str, Any]
+    query: Mapping[str, Any]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     error: Mapping[str, Any]
@@ -111,7 +111,7 @@ class Result:
     free: bool
     at: datetime
     mechanism: Mapping[str, Any]
-    promise: str
+    guarantee: str
 
     def column(self, name: str) -> list[Any]:
         """One column of the table, from top to bottom."""
@@ -140,7 +140,7 @@ class Result:
 
         place = Path(path)
         check_target(place)
-        query: Mapping[str, Any] = self.question["query"]
+        query: Mapping[str, Any] = self.query["query"]
         title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
         note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
         by = tuple(query["by"])
@@ -150,7 +150,7 @@ class Result:
         """Everything, as one JSON object."""
         return json.dumps(
             {
-                **self.question,
+                **self.query,
                 "columns": list(self.columns),
                 "rows": [list(row) for row in self.rows],
                 "error": dict(self.error),
@@ -158,7 +158,7 @@ class Result:
                 "free": self.free,
                 "at": self.at.isoformat(),
                 "mechanism": dict(self.mechanism),
-                "promise": self.promise,
+                "guarantee": self.guarantee,
             },
             indent=2,
             allow_nan=False,
@@ -249,5 +249,5 @@ def _asked(charge: Charge) -> dict[str, Any]:
 
 
 def asked(charge: Charge) -> dict[str, Any]:
-    """The question of a charge as JSON: what is asked, and of which rows."""
+    """The query of a charge as JSON: what is asked, and of which rows."""
     return {"dataset": charge.dataset, **_asked(charge)}

@@ -13,8 +13,8 @@ from takifugu.translation.chain.single_transport import Transport, transport, tr
 from takifugu.translation.chain.unbounded import (
     EndlessLosses,
     LossTable,
-    to_dp,
     loss_table,
+    to_dp,
     unbounded_losses,
 )
 from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
@@ -44,7 +44,6 @@ __all__ = [
     "chain_losses",
     "compose",
     "concentrated",
-    "to_dp",
     "interval_losses",
     "loss_table",
     "network_losses",
@@ -52,6 +51,7 @@ __all__ = [
     "scalar_losses",
     "scalar_step",
     "tabulate",
+    "to_dp",
     "transport",
     "transport_lp",
     "unbounded_losses",

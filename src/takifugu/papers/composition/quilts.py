@@ -32,10 +32,7 @@ def quilt_allowances(chain: MarkovChain, epsilons: Sequence[float]) -> Floats:
     wanted = np.asarray(epsilons, dtype=np.float64)
     if not isinstance(chain.start, str):
         return frozen(
-            [
-                mqm_exact(chain.kernel(), length, e, start=chain.start).to_dp
-                for e in wanted.tolist()
-            ]
+            [mqm_exact(chain.kernel(), length, e, start=chain.start).to_dp for e in wanted.tolist()]
         )
     whole = down(wanted / length)
     best = np.maximum(whole, 0.0)

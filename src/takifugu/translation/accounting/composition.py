@@ -2,7 +2,7 @@
 
 A Pufferfish loss does not add up in general; per-entry DP losses do. So the losses of all releases
 are summed for every entry that they touched, exactly, and the sum is translated. This is also the
-answer to "what did we promise all along?" for statistics that were released under plain DP.
+answer to "what did we guarantee all along?" for statistics that were released under plain DP.
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ def compose(
     if len(totals) == 1 and all(_everywhere(release) for release in releases):
         spent, chance, rho = spent[0], chance[0], rho[0]
     if (chance >= 1).any():
-        raise UnsoundRequest("the δ of the releases add up to 1 or more; they promise nothing")
+        raise UnsoundRequest("the δ of the releases add up to 1 or more; they guarantee nothing")
     found: ApproximateLoss = mixed(
         translation, spent, chance, rho, delta=0.5 if delta is None else delta, method=method
     )

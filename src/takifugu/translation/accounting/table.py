@@ -80,7 +80,7 @@ class TranslationTable(ByContent):
         return found
 
     def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
-        """As `Translation.total_to_pufferfish`, by the points of the grid; infinite beyond the last."""
+        """As `Translation.total_to_pufferfish`, on the grid; infinite beyond its end."""
         return total_to_pufferfish(self._point, total, delta)
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:

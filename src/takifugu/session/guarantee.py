@@ -1,4 +1,4 @@
-"""What is promised, in plain words: whose belief, which secrets, and what is taken for granted."""
+"""What is guaranteed, in plain words: against which prior, which secrets, on which assumptions."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -16,7 +16,7 @@ NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
 MOST_NAMED = 12  # entries or pairs of values that are listed
 
 
-def promise(
+def guarantee(
     declaration: Declaration,
     translation: Translation,
     about: str,
@@ -25,7 +25,7 @@ def promise(
     delta: Fraction,
     statement: str,
 ) -> str:
-    """The promise of the declaration, and what the prior adds to it."""
+    """The guarantee of the declaration, and what the prior adds to it."""
     parts = [
         f"The loss is about `{about}` alone, against {_beliefs(translation)}.",
         *_drawn(declaration, translation, read),
@@ -44,7 +44,7 @@ def promise(
     if statement:
         parts.append(statement)
     said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
-    return f"{declaration.promise()}\n{said}\n"
+    return f"{declaration.guarantee()}\n{said}\n"
 
 
 def _beliefs(translation: Translation) -> str:
@@ -111,8 +111,8 @@ def _kept(secrets: Secrets) -> str:
         sides = [
             f"{'/'.join(map(str, a))} against {'/'.join(map(str, b))}" for a, b in secrets.pairs
         ]
-        said.append(f"the questions {_some(sides)}")
-    return f"Secret are only {' and '.join(said)}; other entries and questions are not kept."
+        said.append(f"the queries {_some(sides)}")
+    return f"Secret are only {' and '.join(said)}; other entries and queries are not kept."
 
 
 def _some(names: Any) -> str:

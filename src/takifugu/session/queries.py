@@ -27,8 +27,8 @@ TRANSITIONS = Sensitivity("transitions", l1=4, l2_squared=6, linf=2)
 
 
 @dataclass(frozen=True)
-class Question(ABC):
-    """A question about one protected column, for each combination of public keys.
+class Query(ABC):
+    """A query about one protected column, for each combination of public keys.
 
     Attributes:
         column: The protected column.
@@ -63,7 +63,7 @@ class Question(ABC):
         return tuple((name, self._keys(engine, name)) for name in self.by)
 
     def body(self) -> dict[str, Any]:
-        """The question as JSON, without its rows."""
+        """The query as JSON, without its rows."""
         return {"name": self.kind, "column": self.column, "by": list(self.by)}
 
     def _keys(self, engine: Engine, name: str) -> tuple[Name, ...]:
@@ -90,7 +90,7 @@ class Question(ABC):
 
 
 @dataclass(frozen=True)
-class HistogramOf(Question):
+class HistogramOf(Query):
     """How many rows have each label."""
 
     kind: ClassVar[str] = "histogram"
@@ -134,7 +134,7 @@ class TopOf(HistogramOf):
 
 
 @dataclass(frozen=True)
-class CountOf(Question):
+class CountOf(Query):
     """How many rows have one of some labels. The number of all rows is public and needs no noise.
 
     Attributes:
@@ -173,7 +173,7 @@ class CountOf(Question):
 
 
 @dataclass(frozen=True)
-class SumOf(Question):
+class SumOf(Query):
     """The sum of a column of bounded numbers, in whole steps."""
 
     kind: ClassVar[str] = "sum"
@@ -217,7 +217,7 @@ class MeanOf(SumOf):
 
 
 @dataclass(frozen=True)
-class TransitionsOf(Question):
+class TransitionsOf(Query):
     """How often each label followed each other one, within the rows of an entity."""
 
     kind: ClassVar[str] = "transitions"
@@ -244,22 +244,22 @@ class TransitionsOf(Question):
         return np.asarray(engine.transitions(self.column, self.rows.scope).counts, dtype=np.int64)
 
 
-def refuse_unasked(question: Question, declaration: Declaration, about: str) -> None:
-    """Raise unless the question reads the column that the prior is about, by public columns."""
-    if question.column != about:
+def refuse_unasked(query: Query, declaration: Declaration, about: str) -> None:
+    """Raise unless the query reads the column that the prior is about, by public columns."""
+    if query.column != about:
         raise InvalidQuery(
-            question.column,
+            query.column,
             given="is not what the prior is about",
             needed=f"be {about}; what one column tells of another is in no prior of this session",
         )
     public: Sequence[str] = [column.column for column in declaration.public]
-    for name in question.by:
+    for name in query.by:
         if name not in public:
             raise InvalidQuery(
                 f"by, {name}",
                 given="is no public column",
                 needed=f"be one of {', '.join(public) or 'none: there are no public columns'}",
             )
-    if len(set(question.by)) < len(question.by):
+    if len(set(query.by)) < len(query.by):
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
-    question.check(declaration)
+    query.check(declaration)
