@@ -1,4 +1,4 @@
-"""From a TOML file to a declaration. The format is documented in docs/datasets.md."""
+"""From a TOML file to a declaration. The format is documented in docs/how-to/datasets.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
