@@ -23,7 +23,9 @@ MOST_RUNS = 50
 
 
 def run_check(
-    world: Annotated[Path, typer.Argument(help="World file, .toml or .json (docs/reference/worlds.md).")],
+    world: Annotated[
+        Path, typer.Argument(help="World file, .toml or .json (docs/reference/worlds.md).")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
     runs: Annotated[
         int, typer.Option(help=f"Follow the loss up to so many runs, 1 to {MOST_RUNS}.")
