@@ -75,6 +75,5 @@ def printed_majority(family: str) -> float:
 
 @cache
 def _document() -> Any:
-    return json.loads(
-        (files("takifugu.papers.composition.experiments") / "printed.json").read_text(encoding="utf-8")
-    )
+    path = files("takifugu.papers.composition.experiments") / "printed.json"
+    return json.loads(path.read_text(encoding="utf-8"))
