@@ -2,6 +2,7 @@
 
 import re
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from docutils.nodes import SkipNode, math, math_block
@@ -22,6 +23,7 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "bysource"}
+default_role = "py:obj"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
@@ -31,10 +33,11 @@ napoleon_numpy_docstring = False
 
 html_theme = "furo"
 html_title = f"takifugu {release}"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(files("ziamath.fonts") / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_math_renderer = "mathml"
 
 NAMED = re.compile(r"^```(csv|json|toml|python|sh|text)[ \t]+([\w.-]+)[ \t]*$", re.MULTILINE)
