@@ -18,12 +18,14 @@ from time import perf_counter, process_time
 
 from sqlalchemy import create_engine, event, insert, text, update
 
-from takifugu.ledger import Groups, Ledger, Window, chain, open_ledger, tables
-from takifugu.ledger.books import Books
-from takifugu.ledger.schema import EVENTS, HEAD
-from takifugu.ledger.store import Store
-from takifugu.ledger.values import digest, written
-from takifugu.ledger.work import work_of
+from takifugu.ledger import Groups, Ledger, Window, open_ledger
+from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.charge_values import digest, written
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import EVENTS, HEAD
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.transaction import work_of
 from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge

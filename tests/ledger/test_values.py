@@ -16,8 +16,8 @@ from takifugu import ledger as room
 from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
-from takifugu.ledger.values import canonical
-from takifugu.ledger.view import Limit, float_down, float_up, to_pufferfish
+from takifugu.ledger.accounts.budget_limits import Limit, float_down, float_up, to_pufferfish
+from takifugu.ledger.charge_values import canonical
 from takifugu.losses import Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.raising import raises

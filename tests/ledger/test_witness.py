@@ -23,7 +23,7 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, LostWitness, Window, accept_loss, open_ledger
-from takifugu.ledger.witness import SLOT, FileWitness, heads_folder
+from takifugu.ledger.witnesses.witness import SLOT, FileWitness, heads_folder
 from takifugu.losses import Concentrated, Total
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge

@@ -27,12 +27,11 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.keys import Key, beside, key_at, state_folder
-from takifugu.ledger import answers, cells, chain, decisions, loss, reading, replay, sources, tables
+from takifugu.ledger import views as reading
+from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.actors import current_actor
-from takifugu.ledger.answers import Answer
-from takifugu.ledger.backup import back_up, put_back
-from takifugu.ledger.books import WHOLE, Book
-from takifugu.ledger.chain import Anchor, Event
+from takifugu.ledger.charge_values import Cells, Charge, Groups, Window, named, ratio
 from takifugu.ledger.charging import (
     Limits,
     Receipt,
@@ -42,17 +41,26 @@ from takifugu.ledger.charging import (
     enter,
     unknown_marks,
 )
-from takifugu.ledger.deciding import Deciding
-from takifugu.ledger.loss import Budgets
-from takifugu.ledger.migrations import prepare
-from takifugu.ledger.reading import Position, Reading, Stretch
-from takifugu.ledger.replay import Report
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.store import WAIT, Store
-from takifugu.ledger.values import Cells, Charge, Groups, Window, named, ratio
-from takifugu.ledger.view import Translation
-from takifugu.ledger.witness import (
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import cell_naming as cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events import replay
+from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events import stored_answers as answers
+from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.events.stored_answers import Answer
+from takifugu.ledger.owner import Deciding
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.store import WAIT, Store
+from takifugu.ledger.views import Position, Reading, Stretch
+from takifugu.ledger.witnesses import lost_history as loss
+from takifugu.ledger.witnesses.backup import back_up, put_back
+from takifugu.ledger.witnesses.lost_history import Budgets
+from takifugu.ledger.witnesses.witness import (
     DatabaseWitness,
     FileWitness,
     Guard,
@@ -125,8 +133,8 @@ def accept_loss(
     """The owner accepts that the events between this copy and its witness are lost.
 
     They count as having spent all that the budgets of the copy admitted
-    (`takifugu.ledger.loss`): nothing more is released on these datasets until a budget is raised,
-    and then what exceeds the earlier one. The copy that was newer is refused from then on.
+    (`takifugu.ledger.witnesses.lost_history`): nothing more is released on these datasets until a
+    budget is raised, and then what exceeds the earlier one. The copy that was newer is refused from then on.
 
     Args:
         where: The older copy, in its place.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
 
-from takifugu.ledger.values import rational
+from takifugu.ledger.charge_values import rational
 from takifugu.losses import Loss, Total
 
 Frontier = tuple[Total, ...]

@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from takifugu.ledger import chain, decisions
-from takifugu.ledger.chain import Event
-from takifugu.ledger.decisions import Review, Terms
-from takifugu.ledger.store import Store
-from takifugu.ledger.values import named
-from takifugu.ledger.view import Translation
+from takifugu.ledger.accounts.budget_limits import Translation
+from takifugu.ledger.charge_values import named
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.accepted_terms import Review, Terms
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.storage.store import Store
 
 
 class Deciding:
-    """What `Ledger` inherits; see `takifugu.ledger.decisions` for what it means."""
+    """What `Ledger` inherits; see `takifugu.ledger.events.accepted_terms` for what it means."""
 
     _store: Store
     _actor: str

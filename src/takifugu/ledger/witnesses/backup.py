@@ -24,12 +24,12 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger import replay
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.migrations import prepare
-from takifugu.ledger.replay import Report
-from takifugu.ledger.store import Store
-from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses.witness import Guard, Witness, holds, identity, sync_folder
 from takifugu.whole import refuse_special
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from takifugu.errors import LedgerConflict
-from takifugu.ledger import chain
-from takifugu.ledger.chain import Event, Head
+from takifugu.ledger.charge_values import canonical
 from takifugu.ledger.charging import Receipt
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import canonical
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from takifugu.errors import LedgerDamaged, LedgerSetBack, LedgerUnwritable
 from takifugu.keys import state_folder
-from takifugu.ledger import chain
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.schema import EVENTS, WITNESSES
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.work import work_of
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.schema import EVENTS, WITNESSES
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
 from takifugu.whole import refuse_special
 
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone

@@ -7,11 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from takifugu.errors import LedgerDamaged, TakifuguError
-from takifugu.ledger import chain, tables
-from takifugu.ledger.books import Books, contents
-from takifugu.ledger.chain import COPIED, KINDS, ROOT, Anchor, Event
-from takifugu.ledger.decisions import Decided
-from takifugu.ledger.values import canonical
+from takifugu.ledger.accounts.books import Books, contents
+from takifugu.ledger.charge_values import canonical
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.accepted_terms import Decided
+from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
+from takifugu.ledger.storage import account_tables as tables
 
 MOST_PROBLEMS = 20  # a report names no more
 

@@ -24,14 +24,16 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
-from takifugu.ledger import chain, tables, view
-from takifugu.ledger.books import WHOLE
-from takifugu.ledger.chain import Event, Head
-from takifugu.ledger.frontier import ZERO, Frontier
-from takifugu.ledger.schema import ACCOUNTS, EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import canonical, named
-from takifugu.ledger.view import Translation
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.accounts.budget_limits import Translation
+from takifugu.ledger.accounts.frontier import ZERO, Frontier
+from takifugu.ledger.charge_values import canonical, named
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import ACCOUNTS, EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 MICRO = Decimal("0.000001")
 

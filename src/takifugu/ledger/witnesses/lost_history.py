@@ -36,12 +36,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.ledger import replay
-from takifugu.ledger.books import WHOLE, Book, Books
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.values import ratio
-from takifugu.ledger.view import Limit, Translation, float_up
-from takifugu.ledger.witness import holds
+from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.accounts.budget_limits import Limit, Translation, float_up
+from takifugu.ledger.charge_values import ratio
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.witnesses.witness import holds
 from takifugu.losses import Concentrated, Number, Total, exactly
 
 ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
