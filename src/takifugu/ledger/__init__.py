@@ -19,7 +19,7 @@ from takifugu.ledger.events.replay import Report
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
 from takifugu.ledger.views import Position, Reading, Stretch
-from takifugu.ledger.witnesses.witness import LostWitness
+from takifugu.ledger.witnesses.head_witness import LostWitness
 
 __all__ = [
     "Anchor",

@@ -28,7 +28,7 @@ from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE
 from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
-from takifugu.ledger.charge_values import canonical, named
+from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage import account_tables as tables
@@ -46,8 +46,8 @@ class Terms:
     secrets: str
 
     def __post_init__(self) -> None:
-        named(self.prior, "prior")
-        named(self.secrets, "secrets")
+        check_name(self.prior, "prior")
+        check_name(self.secrets, "secrets")
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def after(last: Head, event: Event) -> Head:
 
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
-    canonical(dict(details), "details")
+    canonical_json(dict(details), "details")
     return dict(details)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger.charge_values import digest, written
+from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
 from takifugu.ledger.storage.schema import EVENTS, HEAD
 from takifugu.ledger.storage.statement import Statement
@@ -61,7 +61,7 @@ class Head:
 
 def link(previous: str, text: str) -> str:
     """The hash of an event whose canonical JSON is ``text`` and that follows ``previous``."""
-    return digest(f"{previous}\n{text}")
+    return sha256(f"{previous}\n{text}")
 
 
 _HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
@@ -134,7 +134,7 @@ def append(
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now:
         body["clock_behind"] = str(latest - now)
-    text = written(body)
+    text = encode_json(body)
     hash_ = link(last.hash, text)
     if len(_ROOTS) > 1000:
         _ROOTS.clear()

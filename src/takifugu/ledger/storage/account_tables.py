@@ -17,7 +17,7 @@ from takifugu.errors import LedgerDamaged
 from takifugu.ledger.accounts import frontier
 from takifugu.ledger.accounts.account import Account, Segment, Shape, Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books
-from takifugu.ledger.charge_values import rational
+from takifugu.ledger.canonical_text import read_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import digest_tree as digests
 from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
@@ -131,9 +131,9 @@ def _segment_mark(end: int, base: str, peak: str, cells: str) -> bytes:
 def _book(row: Any) -> Book:
     try:
         account = Account(frontier.read_one(row.always), frontier.read(row.worst), [])
-        budget = None if row.epsilon is None else rational(row.epsilon)
+        budget = None if row.epsilon is None else read_fraction(row.epsilon)
         partition = None if row.partition is None else tuple(json.loads(row.partition))
-        delta = rational(row.delta or "0")
+        delta = read_fraction(row.delta or "0")
         shape = Shape(row.unit, partition)
         lost = None if row.lost is None else frontier.read_one(row.lost)
     except (ValueError, ZeroDivisionError, TypeError) as error:

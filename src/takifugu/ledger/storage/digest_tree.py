@@ -9,7 +9,7 @@ and the logarithm of all rows, not with the number of events. Rows are never tak
 of a tree depends on what it holds alone: a replay of the events must arrive at the same root.
 
 No key is involved. Whoever can write the storage can recompute every digest, and the chain of
-events with it: the witness of the head (`takifugu.ledger.witnesses.witness`) is what shows that.
+events with it: the witness of the head (`takifugu.ledger.witnesses`) is what shows that.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ from takifugu.ledger.storage.schema import (
 )
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.storage.transaction import work_of
-from takifugu.ledger.witnesses.witness import Guard, identity
+from takifugu.ledger.witnesses.head_witness import Guard, identity
 
 
 def _digests(connection: Connection) -> None:

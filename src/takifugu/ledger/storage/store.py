@@ -25,7 +25,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.transaction import work_of
-from takifugu.ledger.witnesses.witness import Guard
+from takifugu.ledger.witnesses.head_witness import Guard
 from takifugu.whole import refuse_special
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
