@@ -108,11 +108,11 @@ def test_of_two_copies_that_charge_at_the_same_moment_one_is_refused(
     note = FileWitness.record
 
     def after_the_other(self: FileWitness, *arguments: object) -> object:
-        monkeypatch.setattr(FileWitness, "note", note)
+        monkeypatch.setattr(FileWitness, "record", note)
         one.charge(charge("0.25"), DOUBLING)
         return note(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FileWitness, "note", after_the_other)
+    monkeypatch.setattr(FileWitness, "record", after_the_other)
     with raises(LedgerSetBack, reason="another history"):
         two.charge(charge("0.5"), DOUBLING)
     one.charge(charge("0.25"), DOUBLING)
@@ -127,12 +127,12 @@ def test_a_note_that_comes_late_never_moves_the_witness_backwards(
     note = FileWitness.record
 
     def late(self: FileWitness, *arguments: object) -> object:
-        monkeypatch.setattr(FileWitness, "note", note)
+        monkeypatch.setattr(FileWitness, "record", note)
         for _ in range(2):
             quick.charge(charge("0.125"), DOUBLING)
         return note(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FileWitness, "note", late)
+    monkeypatch.setattr(FileWitness, "record", late)
     assert slow.charge(charge("0.125"), DOUBLING).anchor.seq == 4
     assert quick.verify().witness == quick.head() and quick.head().seq == 6
 
@@ -146,7 +146,7 @@ def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
         raise LedgerUnwritable("no room for the note")
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "note", dies)
+        patch.setattr(FileWitness, "record", dies)
         with pytest.raises(LedgerUnwritable):
             ledger.charge(asked, DOUBLING)
     report = ledger.verify()
@@ -167,7 +167,7 @@ def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
         raise LedgerUnwritable("no room for the note")
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "note", dies)
+        patch.setattr(FileWitness, "record", dies)
         for _ in range(2):
             with pytest.raises(LedgerUnwritable):
                 ledger.charge(asked, DOUBLING)
@@ -466,7 +466,7 @@ def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
         raise LedgerUnavailable("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileWitness, "note", dies)
+        patch.setattr(FileWitness, "record", dies)
         with pytest.raises(LedgerUnavailable):
             accept_loss(path)
     ledger = opened(path)
