@@ -22,14 +22,15 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
 
 from takifugu.errors import CellsChanged, NoBudget, UnsoundRequest
-from takifugu.ledger import chain, tables
-from takifugu.ledger.books import WHOLE
-from takifugu.ledger.chain import Event
-from takifugu.ledger.digests import edited
-from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import Cells
+from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.charge_values import Cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events.replay import replayed
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.digest_tree import edited
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 MOST_SHOWN = 5  # keys of a list that differ, in a message
 WIDEST = 80  # letters of one side of a difference

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from takifugu.errors import LedgerConflict
-from takifugu.ledger import chain
-from takifugu.ledger.chain import Event, Head
+from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.charging import Receipt
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import canonical
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def store(
     connection: Connection, last: Head, receipt: Receipt, value: Any, now: datetime
 ) -> Answer:
     """Write the answer that was released under ``receipt``: one, and only one."""
-    text = canonical(value, "answer")
+    text = canonical_json(value, "answer")
     charge = chain.one(connection, receipt.anchor.seq)
     if charge.kind != "charge" or charge.hash != receipt.anchor.hash:
         raise LedgerConflict(
@@ -77,7 +77,7 @@ def store(
     known = _ANSWER_OF.one(connection, {"paid": charge.seq})
     if known is not None:
         answer = read(chain.one(connection, known.seq))
-        if canonical(answer.value, "answer") != text:
+        if canonical_json(answer.value, "answer") != text:
             raise LedgerConflict(
                 f"charge {charge.seq} has another answer already; charge again",
                 reason="answer",

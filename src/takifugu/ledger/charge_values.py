@@ -1,122 +1,33 @@
-"""What is written in a ledger: charges, the entries they touch, and canonical JSON.
+"""What a ledger stores of a release: the charge, and the entries that it touches.
 
-Once written an event keeps its meaning for ever, so these forms only ever grow new kinds.
+An event, once written, keeps its meaning: a new meaning gets a new kind.
 """
 
-import hashlib
 import json
 import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import InvalidCharge
+from takifugu.ledger.canonical_text import (
+    canonical_json,
+    check_json,
+    check_name,
+    encode_json,
+    read_fraction,
+    sha256,
+    write_fraction,
+)
 from takifugu.losses import Approximate, Concentrated, Loss, Pure
 
 BEGINNING, END = -(2**63), 2**63 - 1  # stand for a window without a start or an end
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MOST_BITS = 1100  # of the denominator of a loss: every float64 fits, and a check stays cheap
-MOST_LOSS = 2**64
 
 Moment = int | date | datetime
 Key = tuple[str | int | bool | None, ...]
-
-
-def canonical(value: Any, name: str) -> str:
-    """The one JSON text of ``value``: sorted keys, no spaces, ASCII, no NaN, no lookalikes."""
-    _check_json(value, name)
-    return written(value)
-
-
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-)
-
-
-def written(value: Any) -> str:
-    """`canonical` for what is known to be JSON."""
-    return _ENCODER.encode(value)
-
-
-def _check_json(value: Any, name: str) -> None:
-    if type(value) is str and value.isascii():  # nearly always
-        return
-    match value:
-        case None | bool() | int():
-            return
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidCharge(
-                    name, given="holds half a character", needed="be Unicode text", reason="text"
-                ) from error
-        case float():
-            if value - value != 0:
-                raise InvalidCharge(
-                    name, given=f"holds {value}", needed="hold finite numbers", reason="infinite"
-                )
-        case list() | tuple():
-            for part in value:
-                _check_json(part, name)
-        case dict():
-            for key, part in value.items():
-                if not isinstance(key, str):
-                    raise InvalidCharge(
-                        name,
-                        given=f"has a key that is a {type(key).__name__}",
-                        needed="be JSON",
-                        reason="type",
-                    )
-                _check_json(key, name)
-                _check_json(part, name)
-        case _:
-            raise InvalidCharge(
-                name, given=f"holds a {type(value).__name__}", needed="be JSON", reason="type"
-            )
-
-
-def digest(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def ratio(value: Fraction, name: str) -> str:
-    """A rational as text, numerator/denominator; refused if it has no end of digits."""
-    if value.denominator.bit_length() > MOST_BITS or value > MOST_LOSS:
-        raise InvalidCharge(
-            name,
-            given="has too many digits",
-            needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it",
-            reason="digits",
-        )
-    return f"{value.numerator}/{value.denominator}"
-
-
-def rational(text: str) -> Fraction:
-    """The rational that is written so; what is below 0 was never written here."""
-    if text == "0":
-        return _NOTHING
-    above, _, below = text.partition("/")
-    numerator, denominator = int(above), int(below) if below else 1
-    if numerator < 0 or denominator < 1:
-        raise ValueError("a number below 0")
-    return Fraction(numerator, denominator)
-
-
-_NOTHING = Fraction(0)
-
-
-def named(value: object, name: str) -> None:
-    """Refuse what cannot be a name: no text, none at all, or far too much."""
-    if not isinstance(value, str) or not value or len(value) > 500 or "\0" in value:
-        raise InvalidCharge(
-            name, given=f"is {value!r:.80}", needed="be a text of 1 to 500 letters", reason="name"
-        )
-    _check_json(value, name)
 
 
 @dataclass(frozen=True)
@@ -210,7 +121,7 @@ class Groups:
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "keys", frozenset(map(tuple, keys)))
         for column in self.columns:
-            named(column, "groups")
+            check_name(column, "groups")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise InvalidCharge(
                 "groups",
@@ -237,7 +148,7 @@ class Groups:
                     needed="have exact keys",
                     reason="type",
                 )
-            _check_json(key, "groups")
+            check_json(key, "groups")
 
 
 def cell_names(
@@ -275,7 +186,7 @@ class Cells:
     @classmethod
     def of(cls, parts: Mapping[str, Any]) -> "Cells":
         """From parts that are JSON, and public: they are shown when they change."""
-        return cls(canonical(dict(parts), "cells"))
+        return cls(canonical_json(dict(parts), "cells"))
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -285,32 +196,32 @@ class Cells:
 
     @property
     def fingerprint(self) -> str:
-        """What a charge names."""
-        return digest(self.text)
+        """What a charge records."""
+        return sha256(self.text)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One release, before it happens: what is asked, how, and what it costs each entry it touches.
+    """One release, before it happens: the query, the mechanism, and the loss of each entry read.
 
     Attributes:
-        dataset: The name its budget goes by.
-        query: What is asked, as JSON.
-        mechanism: How the answer is protected, as JSON.
-        loss: What one entry loses, proven by whoever made the mechanism.
+        dataset: The name of its budget.
+        query: The query, as JSON.
+        mechanism: The mechanism, as JSON.
+        loss: The DP loss of one entry, proven by the code that built the mechanism.
         data: Keyed mark of the data that is read: see `Ledger.mark`.
-        prior: Fingerprint of the belief that the budget protects against.
-        secrets: Fingerprint of the secrets it protects.
-        translation: Fingerprint of what turns per-entry losses into Pufferfish losses.
-        cells: What names the cells that are read; the ledger refuses others than before.
+        prior: Fingerprint of the prior that the budget protects against.
+        secrets: Fingerprint of the secrets that it protects.
+        translation: Fingerprint of the translation from per-entry to Pufferfish losses.
+        cells: What names the cells that are read; the ledger refuses a change.
         window: The times of the entries that are read; None for all.
         groups: The public groups that are read; None for all.
-        analyst: Who asks; None for nobody in particular.
+        analyst: Who runs the query; None if no analyst is named.
         declared: Fingerprint of how the data is read; an answer under another is another answer.
         rules: What else the owner accepted: which rows are released from, what their entries are,
-            as JSON; None if the caller has no say in it.
+            as JSON; None if the caller has no policy.
         sources: Keyed marks of where the rows are and what they hold; empty if known already.
-        key: Makes a retry of this very call recognisable. Made anew for every charge.
+        key: Identifies a retry of the same call; new for every charge.
     """
 
     dataset: str
@@ -332,9 +243,9 @@ class Charge:
 
     def __post_init__(self) -> None:
         for name in ("dataset", "data", "prior", "secrets", "translation", "key"):
-            named(getattr(self, name), name)
+            check_name(getattr(self, name), name)
         if self.analyst is not None:
-            named(self.analyst, "analyst")
+            check_name(self.analyst, "analyst")
         if not isinstance(self.cells, Cells):
             raise InvalidCharge(
                 "cells", given=f"is a {type(self.cells).__name__}", needed="be made by Cells.of"
@@ -342,14 +253,14 @@ class Charge:
         loss_body(self.loss)
 
     def body(self) -> dict[str, Any]:
-        """Everything but when and in which place, as the JSON object of its event."""
-        query = canonical(dict(self.query), "query")
+        """The JSON object of its event, without its time and number."""
+        query = canonical_json(dict(self.query), "query")
         body = {
             "dataset": self.dataset,
             "analyst": self.analyst,
             "query": json.loads(query),
-            "query_fingerprint": digest(query),
-            "mechanism": json.loads(canonical(dict(self.mechanism), "mechanism")),
+            "query_fingerprint": sha256(query),
+            "mechanism": json.loads(canonical_json(dict(self.mechanism), "mechanism")),
             "loss": loss_body(self.loss),
             "window": window_body(self.window),
             "groups": groups_body(self.groups),
@@ -363,7 +274,7 @@ class Charge:
         }
         body["question"] = question(body)
         if self.rules is not None:
-            body["rules"] = json.loads(canonical(dict(self.rules), "rules"))
+            body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))
         return body
 
 
@@ -388,25 +299,25 @@ def groups_body(groups: Groups | None) -> dict[str, Any] | None:
 
 
 def question(body: Mapping[str, Any]) -> str:
-    """What makes two charges the same question: all that decides the law of the answer."""
+    """What makes two charges the same query: everything that decides the law of the answer."""
     same = ("dataset", "query_fingerprint", "data", "mechanism", "loss", "window", "groups")
     read = ("cells", "declared")  # the numbers of an answer stand in the order of a declaration
-    return digest(written({name: body[name] for name in (*same, *read)}))
+    return sha256(encode_json({name: body[name] for name in (*same, *read)}))
 
 
 def loss_body(loss: Loss) -> dict[str, str]:
     """A loss as JSON: its currency and exact rationals."""
     match loss:
         case Pure(epsilon=epsilon):
-            parts = {"currency": "pure", "epsilon": ratio(epsilon, "loss")}
+            parts = {"currency": "pure", "epsilon": write_fraction(epsilon, "loss")}
         case Approximate(epsilon=epsilon, delta=delta):
             parts = {
                 "currency": "approximate",
-                "epsilon": ratio(epsilon, "loss"),
-                "delta": ratio(delta, "loss"),
+                "epsilon": write_fraction(epsilon, "loss"),
+                "delta": write_fraction(delta, "loss"),
             }
         case Concentrated(rho=rho):
-            parts = {"currency": "concentrated", "rho": ratio(rho, "loss")}
+            parts = {"currency": "concentrated", "rho": write_fraction(rho, "loss")}
         case _:
             raise InvalidCharge(
                 "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
@@ -418,9 +329,9 @@ def loss_of(body: Mapping[str, str]) -> Loss:
     """The loss that `loss_body` wrote."""
     match body["currency"]:
         case "pure":
-            return Pure(rational(body["epsilon"]))
+            return Pure(read_fraction(body["epsilon"]))
         case "approximate":
-            return Approximate(rational(body["epsilon"]), rational(body["delta"]))
+            return Approximate(read_fraction(body["epsilon"]), read_fraction(body["delta"]))
         case "concentrated":
-            return Concentrated(rational(body["rho"]))
+            return Concentrated(read_fraction(body["rho"]))
     raise ValueError(f"no such currency: {body['currency']}")

@@ -23,9 +23,9 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.witness import Guard
-from takifugu.ledger.work import work_of
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.witnesses.head_witness import Guard
 from takifugu.whole import refuse_special
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -197,7 +197,7 @@ class Store:
 
     def _open_postgresql(self, wait: float) -> Engine:
         try:
-            from takifugu.ledger.patience import impatient, silence
+            from takifugu.ledger.storage.server_timeouts import impatient, silence
         except ModuleNotFoundError:  # said, with what to do, by SQLAlchemy's own import of it
             return create_engine(self._url)
         most = silence(wait)

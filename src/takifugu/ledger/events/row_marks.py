@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from takifugu.errors import SameRows
-from takifugu.ledger import chain
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import digest, written
+from takifugu.ledger.canonical_text import encode_json, sha256
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table": "the same table"}
 SAME |= {"content": "rows of the same entities at the same places in the order"}
@@ -31,7 +31,7 @@ _OTHERS = select(EVENTS).where(EVENTS.c.kind == literal_column("'source'")).orde
 
 def state(dataset: str, data: str) -> str:
     """What one state of the data of a dataset is filed under."""
-    return digest(written(["source", dataset, data]))
+    return sha256(encode_json(["source", dataset, data]))
 
 
 def is_known(connection: Connection, dataset: str, data: str) -> bool:

@@ -1,9 +1,9 @@
 """The chain of events: each carries the SHA-256 of its own text and of all that came before.
 
 An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Each event
-also carries the digest of the totals that it leaves behind (`takifugu.ledger.digests`). Whoever can
-write the storage can also put back an old copy, or write a new chain: only a head noted down
-elsewhere shows that (the witness of `takifugu.ledger.witness`; an `Anchor`; every receipt is one).
+also carries the digest of the totals that it leaves behind (`storage.digest_tree`). Whoever can
+write the storage can also put back an old copy, or write a new chain: only a head recorded
+elsewhere shows that (a witness, see `witnesses`; an `Anchor`; every receipt is one).
 """
 
 import json
@@ -15,11 +15,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger.digests import EMPTY, Tree, edited
-from takifugu.ledger.schema import EVENTS, HEAD
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import digest, written
-from takifugu.ledger.work import work_of
+from takifugu.ledger.canonical_text import encode_json, sha256
+from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
+from takifugu.ledger.storage.schema import EVENTS, HEAD
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
@@ -61,7 +61,7 @@ class Head:
 
 def link(previous: str, text: str) -> str:
     """The hash of an event whose canonical JSON is ``text`` and that follows ``previous``."""
-    return digest(f"{previous}\n{text}")
+    return sha256(f"{previous}\n{text}")
 
 
 _HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
@@ -134,7 +134,7 @@ def append(
     latest = datetime.fromisoformat(last.at) if last.at else now
     if latest > now:
         body["clock_behind"] = str(latest - now)
-    text = written(body)
+    text = encode_json(body)
     hash_ = link(last.hash, text)
     if len(_ROOTS) > 1000:
         _ROOTS.clear()

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from takifugu.ledger.digests import Tree
+from takifugu.ledger.storage.digest_tree import Tree
 
 _OPTION = "takifugu_work"
 

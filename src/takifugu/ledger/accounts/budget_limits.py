@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger.frontier import Frontier
+from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from takifugu.errors import InvalidCharge
-from takifugu.ledger.digests import EMPTY, Tree
-from takifugu.ledger.frontier import ZERO, Frontier, add, joined, worst
-from takifugu.ledger.values import BEGINNING, END, cell_names
+from takifugu.ledger.accounts.frontier import ZERO, Frontier, add, joined, worst
+from takifugu.ledger.charge_values import BEGINNING, END, cell_names
+from takifugu.ledger.storage.digest_tree import EMPTY, Tree
 from takifugu.losses import Loss, Total
 
 

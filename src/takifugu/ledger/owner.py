@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from takifugu.ledger import chain, decisions
-from takifugu.ledger.chain import Event
-from takifugu.ledger.decisions import Review, Terms
-from takifugu.ledger.store import Store
-from takifugu.ledger.values import named
-from takifugu.ledger.view import Translation
+from takifugu.ledger.accounts.budget_limits import Translation
+from takifugu.ledger.canonical_text import check_name
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.accepted_terms import Review, Terms
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.storage.store import Store
 
 
 class Deciding:
-    """What `Ledger` inherits; see `takifugu.ledger.decisions` for what it means."""
+    """What `Ledger` inherits; see `takifugu.ledger.events.accepted_terms` for what it means."""
 
     _store: Store
     _actor: str
@@ -57,7 +58,7 @@ class Deciding:
             new: Translates under the new prior and secrets.
             old: Translates under those in force; None if they are not at hand any more.
         """
-        named(dataset, "dataset")
+        check_name(dataset, "dataset")
         with self._store.reading() as connection:
             return decisions.review(connection, dataset, new, old)
 
@@ -80,7 +81,7 @@ class Deciding:
 
         Nothing is put in force by it, unless nothing was ever charged on ``dataset``.
         """
-        named(dataset, "dataset")
+        check_name(dataset, "dataset")
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
             return decisions.enter(

@@ -24,12 +24,13 @@ from takifugu.errors import (
     LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger import replay
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.migrations import prepare
-from takifugu.ledger.replay import Report
-from takifugu.ledger.store import Store
-from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses.file_witness import sync_folder
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
 from takifugu.whole import refuse_special
 
 
@@ -56,7 +57,7 @@ def back_up(store: Store, path: Path) -> Report:
 
 
 def put_back(
-    source: Path, where: str | Path, witness: Witness | None, *, wait: float, lossy: bool
+    source: Path, where: str | Path, witness: HeadWitness | None, *, wait: float, lossy: bool
 ) -> Report:
     """Put a backup in the place of a ledger. ``lossy``: even if events are lost by it."""
     target = Store(where, read_only=True, wait=wait)
@@ -189,7 +190,7 @@ def _checked(part: Path) -> Report:
     return report
 
 
-def _compare(part: Path, witness: Witness | None, *, lossy: bool) -> str:
+def _compare(part: Path, witness: HeadWitness | None, *, lossy: bool) -> str:
     """Refuse a copy that lacks what the witness has seen; the identity of its ledger."""
     with _opened(part) as store, store.reading() as connection:
         whose = identity(connection)
@@ -221,7 +222,7 @@ def _refuse_logs(path: Path) -> None:
 
 
 def _replace(
-    part: Path, path: Path, whose: str, witness: Witness | None, wait: float, *, lossy: bool
+    part: Path, path: Path, whose: str, witness: HeadWitness | None, wait: float, *, lossy: bool
 ) -> None:
     """Write the copy over the ledger, in one transaction, while nobody else has it open.
 
@@ -261,11 +262,11 @@ def _replace(
                 event=seq,
             )
         if lacking and witness is not None and seen:
-            witness.note(whose, ends, noted)
+            witness.record(whose, ends, noted)
         with _connected(part, "ro") as from_:
             from_.backup(to)
         if lacking and witness is not None and not seen and _has_copy(part, noted):
-            witness.note(whose, ends, noted)  # a fork of what the witness had seen
+            witness.record(whose, ends, noted)  # a fork of what the witness had seen
 
 
 def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:

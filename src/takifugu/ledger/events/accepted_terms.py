@@ -24,14 +24,16 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
-from takifugu.ledger import chain, tables, view
-from takifugu.ledger.books import WHOLE
-from takifugu.ledger.chain import Event, Head
-from takifugu.ledger.frontier import ZERO, Frontier
-from takifugu.ledger.schema import ACCOUNTS, EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import canonical, named
-from takifugu.ledger.view import Translation
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.accounts.budget_limits import Translation
+from takifugu.ledger.accounts.frontier import ZERO, Frontier
+from takifugu.ledger.canonical_text import canonical_json, check_name
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import ACCOUNTS, EVENTS
+from takifugu.ledger.storage.statement import Statement
 
 MICRO = Decimal("0.000001")
 
@@ -44,8 +46,8 @@ class Terms:
     secrets: str
 
     def __post_init__(self) -> None:
-        named(self.prior, "prior")
-        named(self.secrets, "secrets")
+        check_name(self.prior, "prior")
+        check_name(self.secrets, "secrets")
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ def after(last: Head, event: Event) -> Head:
 
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
-    canonical(dict(details), "details")
+    canonical_json(dict(details), "details")
     return dict(details)
 
 

@@ -36,12 +36,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.ledger import replay
-from takifugu.ledger.books import WHOLE, Book, Books
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.values import ratio
-from takifugu.ledger.view import Limit, Translation, float_up
-from takifugu.ledger.witness import holds
+from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.accounts.budget_limits import Limit, Translation, float_up
+from takifugu.ledger.canonical_text import write_fraction
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Number, Total, exactly
 
 ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
@@ -107,7 +107,7 @@ def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
         raise UnsoundRequest(
             "a budget must have ε of 0 or more and δ from 0 to below 1", field="budget"
         )
-    ratio(most, "budget"), ratio(chance, "budget")
+    write_fraction(most, "budget"), write_fraction(chance, "budget")
     return most, chance
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
 
-from takifugu.ledger.values import rational
+from takifugu.ledger.canonical_text import read_fraction
 from takifugu.losses import Loss, Total
 
 Frontier = tuple[Total, ...]
@@ -96,5 +96,5 @@ def _total(text: str) -> Total:
         return ZERO
     epsilon, delta, rho = text.split(" ")
     if delta == rho == "0":
-        return Total(rational(epsilon))
-    return Total(rational(epsilon), rational(delta), rational(rho))
+        return Total(read_fraction(epsilon))
+    return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho))

@@ -7,11 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from takifugu.errors import LedgerDamaged, TakifuguError
-from takifugu.ledger import chain, tables
-from takifugu.ledger.books import Books, contents
-from takifugu.ledger.chain import COPIED, KINDS, ROOT, Anchor, Event
-from takifugu.ledger.decisions import Decided
-from takifugu.ledger.values import canonical
+from takifugu.ledger.accounts.books import Books, contents
+from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.accepted_terms import Decided
+from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
+from takifugu.ledger.storage import account_tables as tables
 
 MOST_PROBLEMS = 20  # a report names no more
 
@@ -112,7 +113,7 @@ def _row_problems(row: Any, previous: str, due: int) -> Iterator[str]:
         event = chain.read(row)
     except LedgerDamaged:
         return  # said by the replay
-    if canonical(event.body, "event") != row.body or event.body.get("seq") != row.seq:
+    if canonical_json(event.body, "event") != row.body or event.body.get("seq") != row.seq:
         yield f"event {row.seq} is not written as this ledger writes"
     if event.kind not in KINDS or (row.seq == 1) != (event.kind == "created"):
         yield f"event {row.seq} is of kind {event.kind!r}, which cannot be in its place"

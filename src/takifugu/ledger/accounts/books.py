@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger.accounts import Account, Shape
-from takifugu.ledger.values import loss_of
+from takifugu.ledger.accounts.account import Account, Shape
+from takifugu.ledger.charge_values import loss_of
 from takifugu.losses import Total
 
 CURRENCIES = ("epsilon", "delta", "rho")

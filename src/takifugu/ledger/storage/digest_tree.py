@@ -9,7 +9,7 @@ and the logarithm of all rows, not with the number of events. Rows are never tak
 of a tree depends on what it holds alone: a replay of the events must arrive at the same root.
 
 No key is involved. Whoever can write the storage can recompute every digest, and the chain of
-events with it: the witness of the head (`takifugu.ledger.witness`) is what shows that.
+events with it: the witness of the head (`takifugu.ledger.witnesses`) is what shows that.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger.schema import DIGESTS
-from takifugu.ledger.statement import Statement
+from takifugu.ledger.storage.schema import DIGESTS
+from takifugu.ledger.storage.statement import Statement
 
 BRANCHES, MOST_ROWS = 16, 16
 PLACE, MARK = 16, 32  # bytes of the hash of a name, and of the digest of a row

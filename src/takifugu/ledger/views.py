@@ -12,15 +12,18 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from takifugu.errors import InvalidFile, NoBudget
-from takifugu.ledger import chain, charging, tables, view
-from takifugu.ledger.accounts import Shape, Touch
-from takifugu.ledger.books import WHOLE, Book, Books, charged
-from takifugu.ledger.chain import Event
+from takifugu.ledger import charging
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.account import Shape, Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
+from takifugu.ledger.accounts.budget_limits import Translation
+from takifugu.ledger.accounts.frontier import Frontier, add, worst
+from takifugu.ledger.charge_values import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.charging import Limits, Standing, Untranslated
-from takifugu.ledger.frontier import Frontier, add, worst
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.values import BEGINNING, END, Groups, Window, groups_body, window_body
-from takifugu.ledger.view import Translation
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import EVENTS
 from takifugu.losses import Loss
 
 

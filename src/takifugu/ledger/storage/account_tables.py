@@ -2,8 +2,8 @@
 
 A charge reads and writes only the rows it touches, so its cost does not grow with the number of
 events before it. All of this happens in the transaction that writes the event. Every row that is
-read is held against the digest that the last event carries (`takifugu.ledger.digests`): one that
-was edited, deleted or added behind the ledger's back is refused before anything is added to it.
+read is held against the digest that the last event carries (`digest_tree`): one that was edited,
+deleted or added behind the ledger's back is refused before anything is added to it.
 """
 
 import itertools
@@ -14,14 +14,16 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from takifugu.errors import LedgerDamaged
-from takifugu.ledger import chain, digests, frontier
-from takifugu.ledger.accounts import Account, Segment, Shape, Touch
-from takifugu.ledger.books import WHOLE, Book, Books
-from takifugu.ledger.digests import Tree, mark_of, place_of
-from takifugu.ledger.schema import ACCOUNTS, CELLS, SEGMENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.values import rational
-from takifugu.ledger.work import work_of
+from takifugu.ledger.accounts import frontier
+from takifugu.ledger.accounts.account import Account, Segment, Shape, Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.canonical_text import read_fraction
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage import digest_tree as digests
+from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
+from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
 
 _NAMED = Statement(
     select(ACCOUNTS).where(
@@ -129,9 +131,9 @@ def _segment_mark(end: int, base: str, peak: str, cells: str) -> bytes:
 def _book(row: Any) -> Book:
     try:
         account = Account(frontier.read_one(row.always), frontier.read(row.worst), [])
-        budget = None if row.epsilon is None else rational(row.epsilon)
+        budget = None if row.epsilon is None else read_fraction(row.epsilon)
         partition = None if row.partition is None else tuple(json.loads(row.partition))
-        delta = rational(row.delta or "0")
+        delta = read_fraction(row.delta or "0")
         shape = Shape(row.unit, partition)
         lost = None if row.lost is None else frontier.read_one(row.lost)
     except (ValueError, ZeroDivisionError, TypeError) as error:

@@ -6,10 +6,11 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, inspect, select
 
 from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
-from takifugu.ledger import chain, tables
-from takifugu.ledger.chain import Anchor
-from takifugu.ledger.replay import replayed
-from takifugu.ledger.schema import (
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.replay import replayed
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import (
     BY_DATASET,
     EVENTS,
     INDEXES,
@@ -19,9 +20,9 @@ from takifugu.ledger.schema import (
     Migration,
     recreate,
 )
-from takifugu.ledger.store import Store
-from takifugu.ledger.witness import Guard, identity
-from takifugu.ledger.work import work_of
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.witnesses.head_witness import Guard, identity
 
 
 def _digests(connection: Connection) -> None:
