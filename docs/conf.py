@@ -42,6 +42,7 @@ html_math_renderer = "mathml"
 
 NAMED = re.compile(r"^```(csv|json|toml|python|sh|text)[ \t]+([\w.-]+)[ \t]*$", re.MULTILINE)
 BIG = re.compile(r"\\([Bb]igg?)([(\[|)\]])")  # docutils knows \Bigl and \Bigr, but not \Big
+APPLIED = re.compile(r"(<mo>&ApplyFunction;</mo>)(?!\s*<mo)")  # "log t" is set with a space
 MARKED = re.compile(r"^```console[ \t]+exit=\d+[ \t]*$", re.MULTILINE)
 
 
@@ -55,7 +56,7 @@ def mathml(source: str, *, block: bool) -> str:
     """A formula as MathML, which browsers set by themselves: no script and no font to load."""
     sided = BIG.sub(lambda big: f"\\{big[1]}{'r' if big[2] in ')]' else 'l'}{big[2]}", source)
     try:
-        return str(tex2mathml(sided, as_block=block))
+        return APPLIED.sub(r'\1<mspace width="0.17em"/>', tex2mathml(sided, as_block=block))
     except MathError as error:
         raise SphinxError(f"a formula cannot be set: {error}: {source}") from error
 
