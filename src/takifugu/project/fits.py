@@ -3,10 +3,11 @@
 from typing import Any
 
 from takifugu.engines import ByEntity, Declaration, FirstDays, Fitted
+from takifugu.priors.prior import Prior
 from takifugu.session.held_out import first_kept
 
 
-def policy_of(file: str, prior: Any, found: Fitted, declaration: Declaration) -> dict[str, Any]:
+def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) -> dict[str, Any]:
     """The section of a project file for a fitted prior."""
     section: dict[str, Any] = {"file": file, "fingerprint": prior.fingerprint}
     match found.split:
