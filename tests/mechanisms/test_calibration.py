@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.mechanisms import (
@@ -28,7 +29,7 @@ from takifugu.mechanisms import (
     RandomisedResponse,
     ThresholdedHistogram,
 )
-from takifugu.mechanisms.calibration import approximate_allowance, at_least
+from takifugu.mechanisms.calibration import approximate_allowance
 from takifugu.mechanisms.pufferfish import _rounded
 from tests.influence.test_curve import curves
 
@@ -70,7 +71,7 @@ def test_a_calibrated_mechanism_keeps_its_guarantee(
         return
     loss = PURE[kind](epsilon, curve).loss
     assert loss.epsilon <= Fraction(allowed)
-    assert float(curve.to_pufferfish(at_least(loss.epsilon))) <= epsilon
+    assert float(curve.to_pufferfish(float_up(loss.epsilon))) <= epsilon
     assert float(loss.epsilon) >= allowed * (1 - 1e-6) - 1e-12  # nothing is wasted
 
 
@@ -164,7 +165,7 @@ def test_a_target_given_as_a_rational_is_never_exceeded() -> None:
     tenth = Fraction(1, 10)  # the float 0.1 is above it
     for kind in PURE.values():
         loss = kind(tenth, CURVE).loss  # type: ignore[arg-type]
-        assert Fraction(float(CURVE.to_pufferfish(at_least(loss.epsilon)))) <= tenth
+        assert Fraction(float(CURVE.to_pufferfish(float_up(loss.epsilon)))) <= tenth
     assert IntegerLaplace.within(tenth).loss.epsilon <= tenth
     assert IntegerLaplace.within("0.1").loss.epsilon <= tenth
 

@@ -35,12 +35,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.ledger import replay
 from takifugu.ledger.books import WHOLE, Book, Books
 from takifugu.ledger.chain import Anchor
 from takifugu.ledger.values import ratio
-from takifugu.ledger.view import Limit, Translation, float_up
+from takifugu.ledger.view import Limit, Translation
 from takifugu.ledger.witness import holds
 from takifugu.losses import Concentrated, Number, Total, exactly
 

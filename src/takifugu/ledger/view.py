@@ -10,6 +10,7 @@ import math
 from fractions import Fraction
 from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.frontier import Frontier
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
@@ -50,21 +51,6 @@ class Filters(Protocol):
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
         """The filter of a budget (ε, δ) under which ``allowed`` per entry loses at most ε."""
-
-
-def float_up(value: Fraction) -> float:
-    """The least float that is not below ``value``."""
-    try:
-        near = float(value)
-    except OverflowError:
-        return math.inf
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def float_down(value: Fraction) -> float:
-    """The largest float that is not above ``value`` ≥ 0."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, 0.0)
 
 
 def to_pufferfish(translation: Translation, totals: Frontier, delta: Fraction) -> float:

@@ -14,9 +14,10 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import float_up
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
-from takifugu.mechanisms.calibration import at_least, certify
+from takifugu.mechanisms.calibration import certify
 from takifugu.mechanisms.candidates import (
     Additive,
     Priced,
@@ -209,7 +210,7 @@ def _plan(
         spent = _with_epsilon(best.loss)
         if epsilon is not None:
             certify(spent, epsilon, translation)
-        pufferfish = float(translation.to_pufferfish(at_least(spent.epsilon)))
+        pufferfish = float(translation.to_pufferfish(float_up(spent.epsilon)))
     return Plan(best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish)
 
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
+from takifugu._rounding import float_down
 from takifugu.engines import Scope
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.values import EPOCH
-from takifugu.ledger.view import float_down, read
+from takifugu.ledger.view import read
 from takifugu.losses import Pure, Total
 from takifugu.session.cost import Prices
 from takifugu.session.rows import Rows

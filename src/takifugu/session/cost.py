@@ -6,10 +6,11 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import NoBudget, UnsoundRequest
 from takifugu.ledger import Ledger, Position
 from takifugu.losses import Concentrated, Loss, Pure, Total
-from takifugu.mechanisms.calibration import allowance, at_least, certify, target_of
+from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.session.rows import Rows
 from takifugu.translation.accounting.totals import Filter, rho_within
 
@@ -104,7 +105,7 @@ class Cost:
         if self.after is None:
             return None
         added = Fraction(self.after) - Fraction(self.before)
-        return at_least(max(added, Fraction(0)))
+        return float_up(max(added, Fraction(0)))
 
     @property
     def left(self) -> float:
@@ -139,8 +140,7 @@ class Cost:
 
 def _left(budget: Fraction, spent: float) -> float:
     rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
-    near = float(rest)
-    return near if Fraction(near) <= rest else math.nextafter(near, 0.0)
+    return float_down(rest)
 
 
 class Prices:
@@ -289,7 +289,7 @@ class Prices:
 
     def _alone(self, loss: Charged, delta: Fraction) -> float:
         if isinstance(loss, Pure):
-            return float(self._translation.to_pufferfish(at_least(loss.epsilon)))
+            return float(self._translation.to_pufferfish(float_up(loss.epsilon)))
         return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import float_down
 from takifugu.engines import Engine, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
@@ -44,7 +45,6 @@ from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.totals import float_down
 from takifugu.translation.translation import Translation
 
 CHANGED = (

@@ -14,9 +14,10 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, down, gamma, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import UNIT, Floats, distribution, down, frozen, gamma, up
+from takifugu.numeric import Floats, distribution, frozen
 from takifugu.translation.chain.laws import stationary_law
 
 GUARD = 1e-9  # how far a computed spectral gap and the least stationary chance are trusted

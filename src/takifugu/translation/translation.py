@@ -20,13 +20,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, down, up
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
-from takifugu.numeric import UNIT, Floats, down, up
+from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product

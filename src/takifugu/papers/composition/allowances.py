@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from takifugu import __version__
+from takifugu._rounding import UNIT, down, up
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.numeric import UNIT, down, up
 from takifugu.papers.composition.quilts import quilt_allowances
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.markov import MarkovChain

@@ -26,9 +26,10 @@ privacy, with E the loss of A and :math:`δ = s (e^E − 1)/(e^A − 1)`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import expm1, inf, log, log1p, nextafter
+from math import expm1, inf, log, log1p
 from typing import Protocol, SupportsFloat
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Total
 
@@ -166,21 +167,3 @@ def rho_within(translation: Inverse, epsilon: float, delta: Fraction) -> Fractio
         f"a Pufferfish loss of ε = {epsilon:g}, δ = {float(delta):g} leaves no ρ per entry under"
         " this prior; ask for a larger epsilon or delta, or leave delta out"
     )
-
-
-def float_up(value: Fraction) -> float:
-    """The least float that is not below ``value``."""
-    try:
-        near = float(value)
-    except OverflowError:
-        return inf
-    return near if Fraction(near) >= value else nextafter(near, inf)
-
-
-def float_down(value: Fraction) -> float:
-    """The largest float that is not above ``value`` ≥ 0."""
-    try:
-        near = float(value)
-    except OverflowError:
-        return nextafter(inf, 0.0)
-    return near if Fraction(near) <= value else nextafter(near, 0.0)

@@ -22,8 +22,9 @@ computed as l + e^{−max c}(q̂ − l), in which nothing cancels, however large
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import LEAST, UNIT, Floats, frozen
+from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
 from takifugu.translation.chain.laws import row_slack
 from takifugu.translation.chain.unbounded import EndlessLosses

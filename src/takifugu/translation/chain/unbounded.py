@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import down, up
 from takifugu.errors import Malformed
-from takifugu.numeric import Floats, down, frozen, up
+from takifugu.numeric import Floats, frozen
 from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
 from takifugu.translation.chain.laws import (
     backward_rows,
