@@ -19,6 +19,8 @@ from takifugu.ledger import Groups, Window
 from takifugu.ledger.values import canonical
 from takifugu.ledger.view import Limit, to_pufferfish
 from takifugu.losses import Pure, Total
+from takifugu.translation.curve_translation import CurveTranslation
+from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, charge
 
 
@@ -106,15 +108,17 @@ def test_a_limit_by_a_curve_is_proven_in_both_directions(
     points = sorted(exposed)
     leak = sorted(leaks[: len(points)], reverse=True)
     leak[-1] = 0.0
-    curve = InfluenceCurve(
-        exposed=np.array(points),
-        leak=np.array([leak]),
-        exact=np.ones((1, len(points)), dtype=np.bool_),
-        pairs=("pair",),
-        entries=None,
+    curve = CurveTranslation(
+        InfluenceCurve(
+            exposed=np.array(points),
+            leak=np.array([leak]),
+            exact=np.ones((1, len(points)), dtype=np.bool_),
+            pairs=("pair",),
+            entries=None,
+        )
     )
     limit = Limit(curve, budget, Fraction(0))
-    assert limit.allowed is not None and limit.allowed > 0
+    assert limit.allowed > 0
     assert to_pufferfish(curve, (Total(limit.allowed),), Fraction(0)) <= budget
     assert limit.admits((Total(limit.allowed),))
     assert not limit.admits((Total(limit.allowed + Fraction(1, 2**200)),))
@@ -123,7 +127,7 @@ def test_a_limit_by_a_curve_is_proven_in_both_directions(
 
 
 def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> None:
-    class Boastful:
+    class Boastful(LossTranslation):
         def to_pufferfish(self, epsilon: float, /) -> float:
             return 3 * epsilon
 
@@ -131,7 +135,7 @@ def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> 
             return epsilon
 
     limit = Limit(Boastful(), Fraction(1), Fraction(0))
-    assert limit.allowed is not None and 3 * limit.allowed <= 1
+    assert 3 * limit.allowed <= 1
     for wrong in (math.nan, -1.0, math.inf):
 
         class Broken(Boastful):
@@ -164,4 +168,4 @@ def test_a_refusal_says_what_to_do() -> None:
         " budget."
     )
     allowed = Limit(DOUBLING, Fraction(1, 3), Fraction(0)).allowed
-    assert allowed is not None and allowed <= Fraction(1, 6)
+    assert allowed <= Fraction(1, 6)

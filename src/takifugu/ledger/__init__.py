@@ -18,7 +18,6 @@ from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_led
 from takifugu.ledger.reading import Position, Reading, Stretch
 from takifugu.ledger.replay import Report
 from takifugu.ledger.values import Cells, Charge, Groups, Window
-from takifugu.ledger.view import TotalTranslation, Translation
 from takifugu.ledger.witness import LostWitness
 
 __all__ = [
@@ -37,8 +36,6 @@ __all__ = [
     "Review",
     "Stretch",
     "Terms",
-    "TotalTranslation",
-    "Translation",
     "Window",
     "accept_loss",
     "open_ledger",

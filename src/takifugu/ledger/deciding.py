@@ -9,7 +9,7 @@ from takifugu.ledger.chain import Event
 from takifugu.ledger.decisions import Review, Terms
 from takifugu.ledger.store import Store
 from takifugu.ledger.values import named
-from takifugu.ledger.view import Translation
+from takifugu.translation.protocol import LossTranslation
 
 
 class Deciding:
@@ -49,7 +49,9 @@ class Deciding:
         with self._store.reading() as connection:
             decisions.refuse_stranger(connection, dataset, analyst)
 
-    def review(self, dataset: str, new: Translation, old: Translation | None = None) -> Review:
+    def review(
+        self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
+    ) -> Review:
         """What is spent from ``dataset`` under the terms in force and under ``new`` ones.
 
         Args:

@@ -31,7 +31,7 @@ from takifugu.ledger.frontier import ZERO, Frontier
 from takifugu.ledger.schema import ACCOUNTS, EVENTS
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.values import canonical, named
-from takifugu.ledger.view import Translation
+from takifugu.translation.protocol import LossTranslation
 
 MICRO = Decimal("0.000001")
 MOST_NAMES = 10  # that a message lists
@@ -165,7 +165,7 @@ def refuse_rules(connection: Connection, dataset: str, rules: Mapping[str, Any] 
 
 
 def review(
-    connection: Connection, dataset: str, new: Translation, old: Translation | None
+    connection: Connection, dataset: str, new: LossTranslation, old: LossTranslation | None
 ) -> Review:
     """What is spent under the terms in force (``old``, if at hand) and under ``new``."""
     known = in_force(connection, dataset)
@@ -244,17 +244,19 @@ def enter(
     )
     same = same and known is not None and known.body["details"] == content["details"]
     if not same and not charged_before(connection, dataset):
-        seen = review(connection, dataset, _Nothing(), None)
+        seen = review(connection, dataset, _NothingCharged(), None)
         accept(connection, after(last, event), terms, seen, details, actor, now)
     return event
 
 
-class _Nothing:
-    """The translation of a dataset without charges: 0, whatever the prior."""
+class _NothingCharged(LossTranslation):
+    """The translation of a dataset without charges: 0, whatever the prior; all else is infinite."""
 
-    def to_pufferfish(self, epsilon: float, /) -> float:
-        """Infinite for anything but nothing: it must never be asked."""
-        return math.inf if epsilon else 0.0
+    def to_pufferfish(self, dp: float, /) -> float:
+        return math.inf if dp else 0.0
+
+    def to_dp(self, pufferfish: float, /) -> float:  # noqa: ARG002
+        return 0.0
 
 
 def after(last: Head, event: Event) -> Head:

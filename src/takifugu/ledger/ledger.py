@@ -51,7 +51,6 @@ from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.store import WAIT, Store
 from takifugu.ledger.values import Cells, Charge, Groups, Window, named, ratio
-from takifugu.ledger.view import Translation
 from takifugu.ledger.witness import (
     DatabaseWitness,
     FileWitness,
@@ -61,6 +60,7 @@ from takifugu.ledger.witness import (
     holds,
 )
 from takifugu.losses import Loss, Number, Pure, Total, exactly
+from takifugu.translation.protocol import LossTranslation
 
 EPSILON = Pure(0)  # a loss in ε: which currency is meant where none is said
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
@@ -115,7 +115,7 @@ def open_ledger(
 def accept_loss(
     where: str | Path,
     *,
-    translations: Mapping[str, Translation] | None = None,
+    translations: Mapping[str, LossTranslation] | None = None,
     budgets: Budgets | None = None,
     witness: str | Path | bool = True,
     wait: float = WAIT,
@@ -382,7 +382,7 @@ class Ledger(Deciding):
             cells.refuse_other(connection, charge.dataset, charge.cells)
             unknown_marks(connection, charge)
 
-    def charge(self, charge: Charge, translation: Translation) -> Receipt:
+    def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
         A call that raised anything but `BudgetExceeded` may or may not have been written: the same
@@ -439,7 +439,7 @@ class Ledger(Deciding):
         with self._store.reading() as connection:
             return answers.find(connection, charge.body()["question"], None) is not None
 
-    def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
+    def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
 
         Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
@@ -456,7 +456,7 @@ class Ledger(Deciding):
         return others
 
     def _enter(
-        self, kind: str, body: dict[str, Any], translation: Translation, charge: Charge
+        self, kind: str, body: dict[str, Any], translation: LossTranslation, charge: Charge
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before."""
         while True:
@@ -479,13 +479,15 @@ class Ledger(Deciding):
                 raise done.error(body)
             self._translate(translation, done)
 
-    def _translate(self, translation: Translation, cold: Untranslated) -> None:
+    def _translate(self, translation: LossTranslation, cold: Untranslated) -> None:
         for epsilon, delta in cold.budgets:
             self._limits.learn(translation, epsilon, delta)
 
     # --- views ---
 
-    def spent(self, dataset: str, translation: Translation, *, analyst: str | None = None) -> float:
+    def spent(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
 
         Any translation will do: a new prior re-evaluates everything that was ever released.
@@ -497,7 +499,7 @@ class Ledger(Deciding):
     def remaining(
         self,
         dataset: str,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -515,7 +517,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -535,7 +537,7 @@ class Ledger(Deciding):
         analyst: str | None,
         window: Window | None,
         groups: Groups | None,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         reuse: bool = False,
     ) -> tuple[Standing, ...]:
@@ -568,7 +570,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -593,7 +595,7 @@ class Ledger(Deciding):
         return book, reading.lost(connection, book, shape, window, groups)
 
     def odometer(
-        self, dataset: str, translation: Translation, *, analyst: str | None = None
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
     ) -> Iterator[Reading]:
         """The Pufferfish ε after every charge so far, in order."""
         with self._store.reading() as connection:
@@ -665,10 +667,10 @@ class Ledger(Deciding):
         return self._clock().astimezone(UTC)
 
 
-def _same(charge: Charge, translation: Translation) -> None:
+def _same(charge: Charge, translation: LossTranslation) -> None:
     """A translation that knows its fingerprint must be the one that the charge names."""
-    mark = getattr(translation, "fingerprint", None)
-    if isinstance(mark, str) and mark != charge.translation:
+    mark = translation.fingerprint
+    if mark is not None and mark != charge.translation:
         raise UnsoundRequest(
             f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given"
         )

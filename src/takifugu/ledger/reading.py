@@ -20,8 +20,8 @@ from takifugu.ledger.charging import Limits, Standing, Untranslated
 from takifugu.ledger.frontier import Frontier, add, worst
 from takifugu.ledger.schema import EVENTS
 from takifugu.ledger.values import BEGINNING, END, Groups, Window, groups_body, window_body
-from takifugu.ledger.view import Translation
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Position:
     worst: Frontier
 
 
-def spent(book: Book, translation: Translation) -> float:
+def spent(book: Book, translation: LossTranslation) -> float:
     """The worst total of an account, translated."""
     return view.read(translation, book.account.worst, book.epsilon, book.delta)
 
 
-def spent_with(book: Book, lost: Frontier, loss: Loss, translation: Translation) -> float:
+def spent_with(book: Book, lost: Frontier, loss: Loss, translation: LossTranslation) -> float:
     """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
     after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
     return view.read(translation, after, book.epsilon, book.delta)
@@ -80,7 +80,7 @@ def standings(
     analyst: str | None,
     window: Window | None,
     groups: Groups | None,
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
 ) -> tuple[Standing, ...] | Untranslated:
     """How the accounts that a charge would go to stand."""
@@ -96,7 +96,7 @@ def standings(
 
 
 def odometer(
-    connection: Connection, dataset: str, translation: Translation, analyst: str | None
+    connection: Connection, dataset: str, translation: LossTranslation, analyst: str | None
 ) -> Iterator[Reading]:
     """Replay the dataset's events; one reading for each that was charged to the account.
 

@@ -12,7 +12,6 @@ from takifugu.mechanisms.protocol import (
     Mechanism,
     RankChances,
     Sensitivity,
-    Translation,
 )
 from takifugu.mechanisms.pufferfish import PufferfishExponential, PufferfishLaplace
 from takifugu.mechanisms.quantile import Quantile
@@ -47,7 +46,6 @@ __all__ = [
     "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",
-    "Translation",
     "plan_histogram",
     "plan_top_k",
 ]

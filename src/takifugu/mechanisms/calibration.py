@@ -8,7 +8,7 @@ from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Number, Pure, exactly
 from takifugu.mechanisms.checks import WIDEST, chance, positive
-from takifugu.mechanisms.protocol import Translation
+from takifugu.translation.protocol import LossTranslation
 
 MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
@@ -19,7 +19,7 @@ def target_of(epsilon: Number, name: str = "epsilon") -> float:
     return float_down(exactly(epsilon, name))
 
 
-def allowance(epsilon: Number, translation: Translation) -> float:
+def allowance(epsilon: Number, translation: LossTranslation) -> float:
     """The per-entry loss that a Pufferfish loss of ``epsilon`` leaves, rounded down."""
     target = target_of(epsilon)
     allowed = float(translation.to_dp(target))
@@ -32,7 +32,7 @@ def allowance(epsilon: Number, translation: Translation) -> float:
 
 
 def approximate_allowance(
-    epsilon: Number, delta: float, translation: Translation
+    epsilon: Number, delta: float, translation: LossTranslation
 ) -> tuple[float, float]:
     r"""The per-entry (ε, δ) that a Pufferfish loss of (``epsilon``, ``delta``) leaves.
 
@@ -50,7 +50,7 @@ def approximate_allowance(
     return allowed, positive(min(kept, room), "the delta that is left for one entry")
 
 
-def certify(loss: Pure | Approximate, epsilon: Number, translation: Translation) -> None:
+def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslation) -> None:
     """Refuse a loss whose Pufferfish loss is more than ``epsilon``."""
     total = float(translation.to_pufferfish(float_up(loss.epsilon)))
     if not total <= target_of(epsilon):  # also false for NaN

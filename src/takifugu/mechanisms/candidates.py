@@ -24,8 +24,9 @@ from takifugu.mechanisms.calibration import (
 from takifugu.mechanisms.checks import WIDEST, chance
 from takifugu.mechanisms.gaussian_top import GaussianTopK
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Sensitivity, Translation
+from takifugu.mechanisms.protocol import Sensitivity
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.translation.protocol import LossTranslation
 
 Additive = IntegerLaplace | IntegerGaussian
 Selection = LaplaceTopK | GaussianTopK | PermuteAndFlip | Exponential
@@ -42,7 +43,7 @@ class Priced(Generic[M]):
 
 def allowed_loss(
     loss: Loss | None,
-    translation: Translation | None,
+    translation: LossTranslation | None,
     epsilon: Number | None,
     delta: float | None,
 ) -> Loss:

@@ -41,10 +41,11 @@ from takifugu.mechanisms.plans import (
     price,
 )
 from takifugu.mechanisms.prediction import Shape, predicted, resolution, staircase
-from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation
+from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
 from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.numeric import Floats
+from takifugu.translation.protocol import LossTranslation
 
 ALIKE = 1e-4  # chances closer than this are compared by the gap that is told apart
 
@@ -54,7 +55,7 @@ def plan_histogram(
     groups: int = 1,
     *,
     loss: Loss | None = None,
-    translation: Translation | None = None,
+    translation: LossTranslation | None = None,
     epsilon: Number | None = None,
     delta: float | None = None,
     within: float | None = None,
@@ -94,7 +95,7 @@ def plan_top_k(
     groups: int = 1,
     *,
     loss: Loss | None = None,
-    translation: Translation | None = None,
+    translation: LossTranslation | None = None,
     epsilon: Number | None = None,
     delta: float | None = None,
     reference: ArrayLike | None = None,
@@ -201,7 +202,7 @@ def _plan(
     found: list[Choice[M, E]],
     reason: str,
     groups: int,
-    translation: Translation | None,
+    translation: LossTranslation | None,
     epsilon: Number | None,
 ) -> Plan[M, E]:
     best, *rest = found
@@ -218,7 +219,7 @@ def _no_allowance(
     loss: Loss | None,
     epsilon: Number | None,
     delta: float | None,
-    translation: Translation | None,
+    translation: LossTranslation | None,
 ) -> None:
     if loss is not None or epsilon is not None:
         raise UnsoundRequest(

@@ -27,11 +27,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import expm1, inf, log, log1p
-from typing import Protocol, SupportsFloat
+from typing import TYPE_CHECKING
 
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Total
+
+if TYPE_CHECKING:
+    from takifugu.translation.protocol import LossTranslation
 
 ORDERS = tuple(1 + 2**k for k in range(2, 13))  # spaced by 2: the best is √2 away at most
 MARGIN = 2.0**-44  # more than the rounding of the few operations that it covers
@@ -41,16 +44,6 @@ ROUNDS = 200
 LARGEST = 700.0  # beyond it e^ε is no float
 
 Step = Callable[[float], tuple[float, float]]  # ε to an ε that is no less, and the loss there
-
-
-class Inverse(Protocol):
-    """What a translation must be able to do for an allowance in ρ."""
-
-    def to_dp(self, pufferfish: float, /) -> SupportsFloat:
-        """The per-entry loss that a Pufferfish loss allows, rounded down."""
-
-    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
-        """The Pufferfish ε of a total at δ, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +145,7 @@ def total_to_pufferfish(step: Step, total: Total, delta: Fraction) -> float:
     return inf
 
 
-def rho_within(translation: Inverse, epsilon: float, delta: Fraction) -> Fraction:
+def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) -> Fraction:
     """The ρ per entry that a Pufferfish (ε, δ) allows if nothing else is released, rounded down."""
     allowed = Fraction(float(translation.to_dp(epsilon)))
     rho = Filter.of(allowed, Fraction(epsilon), delta).room(Total(), Concentrated(0))
