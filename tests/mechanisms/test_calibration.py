@@ -23,14 +23,16 @@ from takifugu.mechanisms import (
     IntegerLaplace,
     LaplaceTopK,
     PermuteAndFlip,
-    PufferfishExponential,
-    PufferfishLaplace,
     Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
 )
 from takifugu.mechanisms.calibration import approximate_allowance
-from takifugu.mechanisms.pufferfish import _rounded
+from takifugu.papers.composition.baselines.algorithms import (
+    PufferfishExponential,
+    PufferfishLaplace,
+    _rounded,
+)
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
 from tests.influence.test_curve import curves

@@ -20,9 +20,11 @@ from takifugu.mechanisms import (
     FiniteChannel,
     IntegerLaplace,
     PermuteAndFlip,
+    RandomisedResponse,
+)
+from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,
-    RandomisedResponse,
 )
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs

@@ -44,7 +44,11 @@ def _translated(translation: LossTranslation, total: Total, delta: Fraction) -> 
         spent = float_up(total.epsilon)
         value = math.inf if spent == math.inf else float(translation.to_pufferfish(spent))
     if not value >= 0:  # also true for NaN
-        raise UnsoundRequest(f"the translation of a loss is {value}; it must be 0 or more")
+        raise UnsoundRequest(
+            f"the translation of a loss is {value}; it must be 0 or more",
+            reason="broken translation",
+            given=value,
+        )
     return value
 
 
@@ -64,7 +68,11 @@ class Limit:
     def _allowance(self) -> Fraction:
         allowed = float(self.translation.to_dp(float_down(self.epsilon)))
         if not 0 <= allowed < math.inf:
-            raise UnsoundRequest(f"the translation allows ε = {allowed}; it must be 0 or more")
+            raise UnsoundRequest(
+                f"the translation allows ε = {allowed}; it must be 0 or more, and finite",
+                reason="broken translation",
+                given=allowed,
+            )
         shrink = 2.0**-50
         while allowed > 0 and not self._within(allowed):
             allowed = max(0.0, allowed * (1 - shrink))  # a rounding apart at most, if it is honest

@@ -13,7 +13,6 @@ from takifugu.mechanisms.protocol import (
     RankChances,
     Sensitivity,
 )
-from takifugu.mechanisms.pufferfish import PufferfishExponential, PufferfishLaplace
 from takifugu.mechanisms.quantile import Quantile
 from takifugu.mechanisms.response import RandomisedResponse
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
@@ -38,8 +37,6 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "Plan",
-    "PufferfishExponential",
-    "PufferfishLaplace",
     "Quantile",
     "RandomisedResponse",
     "RankChances",
