@@ -30,6 +30,7 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # an attribute that is also a member is described once
 
 html_theme = "furo"
 html_title = f"takifugu {release}"
