@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -30,7 +31,6 @@ from takifugu.ledger.migrations import prepare
 from takifugu.ledger.replay import Report
 from takifugu.ledger.store import Store
 from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
-from takifugu.whole import refuse_special
 
 
 def _on_a_server(what: str) -> InvalidFile:

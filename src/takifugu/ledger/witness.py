@@ -28,6 +28,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import LedgerDamaged, LedgerSetBack, LedgerUnwritable
 from takifugu.keys import state_folder
 from takifugu.ledger import chain
@@ -35,7 +36,6 @@ from takifugu.ledger.chain import Anchor
 from takifugu.ledger.schema import EVENTS, WITNESSES
 from takifugu.ledger.statement import Statement
 from takifugu.ledger.work import work_of
-from takifugu.whole import refuse_special
 
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone
 IDENTITY = re.compile(r"[0-9a-f]{32}")
