@@ -351,7 +351,7 @@ def accept(
 
 
 def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
-    from takifugu.ledger.decisions import decimal_up
+    from takifugu.ledger.events.accepted_terms import decimal_up
 
     seen = change.seen
     return {

@@ -1,4 +1,4 @@
-"""Declarations as TOML, read and written. The format is documented in docs/datasets.md."""
+"""Declarations as TOML, read and written; docs/how-to/datasets.md documents the format."""
 
 import json
 from collections.abc import Mapping
