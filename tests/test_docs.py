@@ -9,6 +9,8 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
   marked ``console exit=N``. Other commands are not run;
 * a ```` ```python ```` block is run there, as a doctest if it begins with ``>>>``; all of a page's
   share their names.
+
+Blocks inside an HTML comment count too: they prepare what the page takes for granted.
 """
 
 import contextlib
