@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
 
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
 from takifugu.errors import (
@@ -32,10 +33,9 @@ from takifugu.project.budgets import Looked, standings
 from takifugu.project.fits import Wish
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, init_project, open_project
-from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
 from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
-from takifugu.session.held_out import first_kept
+from takifugu.session.held_out import first_releasable
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
@@ -279,7 +279,7 @@ def test_listed_analysts_alone_may_ask(tmp_path: Path) -> None:
     project.set_budget("stays", "1/2", analyst="ana")
     assert project.budget("stays", "ana") == Fraction(1, 2)
     with project.session("stays", "ana") as session:
-        assert session.plan("histogram", epsilon=1).cost.fits is False
+        assert session.plan.histogram(epsilon=1).cost.fits is False
 
 
 # --- fitted priors ---
@@ -306,16 +306,16 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
     project.set_budget("stays", "5")
     with project.session("stays") as session:
         asked = [
-            session.plan("histogram", epsilon=1),
-            session.plan("histogram", epsilon=1, window=(None, 11)),
-            session.plan("histogram", epsilon=1, window=(8, 11)),
+            session.plan.histogram(epsilon=1),
+            session.plan.histogram(epsilon=1, window=(None, 11)),
+            session.plan.histogram(epsilon=1, window=(8, 11)),
         ]
         assert [plan.query.rows.scope.start for plan in asked] == [8, 8, 8]
         assert [plan.query.rows.scope.end for plan in asked] == [None, 11, 11]
         with pytest.raises(UnsoundRequest, match="begins before 8"):
-            session.plan("histogram", epsilon=1, window=(7, 11))
+            session.plan.histogram(epsilon=1, window=(7, 11))
         assert "fitted on the first 8 steps of" in session.guarantee()
-        assert session.kept.warning is None
+        assert session.releasable.warning is None
 
 
 def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
@@ -324,8 +324,8 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
     belief = project.translation("stays")
     with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
         ledger.set_budget("stays", 5)
-        allowed = Session(engine, ledger, belief, dataset="stays", release_fitted_rows=True)
-        loose = allowed.plan("histogram", epsilon=1)
+        allowed = Session(engine, belief, ledger=ledger, dataset="stays", release_fitted_rows=True)
+        loose = allowed.plan.histogram(epsilon=1)
     with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
         session.release(loose)
     with project.ledger() as ledger:
@@ -341,9 +341,9 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
     assert project.awaits("stays")
     project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
-        assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
-        assert session.kept.warning is not None
-        assert session.kept.warning in " ".join(session.guarantee().split())
+        assert session.plan.histogram(epsilon=1, window=(0, 5)).cost.fits
+        assert session.releasable.warning is not None
+        assert session.releasable.warning in " ".join(session.guarantee().split())
 
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:
@@ -443,8 +443,8 @@ def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
         protected=(Category("state", STATES, "refuse"),),
     )
     midnight = datetime(2018, 11, 4)  # clocks went forward then: this midnight never was
-    assert first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
-    assert first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
+    assert first_releasable(midnight, declaration) == datetime(2018, 11, 4, 1)
+    assert first_releasable(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
 
 
 @pytest.mark.parametrize("cut", [7.0, 6.2])
@@ -455,7 +455,7 @@ def test_the_first_kept_number_is_not_below_the_cut(cut: float) -> None:
         order=Order("at", "number"),
         protected=(Category("state", STATES, "refuse"),),
     )
-    assert first_kept(cut, declaration) == 7
+    assert first_releasable(cut, declaration) == 7
 
 
 # --- tables ---
@@ -474,7 +474,7 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan]:
     """A project with a table that is sound, and a plan that was made with it."""
     project = add_line(with_prior(tmp_path_factory.mktemp("sound"), steps=2), "table = true")
     with project.session("stays") as session:
-        return project.folder, session.plan("histogram", epsilon=1)
+        return project.folder, session.plan.histogram(epsilon=1)
 
 
 @pytest.mark.parametrize("harm", ["edited", "forged", "stale", "cut", "gone"])
@@ -498,7 +498,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
     else:
         path.unlink()
     with project.session("stays") as session:
-        again = session.plan("histogram", epsilon=1)
+        again = session.plan.histogram(epsilon=1)
     assert again.charge == honest.charge and again.cost == honest.cost
     assert path.read_bytes() == before
 
@@ -510,7 +510,7 @@ def test_a_table_that_is_what_it_was_is_used(
     project = open_project(copied(sound, tmp_path / "study", monkeypatch))
     said: list[str] = []
     with project.session("stays", progress=said.append) as session:
-        assert session.plan("histogram", epsilon=1).charge == honest.charge
+        assert session.plan.histogram(epsilon=1).charge == honest.charge
     assert said == ["confirming the table"]
 
 
@@ -523,7 +523,7 @@ def test_a_price_is_never_below_what_the_translation_says(
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
     lie = path.read_bytes()
     with project.session("stays") as session:
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         result = session.release(plan)
     assert path.read_bytes() == lie  # it was used
     true = float(belief.to_pufferfish(float(plan.cost.per_entry)))
@@ -540,9 +540,9 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
     belief = project.translation("stays")
     for table in (True, False):
         with project.session("stays", table=table) as session:
-            most = session.plan("histogram", epsilon=1).cost.most
+            most = session.plan.histogram(epsilon=1).cost.most
             if most > 0:
-                session.histogram(epsilon=str(most))
+                session.release(session.plan.histogram(epsilon=str(most)))
     with project.ledger(read_only=True) as ledger:
         assert 1.9 < ledger.spent("stays", belief) <= 2
 
@@ -554,7 +554,7 @@ def test_a_budget_beyond_the_table_is_translated(
     project.set_budget("stays", "20")
     belief = project.translation("stays")
     with project.session("stays") as session:
-        assert session.plan("histogram", epsilon=15).cost.alone > 14
+        assert session.plan.histogram(epsilon=15).cost.alone > 14
     with project.ledger(read_only=True) as ledger:
         assert project.table("stays", belief, ledger) is None
         table = TranslationTable.load(table_path(project.folder, "stays", belief, 2), belief)

@@ -45,7 +45,7 @@ def complete_kind(incomplete: str) -> list[str]:
     """What may be asked."""
     from typing import get_args
 
-    from takifugu.session.asking import Kind
+    from takifugu.session.query.kinds import Kind
 
     return [kind for kind in get_args(Kind) if kind.startswith(incomplete)]
 

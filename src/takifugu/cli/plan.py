@@ -25,7 +25,7 @@ from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.project.requests import Asked
-    from takifugu.session.values import Plan
+    from takifugu.session.release_plan import Plan
 
 KIND_HELP = "What to ask: histogram, count, top_k, …; a wrong word lists them."
 Column = Annotated[
@@ -178,7 +178,7 @@ def planned(
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
         plan = asked.plan(session)
-        return plan, plan_document(asked, plan, session.guarantee()), session.kept.warning
+        return plan, plan_document(asked, plan, session.guarantee()), session.releasable.warning
 
 
 def _window(text: str) -> list[str | None]:

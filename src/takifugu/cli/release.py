@@ -26,7 +26,7 @@ from takifugu.cli.telling import echo
 if TYPE_CHECKING:
     from takifugu.cli.outputs import Target
     from takifugu.project.requests import Asked
-    from takifugu.session.values import Result
+    from takifugu.session.release_plan import Result
 
 
 def run_release(
@@ -126,7 +126,7 @@ def _released(
             refuse_stale(document, plan)
         for note in plan.notes:  # before it is charged
             echo(f"takifugu: {note}", err=True)
-        return session.release(plan), session.kept.warning
+        return session.release(plan), session.releasable.warning
 
 
 def _deliver(result: "Result", target: "Target | None", as_json: bool) -> None:

@@ -15,7 +15,7 @@ from takifugu.engines import (
 )
 from takifugu.priors import Name
 from takifugu.priors.fitting import TAU
-from takifugu.session.held_out import first_kept
+from takifugu.session.held_out import first_releasable
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def policy_of(file: str, prior: Any, found: Fitted, declaration: Declaration) ->
             section["fitted"] = "all-rows"
         case FirstDays():
             section |= {"fitted": "first-days"}
-            section["released_from"] = first_kept(found.train.end, declaration)
+            section["released_from"] = first_releasable(found.train.end, declaration)
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
     return section | {"statement": found.statement}

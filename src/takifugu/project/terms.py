@@ -17,7 +17,7 @@ from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.project.translation_tables import FOLDER
-from takifugu.session.belief import terms_of
+from takifugu.session.prior_checks import terms_of
 from takifugu.translation.translation import Translation, entries_of
 
 FORM = "takifugu-terms-1"

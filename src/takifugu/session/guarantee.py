@@ -9,7 +9,7 @@ from takifugu.engines import Amount, Declaration
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.secrets import Secrets
-from takifugu.session.binding import Entries
+from takifugu.session.entries import Entries
 from takifugu.translation.translation import Translation, entries_of
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}

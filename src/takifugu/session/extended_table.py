@@ -14,7 +14,7 @@ from takifugu.translation.accounting.totals import Filter
 from takifugu.translation.translation import Translation
 
 
-class Reaching:
+class ExtendedTable:
     """A table, with the translation that it was made from behind its end. All as sound as they."""
 
     def __init__(self, translation: Translation, table: TranslationTable) -> None:
