@@ -77,7 +77,7 @@ def test_noise_must_be_for_the_query(tmp_path: Path) -> None:
             replace(plan, mechanism=Cheap(noise.scale, noise.sensitivity)),
         )
         wide = paid(plan, session, mechanism=IntegerLaplace(3 * noise.scale, noise.sensitivity))
-        assert not session.release(wide).free  # more noise for less is as good a plan as any
+        refused(session, ledger, wide)  # more noise for less: not what the options lead to
         best = session.plan.top_k(2, epsilon=1)
         named: Any = best.mechanism
         assert named.k == 2
@@ -252,7 +252,7 @@ from takifugu.engines import Engine
 from tests.session.world import opened
 Engine.histogram = lambda *_: os._exit(9)  # the machine stops while the answer is computed
 with opened(Path(sys.argv[1])) as (session, ledger, engine):
-    session.histogram(epsilon=1)
+    session.release(session.plan.histogram(epsilon=1))
 """
 
 

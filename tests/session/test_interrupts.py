@@ -118,9 +118,7 @@ def test_no_line_of_the_drawing_can_be_stopped_with_the_counts_in_its_frames(
     monkeypatch.setattr(threading, "excepthook", lambda a: escaped.append(reached(a.exc_value)))
     lines = 0
     for line in range(1, 500):
-        error, fired = stopped_at(
-            line, stop, install, lambda: draw(QUERY, mechanism, engine)
-        )
+        error, fired = stopped_at(line, stop, install, lambda: draw(QUERY, mechanism, engine))
         if not fired:
             break
         lines += 1

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
 
 from takifugu.engines import Category, Declaration, Order, Source, open_engine
 from takifugu.errors import (
@@ -31,14 +30,17 @@ from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.budgets import Looked, standings
 from takifugu.project.fits import Wish
+from takifugu.project.plan_files import plan_document, read_plan
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_releasable
+from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
+from tests.raising import raises
 from tests.session.study import STATES, stays, study, write_data
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=12)
@@ -326,7 +328,7 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
         ledger.set_budget("stays", 5)
         allowed = Session(engine, belief, ledger=ledger, dataset="stays", release_fitted_rows=True)
         loose = allowed.plan.histogram(epsilon=1)
-    with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
+    with project.session("stays") as session, pytest.raises(StalePlan):
         session.release(loose)
     with project.ledger() as ledger:
         assert list(ledger.history(kind="charge")) == []
@@ -577,19 +579,41 @@ def test_tables_are_for_priors_of_many_states() -> None:
 
 def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
-    asked = Asked("stays", "count", {"values": ["ward"], "where": {"floor": ["1"]}, "epsilon": "1"})
+    options = QueryOptions("count", values=["ward"], where={"floor": ["1"]}, epsilon="1")
     with project.session("stays") as session:
-        plan = asked.plan(session)
+        plan = session.plan(session.resolved(options))
         assert plan.query.rows.scope.where == {"floor": (1,)}  # a key may be given as text
-        document = json.loads(json.dumps(plan_document(asked, plan, session.guarantee())))
+        document = plan_document("stays", None, plan, session.guarantee())
         path = tmp_path / "plan.json"
         path.write_text(json.dumps(document))
-        again, told = read_plan(path)
-        assert again == asked
-        refuse_stale(told, again.plan(session))
-        for key, wrong in (("mechanism", {}), ("window", {"start": 3}), ("cost", None)):
-            with pytest.raises(StalePlan, match="nothing was charged"):
-                refuse_stale({**told, key: wrong}, plan)
+        file = read_plan(path).resolved(session)
+        assert (file.dataset, file.analyst, file.options) == ("stays", None, plan.options)
+        assert session.replan(file) == replace(plan, charge=session.replan(file).charge)
+        for key, wrong, differs in (
+            ("mechanism", {}, ("mechanism",)),
+            ("window", {"start": 3}, ("window",)),
+            ("cost", None, ("currency", "per_entry", "delta")),
+            ("dataset", "others", ("dataset",)),
+        ):
+            with raises(StalePlan, differences=differs):
+                session.replan(replace(file, document={**file.document, key: wrong}))
+
+
+def test_a_plan_file_of_an_earlier_version_is_released(tmp_path: Path) -> None:
+    """Its keys are text, and the confidence was called chance."""
+    project = with_prior(tmp_path)
+    how = {"where": {"floor": ["1"]}, "within": 50, "chance": 0.9, "window": ["2", None]}
+    asked = {"dataset": "stays", "kind": "histogram", "analyst": None, "how": how}
+    project.set_budget("stays", "10")
+    with project.session("stays") as session:
+        plan = session.plan.histogram(
+            window=(2, None), where={"floor": [1]}, within=50, confidence=0.9
+        )
+        path = tmp_path / "plan.json"
+        path.write_text(json.dumps({"form": "takifugu-plan-1", "asked": asked, **plan.describe()}))
+        file = read_plan(path).resolved(session)
+        assert file.options == plan.options
+        assert not session.release(session.replan(file)).free
 
 
 @pytest.mark.parametrize(

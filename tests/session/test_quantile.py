@@ -26,6 +26,7 @@ from takifugu.session.query.quantiles import (
     reach,
 )
 from takifugu.session.query_options import QueryOptions
+from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
 SURE = 20_000  # at this ε the rank is right but with a chance below 1e-9
@@ -159,7 +160,9 @@ def test_what_is_no_quantile_is_refused_before_it_is_charged(tmp_path: Path) -> 
                 session.plan(QueryOptions("quantile", epsilon=1, **wrong))
         with pytest.raises(InvalidQuery, match="no rows"):
             session.plan.quantile("0.5", window=(50, None), epsilon=1)
-        for how in ({"within": 0}, {"within": 3, "chance": 1}, {"epsilon": 1, "gap": 2}):
+        with raises(InvalidQuery, field="gap"):
+            QueryOptions("quantile", level="0.5", epsilon=1, gap=2)
+        for how in ({"within": 0}, {"within": 3, "confidence": 1}):
             with pytest.raises(UnsoundRequest):
                 session.plan(QueryOptions("quantile", level="0.5", **how))  # type: ignore[arg-type]
         assert ledger.head() == head

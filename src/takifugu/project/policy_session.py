@@ -12,6 +12,7 @@ from takifugu.engines.seen import fitted_rows
 from takifugu.losses import Total
 from takifugu.mechanisms.calibration import at_least
 from takifugu.priors import FittedRows, Name
+from takifugu.priors.prior import Prior
 from takifugu.project.policy import PriorPolicy
 from takifugu.session.cost import Cost
 from takifugu.session.held_out import first_releasable
@@ -21,7 +22,7 @@ from takifugu.session.rows import Bound
 from takifugu.session.session import Session
 
 
-def with_policy(prior: Any, policy: PriorPolicy, declaration: Declaration) -> Any:
+def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
     """The prior as the policy has it: fitted on the rows that the policy names, and on its own.
 
     The policy is about this very table, whatever its files are called by now, so that it stands

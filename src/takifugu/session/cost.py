@@ -216,7 +216,7 @@ class Prices:
         for position in self._accounts():
             if position.analyst is None:
                 return position
-        raise NoBudget.of(self._dataset)
+        raise NoBudget(self._dataset)
 
     def budget(self) -> tuple[Fraction, Fraction] | None:
         """The ε and δ of the whole dataset; None if its owner has set no budget."""

@@ -8,9 +8,11 @@ from typing import Any
 from takifugu.engines import Amount, Declaration
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.session.entries import Entries
-from takifugu.translation.translation import Translation, entries_of
+from takifugu.translation.translation import Translation
+from takifugu.visible import four_digits
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
 MOST_NAMED = 12  # entries or pairs of values that are listed
@@ -40,7 +42,9 @@ def guarantee(
     if translation.secrets != Secrets():
         parts.append(_kept(translation.secrets))
     if delta > 0:
-        parts.append(f"But for a chance of at most {float(delta):g}, the loss is what is stated.")
+        parts.append(
+            f"Except with probability at most {four_digits(delta, 'up')}, the loss is what is stated."
+        )
     if statement:
         parts.append(statement)
     said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
@@ -58,15 +62,14 @@ def _beliefs(translation: Translation) -> str:
     return " and ".join(said) + unsure
 
 
-def described(prior: Any) -> str:
+def described(prior: Prior) -> str:
     """A prior in a few words."""
     if isinstance(prior, Product):
         kinds = sorted({described(part) for part in prior.parts.values()})
         return f"{len(prior.parts)} independent people, each with {' or '.join(kinds)}"
     kind = " ".join(NAMES.get(word, word) for word in prior.kind.split("-"))
-    name = getattr(prior, "name", "")
-    called = f" {name!r}" if name not in ("", "network", "field", "prior") else ""
-    size = entries_of(prior)
+    called = f" {prior.name!r}" if prior.name not in ("", "network", "field", "prior") else ""
+    size = prior.size
     length = "without end" if size is None else f"of {size} entries"
     article = "" if kind.endswith("s") else "an " if kind[0] in "aeiou" else "a "
     return f"{article}{kind}{called} {length}"

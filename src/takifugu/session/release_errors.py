@@ -29,7 +29,8 @@ class OverBudget(BudgetExceeded):
             currency=refused.currency,
             needs=refused.needs,
             left=refused.left,
-            whose=refused.whose,
+            dataset=refused.dataset,
+            analyst=refused.analyst,
         )
         advice = "Have"
         if most > 0:
