@@ -32,8 +32,8 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Translation, Window
-from takifugu.ledger.books import Books
-from takifugu.ledger.store import Store
+from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
 from tests.oracles.digests import root as oracle_root

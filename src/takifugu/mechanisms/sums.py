@@ -26,7 +26,7 @@ from takifugu.numeric import Floats, Integers
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one entry may be: from ``low`` to ``high``, in whole ``unit``s.
+    """What one entry may be: from ``low`` to ``high``, in steps of ``unit``.
 
     >>> Bounds(0, 10, "0.5").width
     20

@@ -11,8 +11,8 @@ from typing import Any
 from takifugu.engines import Scope
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.values import EPOCH
-from takifugu.ledger.view import float_down, read
+from takifugu.ledger.accounts.budget_limits import float_down, read
+from takifugu.ledger.charge_values import EPOCH
 from takifugu.losses import Pure, Total
 from takifugu.session.cost import Prices
 from takifugu.session.rows import Rows

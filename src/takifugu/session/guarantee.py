@@ -42,9 +42,8 @@ def guarantee(
     if translation.secrets != Secrets():
         parts.append(_kept(translation.secrets))
     if delta > 0:
-        parts.append(
-            f"Except with probability at most {four_digits(delta, 'up')}, the loss is what is stated."
-        )
+        most = four_digits(delta, "up")
+        parts.append(f"Except with probability at most {most}, the loss is what is stated.")
     if statement:
         parts.append(statement)
     said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)

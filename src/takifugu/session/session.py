@@ -11,17 +11,18 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from takifugu.engines import Declaration, Engine, identities, open_engine
+from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
 from takifugu.ledger import Charge, Ledger, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
+from takifugu.priors.prior import Prior
 from takifugu.session.cell_names import cells_of, declared
 from takifugu.session.cost import Cost, Prices, Translates
 from takifugu.session.drawing import draw
@@ -89,11 +90,12 @@ class Session:
     given by its path.
 
     Args:
-        table: The table, or an open engine of one.
+        table: The table, or an open engine of one, which stays open.
         prior: What the adversary may believe: a prior, several by name, or a translation, which
             also has the secrets.
         ledger: The ledger that pays: its path, its URL, or an open one.
-        dataset: The name of the budget in the ledger; by default the name of the table.
+        dataset: The name of the budget in the ledger; by default the name of the table. An engine
+            has none.
         budget: The Pufferfish ε of the dataset. It is set if there is no budget yet; another one
             than there is, is refused.
         budget_delta: The Pufferfish δ of the budget.
@@ -114,8 +116,8 @@ class Session:
 
     def __init__(
         self,
-        table: Engine | Declaration,
-        prior: Any,
+        table: Table | Engine,
+        prior: Prior | Mapping[str, Prior] | Translation,
         *,
         ledger: Ledger | str | Path,
         dataset: str | None = None,
@@ -136,13 +138,10 @@ class Session:
         if translation_table is not None and translation_table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
         with ExitStack() as opened:
-            engine = (
-                table if isinstance(table, Engine) else opened.enter_context(open_engine(table))
-            )
+            engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
                 ledger = opened.enter_context(open_ledger(ledger))
-            declaration = engine.declaration
-            dataset = _name(declaration) if dataset is None else dataset
+            declaration, dataset = engine.declaration, _name(table, dataset)
             self._releasable = releasable_rows(
                 fitted_rows_of(translation.priors.values()),
                 declaration,
@@ -436,7 +435,9 @@ def _loss(mechanism: Mechanism) -> Pure | Concentrated:
     return loss
 
 
-def _translation(prior: Any, secrets: Secrets | None, uncertainty: float) -> Translation:
+def _translation(
+    prior: Prior | Mapping[str, Prior] | Translation, secrets: Secrets | None, uncertainty: float
+) -> Translation:
     if not isinstance(prior, Translation):
         return Translation(prior, secrets or Secrets(), uncertainty=uncertainty)
     if secrets is not None or uncertainty:
@@ -447,7 +448,11 @@ def _translation(prior: Any, secrets: Secrets | None, uncertainty: float) -> Tra
     return prior
 
 
-def _name(declaration: Declaration) -> str:
-    """The name of a table, without its folder."""
-    source = declaration.source
-    return source.table or PurePath(source.path or source.kind).stem
+def _name(table: Table | Engine, dataset: str | None) -> str:
+    if dataset is not None:
+        return dataset
+    if isinstance(table, Engine):
+        raise UnsoundRequest(
+            "an engine has no name; name the budget with `dataset`", field="dataset"
+        )
+    return table.name
