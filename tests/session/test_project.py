@@ -28,7 +28,7 @@ from takifugu.errors import (
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.project import policy_writing as write
-from takifugu.project.budgets import Looked, standings
+from takifugu.project.budgets import standings
 from takifugu.project.plan_files import plan_document, read_plan
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, init_project, open_project
@@ -37,6 +37,7 @@ from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_releasable
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.tabled import TabledTranslation
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.raising import raises
@@ -562,13 +563,13 @@ def test_a_budget_beyond_the_table_is_translated(
     with project.ledger(read_only=True) as ledger:
         assert project.table("stays", belief, ledger) is None
         table = TranslationTable.load(table_path(project.folder, "stays", belief, 2), belief)
-        (whole,) = standings(ledger, "stays", Looked(belief, table), last=3)
+        (whole,) = standings(ledger, "stays", TabledTranslation(belief, table, least=0), last=3)
     assert whole.spent == 0 and whole.left == 20 and whole.most is not None
-    looked = Looked(belief, table)
+    tabled = TabledTranslation(belief, table, least=0)
     for loss in (0.01, 0.3):  # below the table, and in it
-        assert 0 < looked.to_dp(loss) <= float(belief.to_dp(loss))
+        assert 0 < tabled.to_dp(loss) <= float(belief.to_dp(loss))
     for epsilon in (0.2, 50.0):
-        assert looked.to_pufferfish(epsilon) >= float(belief.to_pufferfish(epsilon)) * (1 - 1e-6)
+        assert tabled.to_pufferfish(epsilon) >= float(belief.to_pufferfish(epsilon)) * (1 - 1e-6)
 
 
 def test_tables_are_for_priors_of_many_states() -> None:

@@ -10,7 +10,6 @@ It stores per-entry DP losses and which entries they touched; the Pufferfish los
 them, translated once.
 """
 
-from takifugu.ledger.accounts.budget_limits import TotalTranslation, Translation
 from takifugu.ledger.charge_values import Cells, Charge, Groups, Window
 from takifugu.ledger.charging import Receipt
 from takifugu.ledger.events.accepted_terms import Review, Terms
@@ -37,8 +36,6 @@ __all__ = [
     "Review",
     "Stretch",
     "Terms",
-    "TotalTranslation",
-    "Translation",
     "Window",
     "accept_loss",
     "open_ledger",

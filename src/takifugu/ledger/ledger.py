@@ -29,7 +29,6 @@ from takifugu.errors import (
 from takifugu.keys import Key, beside, key_at, state_folder
 from takifugu.ledger import views as reading
 from takifugu.ledger.accounts.books import WHOLE, Book
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.canonical_text import check_name, write_fraction
 from takifugu.ledger.charge_values import Cells, Charge, Groups, Window
@@ -65,6 +64,7 @@ from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds
 from takifugu.ledger.witnesses.lost_history import Budgets
 from takifugu.losses import Loss, Number, Pure, Total, exactly
+from takifugu.translation.protocol import LossTranslation
 
 EPSILON = Pure(0)  # a loss in ε: which currency is meant where none is said
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
@@ -119,7 +119,7 @@ def open_ledger(
 def accept_loss(
     where: str | Path,
     *,
-    translations: Mapping[str, Translation] | None = None,
+    translations: Mapping[str, LossTranslation] | None = None,
     budgets: Budgets | None = None,
     witness: str | Path | bool = True,
     wait: float = WAIT,
@@ -390,7 +390,7 @@ class Ledger(Deciding):
             cells.refuse_other(connection, charge.dataset, charge.cells)
             unknown_marks(connection, charge)
 
-    def charge(self, charge: Charge, translation: Translation) -> Receipt:
+    def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
         A call that raised anything but `BudgetExceeded` may or may not have been written: the same
@@ -447,7 +447,7 @@ class Ledger(Deciding):
         with self._store.reading() as connection:
             return answers.find(connection, charge.body()["question"], None) is not None
 
-    def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
+    def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
 
         Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
@@ -464,7 +464,7 @@ class Ledger(Deciding):
         return others
 
     def _enter(
-        self, kind: str, body: dict[str, Any], translation: Translation, charge: Charge
+        self, kind: str, body: dict[str, Any], translation: LossTranslation, charge: Charge
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before."""
         while True:
@@ -489,13 +489,15 @@ class Ledger(Deciding):
                 raise done.error(body)
             self._translate(translation, done)
 
-    def _translate(self, translation: Translation, cold: Untranslated) -> None:
+    def _translate(self, translation: LossTranslation, cold: Untranslated) -> None:
         for epsilon, delta in cold.budgets:
             self._limits.learn(translation, epsilon, delta)
 
     # --- views ---
 
-    def spent(self, dataset: str, translation: Translation, *, analyst: str | None = None) -> float:
+    def spent(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
 
         Any translation will do: a new prior re-evaluates everything that was ever released.
@@ -507,7 +509,7 @@ class Ledger(Deciding):
     def remaining(
         self,
         dataset: str,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -525,7 +527,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -545,7 +547,7 @@ class Ledger(Deciding):
         analyst: str | None,
         window: Window | None,
         groups: Groups | None,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         reuse: bool = False,
     ) -> tuple[Standing, ...]:
@@ -578,7 +580,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -603,7 +605,7 @@ class Ledger(Deciding):
         return book, reading.lost(connection, book, shape, window, groups)
 
     def odometer(
-        self, dataset: str, translation: Translation, *, analyst: str | None = None
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
     ) -> Iterator[Reading]:
         """The Pufferfish ε after every charge so far, in order."""
         with self._store.reading() as connection:
@@ -675,10 +677,10 @@ class Ledger(Deciding):
         return self._clock().astimezone(UTC)
 
 
-def _same(charge: Charge, translation: Translation) -> None:
+def _same(charge: Charge, translation: LossTranslation) -> None:
     """A translation that knows its fingerprint must be the one that the charge names."""
-    mark = getattr(translation, "fingerprint", None)
-    if isinstance(mark, str) and mark != charge.translation:
+    mark = translation.fingerprint
+    if mark is not None and mark != charge.translation:
         raise UnsoundRequest(
             f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given",
             field="translation",

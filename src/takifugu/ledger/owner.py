@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events import accepted_terms as decisions
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.storage.store import Store
+from takifugu.translation.protocol import LossTranslation
 
 
 class Deciding:
@@ -50,7 +50,9 @@ class Deciding:
         with self._store.reading() as connection:
             decisions.refuse_stranger(connection, dataset, analyst)
 
-    def review(self, dataset: str, new: Translation, old: Translation | None = None) -> Review:
+    def review(
+        self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
+    ) -> Review:
         """What is spent from ``dataset`` under the terms in force and under ``new`` ones.
 
         Args:

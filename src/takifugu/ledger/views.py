@@ -16,7 +16,6 @@ from takifugu.ledger import charging
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Shape, Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.frontier import Frontier, add, worst
 from takifugu.ledger.charge_values import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.charging import Limits, Standing, Untranslated
@@ -25,6 +24,7 @@ from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Position:
     worst: Frontier
 
 
-def spent(book: Book, translation: Translation) -> float:
+def spent(book: Book, translation: LossTranslation) -> float:
     """The worst total of an account, translated."""
     return view.read(translation, book.account.worst, book.epsilon, book.delta)
 
 
-def spent_with(book: Book, lost: Frontier, loss: Loss, translation: Translation) -> float:
+def spent_with(book: Book, lost: Frontier, loss: Loss, translation: LossTranslation) -> float:
     """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
     after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
     return view.read(translation, after, book.epsilon, book.delta)
@@ -83,7 +83,7 @@ def standings(
     analyst: str | None,
     window: Window | None,
     groups: Groups | None,
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
 ) -> tuple[Standing, ...] | Untranslated:
     """How the accounts that a charge would go to stand."""
@@ -99,7 +99,7 @@ def standings(
 
 
 def odometer(
-    connection: Connection, dataset: str, translation: Translation, analyst: str | None
+    connection: Connection, dataset: str, translation: LossTranslation, analyst: str | None
 ) -> Iterator[Reading]:
     """Replay the dataset's events; one reading for each that was charged to the account.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
@@ -24,10 +25,9 @@ from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cell_names import cells_of, declared
-from takifugu.session.cost import Cost, Prices, Translates
+from takifugu.session.cost import Cost, Prices
 from takifugu.session.drawing import draw
 from takifugu.session.entries import EntriesOption, refuse_unmatched
-from takifugu.session.extended_table import ExtendedTable
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
@@ -50,7 +50,8 @@ from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePla
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.totals import float_down
+from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
 CHANGED = (
@@ -155,10 +156,10 @@ class Session:
             self._ledger, self._prior = ledger, translation
             self._dataset, self._analyst = dataset, analyst
             self._about = protected_column(declaration, about)
-            self._translation: Translates = translation
+            self._translation: LossTranslation = translation
             self._mark = translation.fingerprint
             if translation_table is not None:
-                self._translation = ExtendedTable(translation, translation_table)
+                self._translation = TabledTranslation(translation, translation_table)
                 self._mark = translation_table.fingerprint
             self._entries = refuse_misfit(translation, self._engine, self._about, over)
             known = self._releasable.statement

@@ -19,11 +19,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from takifugu._rounding import float_down, float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.losses import Concentrated, Loss, Number, exactly
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
-from takifugu.mechanisms.calibration import at_least, least_scale
+from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import chance as checked_chance
 from takifugu.mechanisms.plans import name, once, price
@@ -178,7 +179,7 @@ def picker(loss: Loss, moves: int) -> Picker:
     """The least noise within a loss: permute-and-flip, or a concentrated exponential mechanism."""
     if not isinstance(loss, Concentrated):
         return PermuteAndFlip.within(loss.epsilon, sensitivity=moves)
-    most = _below(loss.rho)
+    most = float_down(loss.rho)
     if not most > 0:
         raise UnsoundRequest("nothing may be lost (ρ is 0); a release always loses some")
     scale = least_scale(
@@ -247,9 +248,4 @@ def reach(beyond: Callable[[int, float], float], cells: int, confidence: float) 
 def levels(level: Fraction, ranks: float, rows: int) -> tuple[float, float]:
     """The levels between which an answer within ``ranks`` is an exact quantile."""
     away = ranks / rows if rows else inf
-    return max(0.0, float(level) - away), min(1.0, at_least(level) + away)
-
-
-def _below(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) <= value else near * (1 - 2.0**-52)
+    return max(0.0, float(level) - away), min(1.0, float_up(level) + away)
