@@ -30,12 +30,12 @@ class HigherOrderChain(SequencePrior):
     r"""The adversary knows how each entry depends on the k entries before it; stationary.
 
     **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, …, X_i)` of a chain of order k are a
-    Markov chain, stationary if X is (the entries before 0 are those of the stationary process). A
-    mechanism on X is a mechanism on Y that reads the last value of each window. If one entry
-    :math:`X_i` changes then that is a change of the window :math:`Y_i` alone, as far as the
-    mechanism can tell, and a change of a window that keeps its last value is no change at all. So
-    whatever bounds the loss of all per-entry DP mechanisms on Y, with the secrets "the last value
-    of :math:`Y_i` is x", bounds the loss of all per-entry DP mechanisms on X. ∎
+    Markov chain, stationary if X is (values before entry 0 are those of the stationary process).
+    A mechanism M on X is one on sequences of windows, overlapping or not: M reads the last value
+    of each. If window i alone changes, then entry i alone changes, or nothing; so M loses as much
+    per window as it does per entry. Hence whatever bounds the loss of all such mechanisms on Y,
+    with secrets "the last value of :math:`Y_i` is x", bounds the loss of all per-entry DP
+    mechanisms on X. ∎
 
     Windows that the stationary process never shows are left out.
 
@@ -139,7 +139,14 @@ class HigherOrderChain(SequencePrior):
         rows = np.zeros((size**k, size**k))
         following = (np.arange(size**k) % size ** (k - 1))[:, None] * size + np.arange(size)
         np.put_along_axis(rows, following, self.transition.reshape(-1, size), axis=1)
-        kept = closed_class(rows)
+        try:
+            kept = closed_class(rows)
+        except InvalidPrior as error:
+            raise InvalidPrior(
+                "transition",
+                given="has windows that never lead to one another, each kept for ever",
+                needed="have one stationary law",
+            ) from error
         windows = np.ascontiguousarray(windows[kept], dtype=np.int64)
         windows.setflags(write=False)
         return windows, MarkovChain(rows[np.ix_(kept, kept)], length=self.length)

@@ -15,6 +15,7 @@ from takifugu.numeric import UNIT, Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
@@ -26,6 +27,7 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.steps import MOST_STATES
 
@@ -59,7 +61,7 @@ def tight(prior: Prior, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight |
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
     """
     match prior:
-        case MarkovChain() | IntervalMarkovChain():
+        case MarkovChain() | IntervalMarkovChain() | HigherOrderChain():
             return _chain(prior, secrets, tolerance)
         case Explicit():
             return ExplicitTransport(prior, secrets)
@@ -93,16 +95,18 @@ def several(
 
 
 def _chain(
-    prior: MarkovChain | IntervalMarkovChain, secrets: Secrets, tolerance: float
+    prior: MarkovChain | IntervalMarkovChain | HigherOrderChain, secrets: Secrets, tolerance: float
 ) -> Tight | None:
-    if len(prior.states) > MOST_STATES:
-        _warn(f"{len(prior.states)} states are more than the {MOST_STATES} that a step can join")
+    if prior.breadth > MOST_STATES:
+        _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
         return None
     try:
         if isinstance(prior, MarkovChain):
             if len(prior.states) == 2:
                 return BinaryTransport(prior, secrets)
             return ChainTransport(prior, secrets, tolerance=tolerance)
+        if isinstance(prior, HigherOrderChain):
+            return HigherOrderTransport(prior, secrets, tolerance=tolerance)
         return IntervalTransport(prior, secrets, tolerance=tolerance)
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))

@@ -347,7 +347,7 @@ def _rest(
 
 
 def _combined(own: Floats, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
-    """``[x, y]``: own cost + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
+    """``[x, y]``: own + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
     total = up(own + forward + backward)
     total[~possible, :] = -np.inf
     total[:, ~possible] = -np.inf
