@@ -3,7 +3,7 @@
 Needs the check-ins, in the folder that ``TAKIFUGU_DATA`` names or in `../shared/data`; without them
 it says so and does nothing. The chain is fitted to all check-ins with the paper's labels and
 smoothing; states that nothing followed lead anywhere alike. How right a ranking is, and what ties
-mean, is as in the reproduction: `takifugu.papers.composition.metrics`.
+mean, is as in the reproduction: `takifugu.papers.composition.experiments.metrics`.
 """
 
 import csv
@@ -17,14 +17,15 @@ import numpy as np
 
 from benchmarks._data import CHECKINS
 from takifugu.mechanisms import plan_top_k
-from takifugu.mechanisms.baselines import BASELINES, Ranking
 from takifugu.mechanisms.planner import noise_of
 from takifugu.numeric import Integers, frozen
-from takifugu.papers.composition.metrics import LESS_IS_BETTER, K, scores
+from takifugu.papers.composition.baselines.rankings import BASELINES, Ranking
+from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, K, scores
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.translation import LossTable, to_dp
+from takifugu.translation import TranslationTable
+from takifugu.translation.chain.unbounded import unbounded_allowance
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -62,10 +63,10 @@ def run() -> None:
 
 def _noise(chain: MarkovChain, epsilon: float) -> tuple[Ranking, Any]:
     begin = perf_counter()
-    allowed, proof = to_dp(chain.kernel(), epsilon)
+    allowed, proof = unbounded_allowance(chain.kernel(), epsilon)
     seconds = perf_counter() - begin
     assert proof is not None
-    exact = LossTable(frozen([allowed]), frozen([proof.loss]))
+    exact = TranslationTable("exact", frozen([allowed]), frozen([proof.loss]))
     plan = plan_top_k(chain.states, K, translation=exact, epsilon=epsilon)
     ours = noise_of(plan.mechanism)[2]
     print(f"\nε = {epsilon:g}: exact translation ε_DP = {allowed:.5f} ({seconds:.1f} s)")

@@ -14,14 +14,20 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import cells, chain, decisions, sources, tables, view
-from takifugu.ledger.accounts import Touch
-from takifugu.ledger.books import WHOLE, Book, charged
-from takifugu.ledger.chain import Anchor, Event, Head
-from takifugu.ledger.frontier import Frontier, add, worst
-from takifugu.ledger.values import Charge, loss_of
-from takifugu.ledger.view import Limit, Translation
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.account import Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, charged
+from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.accounts.frontier import Frontier, add, worst
+from takifugu.ledger.charge_values import Charge, loss_of
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import cell_naming as cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
+from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 MOST_LIMITS = 64  # translated budgets that are remembered
 
@@ -52,13 +58,13 @@ class Limits:
     def __init__(self) -> None:
         self._known: dict[tuple[int, Fraction, Fraction], Limit] = {}
 
-    def known(self, translation: Translation, book: Book) -> Limit | None:
+    def known(self, translation: LossTranslation, book: Book) -> Limit | None:
         """The limit of an account, if it was translated before."""
         if book.epsilon is None:
             return None
         return self._known.get((id(translation), book.epsilon, book.delta))
 
-    def learn(self, translation: Translation, epsilon: Fraction, delta: Fraction) -> Limit:
+    def learn(self, translation: LossTranslation, epsilon: Fraction, delta: Fraction) -> Limit:
         """Translate a budget and remember it. The limit holds the translation, so its id stays."""
         limit = Limit(translation, epsilon, delta)
         if len(self._known) >= MOST_LIMITS:
@@ -79,14 +85,12 @@ class Standing:
     """An account with a budget, as a charge found it.
 
     Attributes:
-        whose: In words.
-        own: Whether it is an analyst's own, not that of the whole dataset.
+        analyst: Whose own account it is; None for that of the whole dataset.
         overall: The worst total of all its cells.
         touched: The worst total of the cells that the charge would read.
     """
 
-    whose: str
-    own: bool
+    analyst: str | None
     limit: Limit
     overall: Frontier
     touched: Frontier
@@ -113,10 +117,17 @@ class Refusal:
         """What was asked, what is left and what to do."""
         loss = loss_of(body["loss"])
         currency, needs = view.amount(loss)
-        rooms = [(standing.room(loss), standing.whose) for standing in self.standings]
-        left, whose = min(rooms)
+        rooms = [(standing.room(loss), standing.analyst or "") for standing in self.standings]
+        left, analyst = min(rooms)
         name = body["query"].get("name") or body["query_fingerprint"][:12]
-        return BudgetExceeded(str(name), currency=currency, needs=needs, left=left, whose=whose)
+        return BudgetExceeded(
+            str(name),
+            dataset=body["dataset"],
+            analyst=analyst or None,
+            currency=currency,
+            needs=needs,
+            left=left,
+        )
 
 
 def enter(
@@ -124,7 +135,7 @@ def enter(
     last: Head,
     kind: str,
     body: Mapping[str, Any],
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
     now: datetime,
     charge: Charge,
@@ -133,7 +144,7 @@ def enter(
     found = tables.find(connection, body["dataset"], body["analyst"] or WHOLE)
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
-        raise NoBudget.of(body["dataset"])
+        raise NoBudget(body["dataset"])
     mine = found.get(body["analyst"] or WHOLE)
     if body["analyst"] is None or mine is None or mine.epsilon is None:
         decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
@@ -182,7 +193,7 @@ def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] |
 
 
 def untranslated(
-    books: list[Book], translation: Translation, limits: Limits
+    books: list[Book], translation: LossTranslation, limits: Limits
 ) -> Untranslated | None:
     """The budgets of ``books`` that were never translated, if any."""
     cold = tuple(
@@ -198,7 +209,7 @@ def standings(
     dataset: str,
     names: tuple[str, ...],
     touch: Touch,
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
 ) -> tuple[Standing, ...]:
     """How the accounts in ``names`` that have a budget stand, as stored."""
@@ -210,9 +221,6 @@ def standings(
             continue
         if not touch.everything:
             tables.load(connection, book, touch)
-        whose = f"dataset {dataset!r}"
-        if book.analyst:
-            whose = f"analyst {book.analyst!r} on {whose}"
         account = book.account
-        found.append(Standing(whose, bool(book.analyst), limit, account.worst, account.on(touch)))
+        found.append(Standing(book.analyst or None, limit, account.worst, account.on(touch)))
     return tuple(found)

@@ -12,9 +12,7 @@ from takifugu.mechanisms.protocol import (
     Mechanism,
     RankChances,
     Sensitivity,
-    Translation,
 )
-from takifugu.mechanisms.pufferfish import PufferfishExponential, PufferfishLaplace
 from takifugu.mechanisms.quantile import Quantile
 from takifugu.mechanisms.response import RandomisedResponse
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
@@ -39,15 +37,12 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "Plan",
-    "PufferfishExponential",
-    "PufferfishLaplace",
     "Quantile",
     "RandomisedResponse",
     "RankChances",
     "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",
-    "Translation",
     "plan_histogram",
     "plan_top_k",
 ]

@@ -22,9 +22,9 @@ gives ∏_ℓ g(D_ℓ)^{β(D,ℓ)} ≤ e^{KL(β(D,·)‖q)} E[g|s′]: the secon
 
 Exactly this is proven: runs are independent given the data, and may be chosen in advance or in
 the light of earlier outputs, as long as each obeys its inequality whatever was seen before (the
-proof is for one sequence of outputs). Post-processing each run keeps its inequality, by Hölder
-(`takifugu.finite.postprocessing`), and post-processing the whole keeps the leak. It has to hold
-for every prior, each with a kernel of its own, and for every ordered pair.
+proof is for one sequence of outputs). Post-processing each run keeps its inequality, by Hölder, and
+post-processing the whole keeps the leak. It has to hold for every prior, each with a kernel of its
+own, and for every ordered pair.
 
 The κ is paid once, not per run. So every certificate of the necessary condition proves linear
 composition up to a constant, and a kernel that rounding keeps from being a coupling is sound.
@@ -36,12 +36,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
 from takifugu.finite.nfc.outputs import Outputs, gather, supports
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, distribution, frozen, gamma, log_ratio_up
+from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.secrets import SecretPair
 
 

@@ -5,8 +5,8 @@ non-zero entry. It may cost more than the best β, and never costs less.
 
 Constraints at one ε do not chain: D → D″ → D′ costs 2ε. So, for ε > 0, no set of distinct
 DP-style constraints has a redundant member: to imply (D, D′) the others would have to carry one
-unit from D to D′ with a total flow of at most 1 (`takifugu.finite.postprocessing`), and any
-other way than the direct one takes two steps.
+unit from D to D′ with a total flow of at most 1, and any way other than the
+direct one takes two steps.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from math import comb
 
 import numpy as np
 
+from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.outputs import Requirement, gather, requirements
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.numeric import Booleans, Floats, frozen
 
 MOST_SETS = 200_000  # how many candidate sets are tried for one dataset to prove that none is less
 

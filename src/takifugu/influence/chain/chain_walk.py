@@ -5,12 +5,13 @@ from itertools import islice, repeat
 
 import numpy as np
 
+from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.chain_groups import GroupLeaks
 from takifugu.influence.chain.curve_request import ROOM, CurveRequest, Side
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
 from takifugu.influence.chain.splitting import EntryLeaks, PairLeaks
-from takifugu.numeric import UNIT, Booleans, Floats
+from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.stationary import reachable
 

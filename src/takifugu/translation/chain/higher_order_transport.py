@@ -22,8 +22,9 @@ from functools import cached_property
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, frozen, up
+from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.inverse import largest_within
