@@ -1,7 +1,7 @@
 """Which proof serves which prior: the tight translation of each family, or why there is none."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Protocol
@@ -62,8 +62,18 @@ def tight(prior: Prior, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight |
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
     """
     match prior:
-        case MarkovChain() | IntervalMarkovChain() | HigherOrderChain():
-            return _chain(prior, secrets, tolerance)
+        case MarkovChain() if len(prior.states) == 2:
+            return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
+        case MarkovChain():
+            return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
+        case IntervalMarkovChain():
+            return _if_it_fits(
+                prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
+            )
+        case HigherOrderChain():
+            return _if_it_fits(
+                prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
+            )
         case Explicit():
             return ExplicitTransport(prior, secrets)
         case IndependentEntries():
@@ -95,20 +105,13 @@ def several(
     return None if any(part is None for part in parts.values()) else Alternatives(parts)  # type: ignore[arg-type]
 
 
-def _chain(
-    prior: MarkovChain | IntervalMarkovChain | HigherOrderChain, secrets: Secrets, tolerance: float
-) -> Tight | None:
+def _if_it_fits(prior: Prior, transport: Callable[[], Tight]) -> Tight | None:
+    """The transport bound of a sequence, unless it has too many states or no proof applies."""
     if prior.breadth > MOST_STATES:
         _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
         return None
     try:
-        if isinstance(prior, MarkovChain):
-            if len(prior.states) == 2:
-                return BinaryTransport(prior, secrets)
-            return ChainTransport(prior, secrets, tolerance=tolerance)
-        if isinstance(prior, HigherOrderChain):
-            return HigherOrderTransport(prior, secrets, tolerance=tolerance)
-        return IntervalTransport(prior, secrets, tolerance=tolerance)
+        return transport()
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))
         return None

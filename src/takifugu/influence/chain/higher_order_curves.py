@@ -43,7 +43,7 @@ def higher_order_curve(
     ...     [[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.1, 0.9]]], length=1000
     ... )
     >>> higher_order_curve(chain).to_dp(1.0).round(4)
-    np.float64(0.0766)
+    np.float64(0.0227)
     """
     values = curve_request(
         prior.states,
