@@ -25,8 +25,9 @@ from takifugu.errors import (
 from takifugu.ledger import Anchor, Groups, Ledger, LostWitness, Window, accept_loss, open_ledger
 from takifugu.ledger.witnesses.file_witness import SLOT, FileWitness, heads_folder
 from takifugu.losses import Concentrated, Total
+from takifugu.translation.protocol import LossTranslation
 from tests.contracts.ledger import paid
-from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
+from tests.ledger.charges import DOUBLING, IDENTITY, RICH, charge
 from tests.ledger.folders import in_memory
 from tests.raising import raises
 
@@ -391,7 +392,7 @@ def test_cells_of_the_copy_start_from_the_loss(path: Path, opened: Opener) -> No
         ({}, {}, 2),  # the ε of the budget itself: no translation is below it
         ({"ward": DOUBLING}, {"ward": 5}, Fraction(5, 2)),
         ({"ward": DOUBLING}, {"ward": "0.5"}, 1),
-        ({"ward": ONE_WAY}, {}, 2),
+        ({"ward": IDENTITY}, {}, 2),
     ],
 )
 def test_what_is_not_known_counts_as_more(
@@ -408,7 +409,7 @@ def test_what_is_not_known_counts_as_more(
 
 
 def test_another_translation_than_was_used_is_not_relied_on(path: Path, opened: Opener) -> None:
-    class Steep:
+    class Steep(LossTranslation):
         fingerprint = "steep"
 
         def to_pufferfish(self, epsilon: float, /) -> float:

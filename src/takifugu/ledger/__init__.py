@@ -10,7 +10,6 @@ It stores per-entry DP losses and which entries they touched; the Pufferfish los
 them, translated once.
 """
 
-from takifugu.ledger.accounts.budget_limits import TotalTranslation, Translation
 from takifugu.ledger.accounts.standings import Standing
 from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
 from takifugu.ledger.events.accepted_terms import Review, Terms
@@ -43,8 +42,6 @@ __all__ = [
     "Standing",
     "Stretch",
     "Terms",
-    "TotalTranslation",
-    "Translation",
     "Window",
     "accept_loss",
     "open_ledger",

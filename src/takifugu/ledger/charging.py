@@ -16,7 +16,6 @@ from sqlalchemy import Connection
 from takifugu.errors import BudgetExceeded, NoBudget
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE, charged
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.standings import Limits, Standing, payers
 from takifugu.ledger.charge_values import Charge, loss_of
 from takifugu.ledger.events import event_chain as chain
@@ -25,6 +24,7 @@ from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.snapshot import read_snapshot
 from takifugu.ledger.storage import account_tables as tables
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def enter(
     last: Head,
     kind: str,
     body: Mapping[str, Any],
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
     now: datetime,
     charge: Charge,

@@ -22,7 +22,6 @@ from takifugu.errors import (
     SameRows,
     UnsoundRequest,
 )
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.standings import Limits, payers, paying
 from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
 from takifugu.ledger.charging import Refusal, enter, unknown_marks
@@ -38,6 +37,7 @@ from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
 
@@ -58,7 +58,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         self._limits = Limits()
         self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
 
-    def quote(self, charge: Charge, translation: Translation) -> Quote:
+    def quote(self, charge: Charge, translation: LossTranslation) -> Quote:
         """What ``charge`` would meet now, in one read. Nothing is written.
 
         Raises:
@@ -81,7 +81,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         with self._store.reading() as connection:
             return row_marks.is_known(connection, dataset, data)
 
-    def charge(self, charge: Charge, translation: Translation) -> Receipt:
+    def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
         A call that raised anything but `BudgetExceeded` may or may not have been written: the same
@@ -133,7 +133,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             analysts.refuse_unknown(connection, charge.dataset, charge.analyst)
             return stored_answers.find(connection, charge.body()["question"], charge.analyst)
 
-    def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
+    def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same query, charged to this analyst's budget alone.
 
         Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
@@ -150,7 +150,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         return others
 
     def _enter(
-        self, kind: str, body: dict[str, Any], translation: Translation, charge: Charge
+        self, kind: str, body: dict[str, Any], translation: LossTranslation, charge: Charge
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before."""
         while True:
@@ -228,7 +228,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -243,7 +243,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -254,10 +254,10 @@ class Ledger(OwnerDecisions, LedgerViews):
         return next(one for one in seen if one.analyst == analyst).spent_after(loss)
 
 
-def _same(charge: Charge, translation: Translation) -> None:
+def _same(charge: Charge, translation: LossTranslation) -> None:
     """A translation that knows its fingerprint must be the one that the charge names."""
-    mark = getattr(translation, "fingerprint", None)
-    if isinstance(mark, str) and mark != charge.translation:
+    mark = translation.fingerprint
+    if mark is not None and mark != charge.translation:
         raise UnsoundRequest(
             f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given",
             field="translation",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.actors import current_actor
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events import event_chain as chain
@@ -20,6 +19,7 @@ from takifugu.ledger.witnesses.database_witness import DatabaseWitness
 from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
 from takifugu.ledger.witnesses.lost_history import Budgets
+from takifugu.translation.protocol import LossTranslation
 
 
 def _now() -> datetime:
@@ -72,7 +72,7 @@ def open_ledger(
 def accept_loss(
     where: str | Path,
     *,
-    translations: Mapping[str, Translation] | None = None,
+    translations: Mapping[str, LossTranslation] | None = None,
     budgets: Budgets | None = None,
     witness: str | Path | bool = True,
     wait: float = WAIT,

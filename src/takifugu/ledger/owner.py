@@ -5,7 +5,6 @@ from typing import Any
 
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.books import WHOLE, Book
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.canonical_text import check_name, write_fraction
 from takifugu.ledger.charge_values import Cells, Groups
 from takifugu.ledger.events import accepted_terms, cell_naming, row_marks
@@ -16,6 +15,7 @@ from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Number, exactly
+from takifugu.translation.protocol import LossTranslation
 
 
 class OwnerDecisions(OpenStore):
@@ -120,7 +120,9 @@ class OwnerDecisions(OpenStore):
         with self._store.reading() as connection:
             return frozenset(row_marks.separated(connection, dataset))
 
-    def review(self, dataset: str, new: Translation, old: Translation | None = None) -> Review:
+    def review(
+        self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
+    ) -> Review:
         """What is spent from ``dataset`` under the terms in force and under ``new`` ones.
 
         Args:

@@ -15,7 +15,6 @@ from takifugu.errors import InvalidFile, NoBudget
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import (
@@ -38,6 +37,7 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.witnesses.backup import back_up
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Loss, Pure
+from takifugu.translation.protocol import LossTranslation
 
 EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
@@ -75,7 +75,7 @@ class LedgerViews(OpenStore):
     def standings(
         self,
         dataset: str,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -88,7 +88,7 @@ class LedgerViews(OpenStore):
         return self._translated(found, translation)
 
     def _translated(
-        self, found: tuple[Payer, ...], translation: Translation
+        self, found: tuple[Payer, ...], translation: LossTranslation
     ) -> tuple[Standing, ...]:
         return tuple(
             Standing(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
@@ -98,7 +98,7 @@ class LedgerViews(OpenStore):
     def remaining(
         self,
         dataset: str,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -112,7 +112,9 @@ class LedgerViews(OpenStore):
         found = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
         return min(standing.room(like) for standing in found)
 
-    def spent(self, dataset: str, translation: Translation, *, analyst: str | None = None) -> float:
+    def spent(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
 
         Any translation will do: a new prior re-evaluates everything that was ever released.
@@ -143,7 +145,7 @@ class LedgerViews(OpenStore):
             return book.account.on(touch)
 
     def odometer(
-        self, dataset: str, translation: Translation, *, analyst: str | None = None
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
     ) -> Iterator[Reading]:
         """The Pufferfish ε after every charge so far, in order.
 

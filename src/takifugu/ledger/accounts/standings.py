@@ -10,10 +10,11 @@ from takifugu.errors import NoBudget
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book
-from takifugu.ledger.accounts.budget_limits import Limit, Translation
+from takifugu.ledger.accounts.budget_limits import Limit
 from takifugu.ledger.accounts.frontier import Frontier, add, worst
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 MOST_LIMITS = 64  # translated budgets that are remembered
 
@@ -24,13 +25,13 @@ class Limits:
     def __init__(self) -> None:
         self._known: dict[tuple[int, Fraction, Fraction], Limit] = {}
 
-    def known(self, translation: Translation, book: Book) -> Limit | None:
+    def known(self, translation: LossTranslation, book: Book) -> Limit | None:
         """The limit of an account, if it was translated before."""
         if book.epsilon is None:
             return None
         return self._known.get((id(translation), book.epsilon, book.delta))
 
-    def limit(self, translation: Translation, epsilon: Fraction, delta: Fraction) -> Limit:
+    def limit(self, translation: LossTranslation, epsilon: Fraction, delta: Fraction) -> Limit:
         """A translated budget, remembered. The limit holds the translation, so its id stays."""
         found = self._known.get((id(translation), epsilon, delta))
         if found is None:

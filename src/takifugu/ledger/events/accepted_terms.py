@@ -24,7 +24,6 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE
-from takifugu.ledger.accounts.budget_limits import Translation
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
 from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
@@ -32,6 +31,7 @@ from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
+from takifugu.translation.protocol import LossTranslation
 
 MICRO = Decimal("0.000001")
 
@@ -130,7 +130,7 @@ def _event(connection: Connection, last: Statement, dataset: str) -> Event | Non
 
 
 def review(
-    connection: Connection, dataset: str, new: Translation, old: Translation | None
+    connection: Connection, dataset: str, new: LossTranslation, old: LossTranslation | None
 ) -> Review:
     """What is spent under the terms in force (``old``, if at hand) and under ``new``."""
     known, _ = in_force(connection, dataset)
@@ -211,17 +211,19 @@ def enter(
     )
     same = same and known is not None and known.body["details"] == content["details"]
     if not same and last_charge(connection, dataset) is None:
-        seen = review(connection, dataset, _Nothing(), None)
+        seen = review(connection, dataset, _NothingCharged(), None)
         accept(connection, after(last, event), terms, seen, details, actor, now)
     return event
 
 
-class _Nothing:
-    """The translation of a dataset without charges: 0, whatever the prior."""
+class _NothingCharged(LossTranslation):
+    """The translation of a dataset without charges: 0, whatever the prior; all else is infinite."""
 
-    def to_pufferfish(self, epsilon: float, /) -> float:
-        """Infinite for anything but nothing: it must never be asked."""
-        return math.inf if epsilon else 0.0
+    def to_pufferfish(self, dp: float, /) -> float:
+        return math.inf if dp else 0.0
+
+    def to_dp(self, pufferfish: float, /) -> float:  # noqa: ARG002
+        return 0.0
 
 
 def after(last: Head, event: Event) -> Head:

@@ -35,14 +35,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.ledger.accounts.books import WHOLE, Book, Books
-from takifugu.ledger.accounts.budget_limits import Limit, Translation, float_up
+from takifugu.ledger.accounts.budget_limits import Limit
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Number, Total, exactly
+from takifugu.translation.protocol import LossTranslation
 
 ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
 LARGEST = 2**20
@@ -53,7 +55,7 @@ Budgets = Mapping[str, Number | tuple[Number, Number]]
 def counted(
     connection: Connection,
     lost: Anchor | None,
-    translations: Mapping[str, Translation],
+    translations: Mapping[str, LossTranslation],
     budgets: Budgets,
 ) -> tuple[dict[str, Any], Books]:
     """What an event of kind "loss" says, and the accounts after it. The caller holds the lock."""
@@ -115,7 +117,7 @@ def _reached(
     book: Book,
     books: Books,
     named: Mapping[str, tuple[Fraction, Fraction]],
-    translation: Translation | None,
+    translation: LossTranslation | None,
     known: Mapping[str, set[str]],
 ) -> Total | None:
     """What every entry of an account may have lost; None if nothing can have been charged to it.
@@ -140,14 +142,14 @@ def _reached(
 
 
 def _most(
-    translation: Translation | None,
+    translation: LossTranslation | None,
     epsilon: Fraction,
     delta: Fraction,
     used: set[str],
     dataset: str,
 ) -> Total:
     """The most that a budget admits for an entry in each currency, rounded up."""
-    mark = getattr(translation, "fingerprint", None)
+    mark = None if translation is None else translation.fingerprint
     same = translation is not None and (mark is None or used <= {mark})
     if translation is None and delta:
         raise UnsoundRequest(
@@ -169,13 +171,9 @@ def _most(
         return plain
     limit = Limit(translation, epsilon, delta)
     if not delta:  # neither a δ nor a ρ is within any ε, so that no sound limit admits them
-        most = limit.allowed
-        if most is None:
-            most = _above(lambda amount: limit.admits((Total(amount),)))
-        return Total(max(most, plain.epsilon))
-    mixed = _above(lambda amount: limit.judges(Total(amount)))
+        return Total(max(limit.allowed, plain.epsilon))
     rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
-    return Total(max(mixed, limit.allowed or Fraction(0)), delta, rho)
+    return Total(limit.allowed, delta, rho)
 
 
 def _above(admits: Callable[[Fraction], bool]) -> Fraction:

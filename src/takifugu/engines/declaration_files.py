@@ -1,8 +1,9 @@
-"""From a TOML file to a declaration. The format is documented in docs/datasets.md."""
+"""Declarations as TOML, read and written; docs/how-to/datasets.md documents the format."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -40,8 +41,12 @@ def read_declaration(path: str | Path) -> Declaration:
 
 def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
     """The declaration that ``content`` holds, in TOML."""
+    return declaration_of(parse_toml(content, parse_float=Decimal), folder=folder)
+
+
+def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
+    """The declaration that a parsed document holds; its numbers are whole or `Decimal`."""
     folder = Path(folder)
-    document = parse_toml(content, parse_float=Decimal)
     top = _Table(document, "")
     top.only(KEYS)
     source = top.table("source", ("kind", "path", "table", "url"))
@@ -152,6 +157,63 @@ def _number(value: Any, place: str, *, or_else: str = "") -> Fraction:
     if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > 40):
         raise InvalidDeclaration(place, given=f"is {value}", needed="be a finite, sensible number")
     return Fraction(value)
+
+
+def declaration_text(declaration: Declaration) -> str:
+    """A declaration as TOML; reading it gives the same declaration."""
+    source, order = declaration.source, declaration.order
+    sections: dict[str, dict[str, Any]] = {
+        "source": {
+            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url
+        },
+        "entity": {"column": declaration.entity},
+        "order": {
+            "column": order.column, "kind": order.kind, "zone": order.zone,
+            "ties": list(order.ties) or "refuse",
+        },
+    }  # fmt: skip
+    for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
+        for column in columns:
+            described = _amount_keys(column) if isinstance(column, Amount) else _label_keys(column)
+            sections[f"{part}.{_toml(column.column)}"] = described
+    title = f"title = {_toml(declaration.title)}\n\n" if declaration.title else ""
+    return title + "\n".join(_section(header, keys) for header, keys in sections.items())
+
+
+def _label_keys(column: Category) -> dict[str, Any]:
+    if column.labels:
+        raise InvalidDeclaration(
+            f"{column.column}, labels",
+            given="come from a file",
+            needed="be left out; or copy the declaration together with that file",
+        )
+    values = FROM_THE_DATA if column.values is None else list(column.values)
+    keys: dict[str, Any] = {"values": values, "outside": column.outside}
+    return keys | {"other": column.other} if column.outside == "other" else keys
+
+
+def _amount_keys(column: Amount) -> dict[str, Any]:
+    return {"bounds": [column.low, column.high], "step": column.step, "missing": column.missing}
+
+
+def _section(header: str, keys: Mapping[str, Any]) -> str:
+    lines = [f"{key} = {_toml(value)}\n" for key, value in keys.items() if value is not None]
+    return "".join((f"[{header}]\n", *lines))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    number = Fraction(value)
+    if number.denominator == 1:
+        return str(number.numerator)
+    with localcontext(prec=200):
+        digits = Decimal(number.numerator) / Decimal(number.denominator)
+    if Fraction(digits) != number:
+        raise InvalidDeclaration("step", given=f"is {number}", needed="be a decimal number")
+    return f"{digits:f}"
 
 
 @dataclass(frozen=True)

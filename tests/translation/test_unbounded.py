@@ -1,4 +1,4 @@
-"""Chains without end: certified from above, shown from below, close to long finite ones."""
+"""Unbounded chains: certified from above, shown from below, close to long finite ones."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 
 from takifugu.errors import Malformed
 from takifugu.numeric import Floats
-from takifugu.translation import (
-    chain_losses,
-    interval_losses,
-    loss_table,
-    to_dp,
-    transport_lp,
-    unbounded_losses,
-)
+from takifugu.priors import MarkovChain, Secrets
+from takifugu.translation import chain_losses, interval_losses, unbounded_losses
+from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
     box_rows,
@@ -22,7 +17,9 @@ from takifugu.translation.chain.interval_steps import (
     robust_rows,
 )
 from takifugu.translation.chain.laws import backward_rows, stationary_law
+from takifugu.translation.chain.single_transport import transport_lp
 from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.unbounded import unbounded_allowance
 from tests.oracles import transport as oracle
 
 
@@ -48,19 +45,19 @@ chains = st.builds(
 @settings(max_examples=25)
 @given(rows=chains, epsilon=st.floats(0.01, 0.8))
 def test_the_bound_holds_for_long_finite_chains(rows: Floats, epsilon: float) -> None:
-    endless = unbounded_losses(rows, epsilon)
+    unbounded = unbounded_losses(rows, epsilon)
     finite = chain_losses(rows, np.full(30, epsilon))
     for entry in (0, 3, 15, 29):  # near the ends and inside
-        assert (finite.at(entry) <= endless.upper + 1e-6).all()
-    assert (endless.lower <= endless.upper).all()
+        assert (finite.at(entry) <= unbounded.upper + 1e-6).all()
+    assert (unbounded.lower <= unbounded.upper).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_proof_of_the_bound_can_be_checked_by_a_general_solver(seed: int) -> None:
     rows, epsilon = chain(seed, 5, sparse=seed % 2 == 1), 0.3
     law = stationary_law(rows)
-    endless = unbounded_losses(rows, epsilon)
-    sides = ((rows, endless.forward), (backward_rows(rows, law)[0], endless.backward))
+    unbounded = unbounded_losses(rows, epsilon)
+    sides = ((rows, unbounded.forward), (backward_rows(rows, law)[0], unbounded.backward))
     for kernel, side in sides:
         cost = closed(epsilon * off_diagonal(5) + side.upper)
         for x in range(5):
@@ -82,53 +79,52 @@ def test_the_proof_holds_at_twenty_five_states() -> None:
 
 @pytest.mark.parametrize("sticky", [0.0, 0.8])
 def test_the_gap_is_small(sticky: float) -> None:
-    endless = unbounded_losses(chain(3, 8, sticky=sticky), 0.05)
-    assert endless.loss <= endless.lower.max() * 1.002
+    unbounded = unbounded_losses(chain(3, 8, sticky=sticky), 0.05)
+    assert unbounded.loss <= unbounded.lower.max() * 1.002
     finite = chain_losses(chain(3, 8, sticky=sticky), np.full(201, 0.05))
-    assert endless.lower.max() <= finite.at(100).max() * 1.001
-    assert finite.at(100).max() <= endless.loss * 1.001
+    assert unbounded.lower.max() <= finite.at(100).max() * 1.001
+    assert finite.at(100).max() <= unbounded.loss * 1.001
 
 
 @pytest.mark.parametrize(("stay", "allowed"), [(0.8, 0.2598), (0.9, 0.1157)])
 def test_allowance_at_a_loss_of_one(stay: float, allowed: float) -> None:
     rows = np.array([[stay, 1 - stay], [1 - stay, stay]])
-    epsilon, proof = to_dp(rows, 1.0)
+    epsilon, proof = unbounded_allowance(rows, 1.0)
     assert proof is not None and proof.loss <= 1.0 and proof.epsilon == epsilon
     assert allowed * (1 - 2e-3) <= epsilon <= allowed + 5e-5
-    fine, _ = to_dp(rows, 1.0, tolerance=1e-5)
+    fine, _ = unbounded_allowance(rows, 1.0, tolerance=1e-5)
     assert fine == pytest.approx(allowed, abs=6e-5)
 
 
 def test_allowance_where_the_loss_soon_has_no_bound() -> None:
     rows = np.array([[0.8, 0.2, 0.0], [0.0, 0.5, 0.5], [0.1, 0.0, 0.9]])
     assert unbounded_losses(rows, 1.5, with_lower=False).loss == np.inf
-    epsilon, proof = to_dp(rows, 5.0)
+    epsilon, proof = unbounded_allowance(rows, 5.0)
     assert proof is not None and proof.loss <= 5.0
     assert unbounded_losses(rows, epsilon * 1.01).lower.max() > 5.0
-    assert to_dp(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.7)[0] == pytest.approx(0.7, rel=2e-3)
+    assert unbounded_allowance(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.7)[0] == pytest.approx(
+        0.7, rel=2e-3
+    )
 
 
 def test_a_chain_that_never_forgets_has_no_bound() -> None:
     swap = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert unbounded_losses(swap, 0.1).loss == np.inf
     assert unbounded_losses(swap, 0.0).loss < 1e-12
-    assert to_dp(swap, 1.0) == (0.0, None)
+    assert unbounded_allowance(swap, 1.0) == (0.0, None)
 
 
-def test_a_table_is_certified_monotone_and_rounded_the_safe_way() -> None:
-    rows, seen = chain(9, 5), []
-    table = loss_table(rows, [0.4, 0.1, 0.2], progress=lambda k, n: seen.append((k, n)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert (np.diff(table.loss) >= 0).all()
-    for epsilon, loss in zip(table.epsilon, table.loss, strict=True):
-        cold = unbounded_losses(rows, float(epsilon))
-        assert cold.lower.max() <= loss <= cold.loss * 1.002
-    assert table.to_pufferfish(0.15) == table.loss[1] and table.to_pufferfish(0.2) == table.loss[1]
-    assert table.to_pufferfish(0.0) == 0.0 and table.to_pufferfish(0.5) == np.inf
-    assert table.to_dp(float(table.loss[1])) == 0.2
-    assert table.to_dp(float(table.loss[0]) * 0.99) == 0.0
-    stuck = loss_table([[0.0, 1.0], [1.0, 0.0]], [0.1, 0.2])
-    assert (stuck.loss == np.inf).all() and stuck.to_dp(1.0) == 0.0
+def test_a_rising_grid_is_certified_and_never_falls() -> None:
+    rows, grid = chain(9, 5), [0.1, 0.2, 0.4]
+    transport = ChainTransport(MarkovChain(rows), Secrets(), tolerance=1e-3)
+    losses = list(transport.rising(grid))
+    assert losses == sorted(losses)
+    for epsilon, loss in zip(grid, losses, strict=True):
+        assert loss <= unbounded_losses(rows, epsilon).loss * 1.002
+        assert loss == pytest.approx(transport.uniform(epsilon).value, rel=2e-3)
+    swap = MarkovChain(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    stuck = ChainTransport(swap, Secrets(), tolerance=1e-3)
+    assert list(stuck.rising([0.1, 0.2])) == [np.inf, np.inf]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -185,11 +181,9 @@ def test_boxes_that_are_points_give_back_the_chain() -> None:
 def test_what_has_no_meaning_is_refused_in_one_line() -> None:
     rows = chain(0, 3)
     with pytest.raises(Malformed, match="finite loss above 0"):
-        to_dp(rows, 0.0)
+        unbounded_allowance(rows, 0.0)
     with pytest.raises(Malformed, match="0 or more"):
         unbounded_losses(rows, -0.1)
-    with pytest.raises(Malformed, match="above 0"):
-        loss_table(rows, [])
     with pytest.raises(Malformed, match="no distribution"):
         interval_losses(rows * 0.5, rows * 0.9, 0.1)
     with pytest.raises(Malformed, match="square"):
