@@ -9,13 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import inf
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 import takifugu
 from takifugu.errors import (
@@ -29,10 +30,12 @@ from takifugu.errors import (
     LedgerUnwritable,
     NewerLedger,
     NoBudget,
+    NotAccepted,
     NotALedger,
+    UnknownAnalyst,
     UnsoundRequest,
 )
-from takifugu.ledger import Anchor, Groups, Ledger, Window
+from takifugu.ledger import Anchor, Groups, Ledger, Terms, Window
 from takifugu.ledger.accounts.books import Books
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
@@ -89,7 +92,7 @@ def test_the_advice_of_a_refusal_works_when_followed(
     with pytest.raises(BudgetExceeded) as refused:
         ledger.charge(charge(5, (3, 9)), translation)
     advice = str(refused.value).split("at most epsilon = ")[1].split(",")[0]
-    assert Fraction(advice) <= refused.value.left < Fraction(advice) + Fraction(1, 10**6)
+    assert Fraction(advice) <= refused.value.left < Fraction(advice) * (1 + Fraction(1, 1000))
     assert refused.value.needs == 5 and refused.value.dataset == "ward"
     ledger.charge(charge(advice, (3, 9)), translation)
 
@@ -702,3 +705,81 @@ def test_a_locked_ledger_is_waited_for_and_then_given_up(
     holder.close()
     impatient.charge(charge("0.25"), DOUBLING)
     assert ledger.spent("ward", DOUBLING) == 0.5
+
+
+# --- one consistent read ---
+
+
+def test_a_quote_is_what_the_charge_then_finds(ledger: Ledger) -> None:
+    ledger.set_budget("ward", 1, analyst="ana")
+    ledger.charge(charge("0.25", (0, 5), analyst="ana"), DOUBLING)
+    for amount, fits in (("0.2", True), ("0.3", False)):
+        asked = charge(amount, (3, 9), analyst="ana")
+        quote = ledger.quote(asked, DOUBLING)
+        assert [one.analyst for one in quote.standings] == [None, "ana"]
+        assert all(one.admits(asked.loss) for one in quote.standings) == fits
+        assert min(one.room(asked.loss) for one in quote.standings) == ledger.remaining(
+            "ward", DOUBLING, analyst="ana", window=asked.window
+        )
+        assert [one.spent for one in quote.standings] == [
+            ledger.spent("ward", DOUBLING, analyst=who) for who in (None, "ana")
+        ]
+        if not fits:
+            with raises(BudgetExceeded, analyst="ana"):
+                ledger.charge(asked, DOUBLING)
+            continue
+        after = [one.spent_after(asked.loss) for one in quote.standings]
+        ledger.charge(asked, DOUBLING)
+        assert after == [ledger.spent("ward", DOUBLING, analyst=who) for who in (None, "ana")]
+
+
+def test_a_quote_knows_stored_answers_and_the_last_charge(ledger: Ledger) -> None:
+    for who in ("ana", "bob"):
+        ledger.set_budget("ward", 1, analyst=who)
+    mine, theirs = charge("0.25", analyst="ana"), charge("0.25", analyst="bob")
+    before = ledger.quote(mine, DOUBLING)
+    assert (before.answer, before.shared, before.reuse, before.last) == (None, False, False, None)
+    receipt = ledger.charge(mine, DOUBLING)
+    ledger.record_answer(receipt, [7])
+    again, other = ledger.quote(mine, DOUBLING), ledger.quote(theirs, DOUBLING)
+    assert again.answer is not None and again.answer.value == [7] and not again.reuse
+    assert other.answer is None and other.shared and other.reuse
+    assert other.last is not None and other.last.seq == receipt.anchor.seq
+
+
+def test_an_old_snapshot_decides_nothing(ledger: Ledger, url: str, opened: Opener) -> None:
+    """What changes after a snapshot was taken is checked again by the charge itself."""
+    ledger.charge(charge("0.1"), DOUBLING)
+    terms, cells = Terms("prior", "secrets"), charge("0.1").cells
+    seen = ledger.snapshot("ward", cells=cells)
+    seen.refuse(terms, None)
+    owner = opened(url)
+    owner.accept(Terms("new prior", "secrets"), owner.review("ward", DOUBLING))
+    seen.refuse(terms, None)
+    with raises(NotAccepted, changed=("prior",)):
+        ledger.charge(charge("0.1"), DOUBLING)
+    owner.set_budget("ward", 1, analyst="ana")
+    with raises(UnknownAnalyst, analyst=None):
+        ledger.charge(charge("0.1", prior="new prior"), DOUBLING)
+    owner.set_budget("ward", "0.1")
+    mine = charge("0.1", prior="new prior", analyst="ana")
+    quote = ledger.quote(mine, DOUBLING)
+    assert not all(one.admits(mine.loss) for one in quote.standings)
+    with raises(BudgetExceeded, analyst=None, left=0):
+        ledger.charge(mine, DOUBLING)
+
+
+def test_a_snapshot_and_a_quote_are_one_transaction_each(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, unguarded = [], Store.unguarded
+
+    def counted(store: Store) -> AbstractContextManager[Connection]:
+        begun.append(store)
+        return unguarded(store)
+
+    monkeypatch.setattr(Store, "unguarded", counted)
+    ledger.snapshot("ward", analyst="ana", cells=charge("0.1").cells)
+    assert len(begun) == 1
+    ledger.quote(charge("0.1", (0, 5), ["fr"], analyst="ana"), DOUBLING)
+    assert len(begun) == 2
