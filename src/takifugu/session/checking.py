@@ -15,11 +15,10 @@ from takifugu.mechanisms import (
     BoundedMean,
     BoundedSum,
     Exponential,
-    GaussianTopK,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
     Mechanism,
+    NoisyTopK,
     PermuteAndFlip,
 )
 from takifugu.session import queries as ask
@@ -73,7 +72,7 @@ def _made(mechanism: Mechanism, query: ask.Query, engine: Engine) -> Mechanism |
     noise: object = mechanism
     if isinstance(mechanism, BoundedMean):
         noise = mechanism.total.noise
-    elif isinstance(mechanism, BoundedSum | LaplaceTopK | GaussianTopK):
+    elif isinstance(mechanism, BoundedSum | NoisyTopK):
         noise = mechanism.noise
     if isinstance(query, ask.TopOf | QuantileOf):
         k = query.k if isinstance(query, ask.TopOf) else 1
@@ -86,9 +85,9 @@ def _made(mechanism: Mechanism, query: ask.Query, engine: Engine) -> Mechanism |
             return None
         match noise:
             case IntegerLaplace(scale=scale):
-                return LaplaceTopK(IntegerLaplace(scale, moves), k)
+                return NoisyTopK(IntegerLaplace(scale, moves), k)
             case IntegerGaussian(scale=scale):
-                return GaussianTopK(IntegerGaussian(scale, moves), k)
+                return NoisyTopK(IntegerGaussian(scale, moves), k)
         return None
     match noise:
         case IntegerLaplace(scale=scale):

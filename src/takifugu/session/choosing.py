@@ -17,16 +17,15 @@ from takifugu.mechanisms import (
     BoundedSum,
     Choice,
     Error,
-    GaussianTopK,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
     Mechanism,
+    NoisyTopK,
     RankingError,
     plan_histogram,
     plan_top_k,
 )
-from takifugu.mechanisms.plans import merit, name, once, price
+from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.session.quantiles import QuantileOf, picker, picker_within, ranks_of
 from takifugu.session.queries import MeanOf, ProportionsOf, Query, SumOf, TopOf
 
@@ -119,7 +118,7 @@ def _numbers(query: Query, engine: Engine, size: int, groups: int, wanted: Wante
             size,
             groups,
             within=steps,
-            chance=wanted.often,
+            confidence=wanted.often,
             sensitivity=moves,
             delta=wanted.delta,
         )
@@ -182,11 +181,11 @@ def _ranking(query: TopOf, size: int, groups: int, wanted: Wanted) -> Chosen:
         delta=wanted.delta if wanted.allowed is None else None,
         reference=wanted.reference,
         gap=wanted.gap,
-        chance=wanted.chance,
+        confidence=wanted.chance,
     )
     choices = found.choices
     if groups > MOST_SELECTIONS:
-        choices = tuple(c for c in choices if isinstance(c.mechanism, LaplaceTopK | GaussianTopK))
+        choices = tuple(c for c in choices if isinstance(c.mechanism, NoisyTopK))
     best: Choice[Any, RankingError] = _in_currency(choices, wanted)
     aim = (
         f"for places that are right with a chance of {wanted.often:.3g}"

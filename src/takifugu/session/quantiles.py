@@ -25,7 +25,7 @@ from takifugu.losses import Concentrated, Loss, Number, exactly
 from takifugu.mechanisms import Exponential, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
-from takifugu.mechanisms.checks import chance as checked_chance
+from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.numeric import Integers
 from takifugu.session.queries import Query
 from takifugu.session.rows import Rows
