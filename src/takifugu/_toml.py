@@ -3,8 +3,8 @@
 Both formats let a file say less than it seems to. JSON takes the last of two equal keys, ``NaN``,
 and 1e-400 for 0: a probability that is tiny, not impossible. Deep nesting ends Python's stack, and
 a dotted TOML key takes time that grows with the square of its length. All of it is refused here,
-with `InvalidFile`. Every file that a person may write is parsed here; a `TomlSection` then reads one
-table of it and refuses keys that it does not know.
+with `InvalidFile`. Every file that a person may write is parsed here; a `TomlSection` then reads
+one table of it and refuses keys that it does not know.
 """
 
 import json
