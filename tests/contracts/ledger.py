@@ -33,8 +33,8 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Window
-from takifugu.ledger.books import Books
-from takifugu.ledger.store import Store
+from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 from tests.ledger.charges import DOUBLING, IDENTITY, RICH, Identity, charge

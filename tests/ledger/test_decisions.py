@@ -17,7 +17,7 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Terms
-from takifugu.ledger.decisions import alike, decimal_up, folded
+from takifugu.ledger.events.accepted_terms import alike, decimal_up, folded
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
@@ -144,7 +144,7 @@ def test_a_charge_that_was_not_accepted_is_found_by_verify(
     ledger.charge(charge("0.25"), DOUBLING)
     accept(ledger, NEW)
     with monkeypatch.context() as patch:
-        patch.setattr("takifugu.ledger.decisions.refuse_terms", lambda *_: None)
+        patch.setattr("takifugu.ledger.events.accepted_terms.refuse_terms", lambda *_: None)
         ledger.charge(charge("0.25"), DOUBLING)
     (problem,) = ledger.verify().problems
     assert "under terms that were not accepted" in problem

@@ -16,8 +16,8 @@ from takifugu import ledger as room
 from takifugu.errors import BudgetExceeded, InvalidCharge, UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.ledger import Groups, Window
-from takifugu.ledger.values import canonical
-from takifugu.ledger.view import Limit, to_pufferfish
+from takifugu.ledger.accounts.budget_limits import Limit, to_pufferfish
+from takifugu.ledger.canonical_text import canonical_json
 from takifugu.losses import Pure, Total
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -95,7 +95,7 @@ def test_the_order_of_keys_makes_no_other_question() -> None:
     one = charge("0.1", groups=["fr", "de"], query={"a": 1, "b": 2}).body()
     other = charge("0.1", groups=["de", "fr"], query={"b": 2, "a": 1}).body()
     assert one["question"] == other["question"] and one["key"] != other["key"]
-    assert canonical({"b": [1, 2.5], "a": "é"}, "x") == '{"a":"\\u00e9","b":[1,2.5]}'
+    assert canonical_json({"b": [1, 2.5], "a": "é"}, "x") == '{"a":"\\u00e9","b":[1,2.5]}'
 
 
 @given(

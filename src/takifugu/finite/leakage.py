@@ -74,11 +74,10 @@ class Odds:
 
 
 def leakage(world: World, mechanism: Mechanism) -> Leakage:
-    """The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
+    r"""The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
 
-    Against linear knowledge the two sides part (the sets of P(·|s) and P(·|s′) are chosen
-    separately), so the loss of an output is log max P(ω|s) − log min P(ω|s′), two linear
-    programs.
+    Against linear knowledge the laws given s and given s′ are chosen separately, so the loss of an
+    output ω is :math:`\log \max P(ω \mid s) - \log \min P(ω \mid s')`: two linear programs.
     """
     return measure(world, mechanism, error=0.0)
 

@@ -55,7 +55,7 @@ class InfluenceCurve(ByContent):
     Attributes:
         exposed: ``[point]``: b, at least 1, increasing.
         leak: ``[pair, point]``: a(b), rounded up; infinite where exposing b entries is not enough.
-        entries: |I|, how many entries there are; None if there is no end to them.
+        entries: How many entries there are; None if unbounded.
         pairs: What each row of ``leak`` is about.
         exact: ``[pair, point]``: whether ``leak`` is a*(b) up to rounding, or only above it.
         splits: Which entries are exposed at each point; not part of the curve's identity.

@@ -14,13 +14,18 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import cells, chain, decisions, sources, tables, view
-from takifugu.ledger.accounts import Touch
-from takifugu.ledger.books import WHOLE, Book, charged
-from takifugu.ledger.chain import Anchor, Event, Head
-from takifugu.ledger.frontier import Frontier, add, worst
-from takifugu.ledger.values import Charge, loss_of
-from takifugu.ledger.view import Limit
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.account import Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, charged
+from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.accounts.frontier import Frontier, add, worst
+from takifugu.ledger.charge_values import Charge, loss_of
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import cell_naming as cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
+from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Loss
 from takifugu.translation.protocol import LossTranslation
 

@@ -27,7 +27,7 @@ from takifugu.translation.protocol import LossTranslation
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one entry may be: from ``low`` to ``high``, in whole ``unit``s.
+    """What one entry may be: from ``low`` to ``high``, in steps of ``unit``.
 
     >>> Bounds(0, 10, "0.5").width
     20

@@ -9,8 +9,8 @@ from fractions import Fraction
 from takifugu._rounding import float_down
 from takifugu.engines import Scope
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.values import EPOCH
-from takifugu.ledger.view import read
+from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.charge_values import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.cost import Prices
 from takifugu.session.rows import Rows
