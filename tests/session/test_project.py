@@ -36,7 +36,7 @@ from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_kept
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.session.study import STATES, stays, study, write_data

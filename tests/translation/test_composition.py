@@ -18,7 +18,7 @@ def test_the_sum_is_translated_once_and_theorem_7_stands_beside_it() -> None:
     each = float(translation.to_dp(1.0, "curve"))
     found = compose(translation, [Release(Pure(each))] * 100)
     assert found.theorem_7 == pytest.approx(72.7, abs=0.1)
-    assert found.answer.by_method["curve"] == pytest.approx(7.55, abs=0.01)
+    assert found.translated.by_method["curve"] == pytest.approx(7.55, abs=0.01)
     assert found.epsilon == translation.to_pufferfish(found.dp) <= 7.55
     assert found.lower <= found.epsilon <= 1.01 * found.lower
 

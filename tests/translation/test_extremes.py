@@ -13,9 +13,9 @@ from takifugu.numeric import Floats
 from takifugu.priors import IntervalMarkovChain, MarkovChain, Secrets
 from takifugu.translation import Translation, chain_losses
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.entry_laws import Law, backward_rows
 from takifugu.translation.chain.interval_steps import backward_boxes, law_bounds
 from takifugu.translation.chain.interval_transport import IntervalTransport
-from takifugu.translation.chain.laws import Law, backward_rows
 from tests.oracles import extreme_chains as oracle
 from tests.translation import extremes
 

@@ -20,7 +20,7 @@ from takifugu.translation.network import coupling_kernel, junction
 from takifugu.translation.network.junction import network_losses
 from takifugu.translation.network.junction_tree import junction_tree
 from takifugu.translation.network.network_witness import product_witness
-from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.partition_function import PartitionSums
 from tests.influence.strategies import fields, networks
 from tests.oracles import junction as oracle
 from tests.priors.files import example
@@ -119,7 +119,7 @@ def test_cliques_cover_the_tables_and_hang_together(model: FactorModel) -> None:
 @given(model=MODELS)
 def test_sums_are_those_of_the_written_out_law(model: FactorModel) -> None:
     tree = junction_tree(model, largest=10**6)
-    sums = Sums(tree, model.factors())
+    sums = PartitionSums(tree, model.factors())
     law = written_out(model).probability
     for c, scope in enumerate(tree.cliques):
         weights = sums.clique(c)

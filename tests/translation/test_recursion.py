@@ -6,8 +6,8 @@ import pytest
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Floats
 from takifugu.translation import chain_losses, unbounded_losses
-from takifugu.translation.chain.laws import backward_rows, stationary_law
-from takifugu.translation.chain.scalar import scalar_losses, scalar_step
+from takifugu.translation.chain.entry_laws import backward_rows, stationary_law
+from takifugu.translation.chain.fixed_point import constant_cost
 from tests.oracles import transport as oracle
 
 
@@ -143,13 +143,21 @@ def test_a_chain_that_never_forgets_loses_every_entry() -> None:
     assert huge.loss <= 1200.0 * 1.01
 
 
+def scalar_losses(rows: Floats, epsilon: Floats) -> Floats:
+    """``[i]``: the leak ε_i + L(leak before), the largest over all pairs carried on."""
+    leaks = [epsilon[0]]
+    for spent in epsilon[1:]:
+        leaks.append(spent + constant_cost(rows, leaks[-1]).max())
+    return np.array(leaks)
+
+
 def test_the_scalar_recursion_of_cao_et_al() -> None:
     lazy = np.array([[0.8, 0.2], [0.0, 1.0]])
     printed = [0.100, 0.181, 0.247, 0.302, 0.349, 0.388, 0.422, 0.450, 0.475, 0.496]
     assert scalar_losses(lazy, np.full(10, 0.1)) == pytest.approx(printed, abs=6e-4)
     assert scalar_losses(lazy, np.full(400, 0.1))[-1] == pytest.approx(0.64591, abs=6e-6)
     three = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.3, 0.2]])
-    steps = [scalar_step(three, alpha) for alpha in (0.1, 0.5, 1, 2, 3)]
+    steps = [constant_cost(three, alpha).max() for alpha in (0.1, 0.5, 1, 2, 3)]
     assert steps == pytest.approx([0.05022, 0.25240, 0.49433, 0.93975, 1.28778], abs=6e-6)
     matrix = binary(0.1, 0.3)
     law = stationary_law(matrix)

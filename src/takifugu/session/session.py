@@ -44,7 +44,7 @@ from takifugu.session.queries import Query, TransitionsOf
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

@@ -17,7 +17,7 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
-from takifugu.translation.translation import LARGEST, Answer, Method, Translation
+from takifugu.translation.translation import LARGEST, Method, TranslatedLoss, Translation
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Composed:
         method: Which method proves it.
         dp: ε per entry that was translated, after adding up (and converting ρ).
         dp_delta: The largest δ of any entry.
-        answer: All that the translation says about ``dp``.
+        translated: The translation of ``dp`` in detail.
         lower: Some mechanism with the pure and approximate losses leaks this much; ρ adds nothing.
         theorem_7: What Theorem 7 of the paper gives, for pure losses; None otherwise.
     """
@@ -96,7 +96,7 @@ class Composed:
     method: Method
     dp: float | Floats
     dp_delta: float
-    answer: Answer
+    translated: TranslatedLoss
     lower: float
     theorem_7: float | None
 
@@ -127,8 +127,8 @@ def compose(
     found: ApproximateLoss = mixed(
         translation, spent, chance, rho, delta=0.5 if delta is None else delta, method=method
     )
-    answer = translation.explain(found.dp, method)
-    lower = answer.lower
+    translated = translation.explain(found.dp, method)
+    lower = translated.lower
     if not np.array_equal(found.dp, spent):  # ρ was converted, or a small ε raised
         lower = translation.witness(float(spent) if spent.ndim == 0 else spent).leak
     return Composed(
@@ -137,7 +137,7 @@ def compose(
         found.method,
         found.dp,
         found.dp_delta,
-        answer,
+        translated,
         min(lower, found.epsilon),
         _theorem_7(translation, releases),
     )

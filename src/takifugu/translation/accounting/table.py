@@ -243,18 +243,18 @@ def _marched(
 
 def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
     """The best bound at each ε of a grid, which may be made as it is read."""
-    asked, again = tee(grid)
-    transported = _transported(translation, asked)
-    for epsilon in again:
+    first, second = tee(grid)
+    transported = _transported(translation, first)
+    for epsilon in second:
         others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
         yield min(*others, next(transported, np.inf))
 
 
 def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
-    tight = translation.tight
-    if isinstance(tight, ChainTransport) and not translation.uncertainty:
-        yield from tight.rising(grid)
-    elif tight is not None:
+    transport = translation.transport
+    if isinstance(transport, ChainTransport) and not translation.uncertainty:
+        yield from transport.rising(grid)
+    elif transport is not None:
         for epsilon in grid:
             yield translation.bound(epsilon, "transport").value
 

@@ -66,7 +66,7 @@ EVERY = 16  # steps between two looks at whether a stretch has settled
 LN10 = math.log(10)
 ZERO, ONE = Decimal(0), Decimal(1)
 
-Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `Step`, then k, and how often
+Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `BinaryStep`, then k, and how often
 
 
 def _digits(digits: int = DIGITS) -> Context:
@@ -75,7 +75,7 @@ def _digits(digits: int = DIGITS) -> Context:
 
 
 @dataclass(frozen=True)
-class Step:
+class BinaryStep:
     """One step of the chain, as exact fractions.
 
     Attributes:
@@ -87,7 +87,7 @@ class Step:
     rows: tuple[Fraction, Fraction, Fraction, Fraction]
 
     @classmethod
-    def of(cls, matrix: Floats) -> "Step":
+    def of(cls, matrix: Floats) -> "BinaryStep":
         """The step of a matrix whose rows stand for themselves divided by their exact sums."""
         (a, b), (c, d) = [[Fraction(float(v)) for v in row] for row in matrix]
         return cls((a / (a + b), b / (a + b), c / (c + d), d / (c + d)))
@@ -127,7 +127,7 @@ class BinaryLosses:
 
 
 def binary_losses(
-    steps: Step | Sequence[Step], epsilon: Floats, *, start: Floats | None = None
+    steps: BinaryStep | Sequence[BinaryStep], epsilon: Floats, *, start: Floats | None = None
 ) -> BinaryLosses:
     """The loss of every entry of a finite chain whose entry i was queried with ``epsilon[i]``.
 
@@ -137,7 +137,7 @@ def binary_losses(
     """
     spent = np.asarray(epsilon, dtype=np.float64)
     size = len(spent)
-    listed = [steps] * (size - 1) if isinstance(steps, Step) else list(steps)
+    listed = [steps] * (size - 1) if isinstance(steps, BinaryStep) else list(steps)
     possible = np.ones(size, dtype=np.bool_)
     with localcontext(_digits()):
         gains: dict[float, Decimal] = {}
@@ -160,7 +160,7 @@ def binary_losses(
 
 
 def stationary_losses(
-    step: Step, epsilon: float, before: int | None, after: int | None
+    step: BinaryStep, epsilon: float, before: int | None, after: int | None
 ) -> tuple[Floats, Floats]:
     """``[pair]`` twice: upper and lower bound of an entry of a stationary chain, ε everywhere.
 
@@ -179,7 +179,9 @@ def _both_sides(total: Floats) -> tuple[Floats, Floats]:
     return frozen(upper), frozen(np.maximum(lower, 0.0))
 
 
-def _stretches(steps: Sequence[Step], spent: Floats) -> Iterator[tuple[Step, float, int]]:
+def _stretches(
+    steps: Sequence[BinaryStep], spent: Floats
+) -> Iterator[tuple[BinaryStep, float, int]]:
     """Runs of the same step and the same ε."""
     changed = spent[1:] != spent[:-1]
     if len(set(map(id, steps))) > 1:
@@ -190,7 +192,7 @@ def _stretches(steps: Sequence[Step], spent: Floats) -> Iterator[tuple[Step, flo
 
 
 def _law_runs(
-    steps: Sequence[Step],
+    steps: Sequence[BinaryStep],
     spent: Floats,
     start: Floats,
     gains: dict[float, Decimal],
@@ -258,7 +260,7 @@ def _still(before: tuple[Decimal, ...], now: tuple[Decimal, ...], gain: Decimal,
     return change * left <= SETTLED * min(x / (1 + x) for x in now)
 
 
-def _stationary_side(step: Step, epsilon: float, count: int | None) -> list[float]:
+def _stationary_side(step: BinaryStep, epsilon: float, count: int | None) -> list[float]:
     """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: without end."""
     if epsilon == 0:
         return [0.0, 0.0]
@@ -279,7 +281,7 @@ def _stationary_side(step: Step, epsilon: float, count: int | None) -> list[floa
 Map = tuple[Decimal, Decimal, Decimal, Decimal]  # u becomes (p·u + q) / (r·u + s)
 
 
-def _maps(step: Step, epsilon: float, pair: int) -> tuple[Map, Map]:
+def _maps(step: BinaryStep, epsilon: float, pair: int) -> tuple[Map, Map]:
     """The map of ``pair`` and the one that it follows, as non-negative matrices."""
     same, link, *shares = step.decimals()
     gain = _gain(epsilon, {})
@@ -305,7 +307,7 @@ def _power(base: Map, exponent: int) -> Map:
     return found
 
 
-def _limit(step: Step, epsilon: float, pair: int) -> float:
+def _limit(step: BinaryStep, epsilon: float, pair: int) -> float:
     r"""The limit of ever more steps: the fixed point of two of them, infinite if there is none.
 
     u = (pu + q)/(ru + s) is the positive root of ru² + (s − p)u − q = 0. An error η of s − p moves

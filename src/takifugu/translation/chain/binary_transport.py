@@ -19,11 +19,11 @@ from takifugu.translation.accounting.inverse import largest_by_bracket
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_closed_form import (
     BinaryLosses,
-    Step,
+    BinaryStep,
     binary_losses,
     stationary_losses,
 )
-from takifugu.translation.chain.chain_transport import asked_entries, pair_mask
+from takifugu.translation.chain.chain_transport import pair_mask, secret_entries
 
 LISTED = 62_500  # entries up to which a constant ε is answered for each of them
 STEEP = 600.0  # an ε whose exponential is written down as a factor
@@ -38,7 +38,7 @@ class BinaryTransport:
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
         self._chain = chain
         self._stationary = isinstance(chain.start, str)
-        self._asked = asked_entries(secrets, chain.length)
+        self._secret_entries = secret_entries(secrets, chain.length)
         pair_mask(secrets.sides(chain.states), 2)  # an error now rather than later
         if self._stationary and not (chain.transition[0, 1] > 0 and chain.transition[1, 0] > 0):
             raise InvalidPrior(
@@ -136,7 +136,7 @@ class BinaryTransport:
     def _factors(self, spent: Floats, entry: int, counted: int) -> Floats:
         """``[entry, value]``: e^ε for the value that is counted, 1 for the other."""
         steps = self._steps
-        kinds = [steps] * (len(spent) - 1) if isinstance(steps, Step) else steps
+        kinds = [steps] * (len(spent) - 1) if isinstance(steps, BinaryStep) else steps
         flips = np.array([0, *(not step.same for step in kinds)], dtype=np.int64)
         renamed = np.cumsum(flips) % 2
         value = (counted + renamed + renamed[entry]) % 2
@@ -145,20 +145,20 @@ class BinaryTransport:
         return frozen(factors)
 
     @cached_property
-    def _steps(self) -> Step | list[Step]:
+    def _steps(self) -> BinaryStep | list[BinaryStep]:
         """The one step, or one for each; equal ones are the same object."""
         table = self._chain.transition
         if table.ndim == 2:
-            return Step.of(table)
-        known: dict[bytes, Step] = {}
+            return BinaryStep.of(table)
+        known: dict[bytes, BinaryStep] = {}
         for matrix in table:
             if matrix.tobytes() not in known:
-                known[matrix.tobytes()] = Step.of(matrix)
+                known[matrix.tobytes()] = BinaryStep.of(matrix)
         return [known[matrix.tobytes()] for matrix in table]
 
     @property
-    def _step(self) -> Step:
-        assert isinstance(self._steps, Step)  # noqa: S101 - a stationary chain has one
+    def _step(self) -> BinaryStep:
+        assert isinstance(self._steps, BinaryStep)  # noqa: S101 - a stationary chain has one
         return self._steps
 
     def _checked(self, epsilon: Floats) -> Floats:
@@ -167,8 +167,8 @@ class BinaryTransport:
         length = self._chain.length
         if length is None:
             more = 1
-            if self._asked is not None and len(self._asked):
-                more = max(1, min(int(self._asked[-1]) + 1 - len(spent), LISTED))
+            if self._secret_entries is not None and len(self._secret_entries):
+                more = max(1, min(int(self._secret_entries[-1]) + 1 - len(spent), LISTED))
             return np.concatenate([spent, np.zeros(more)])
         if len(spent) != length:
             raise UnsoundRequest(
@@ -187,12 +187,12 @@ class BinaryTransport:
 
     def _open(self, losses: BinaryLosses) -> Booleans:
         """``[entry]``: whether the question is secret there, and both answers can be true."""
-        if self._asked is None:
+        if self._secret_entries is None:
             return losses.possible
         size = len(losses.possible)
         asked = np.zeros(size, dtype=np.bool_)
         # of an unbounded chain, an entry far behind the last one loses less than that one
-        asked[np.minimum(self._asked, size - 1)] = True
+        asked[np.minimum(self._secret_entries, size - 1)] = True
         return losses.possible & asked
 
     def _place(self, losses: BinaryLosses) -> tuple[int | None, int]:
@@ -202,8 +202,10 @@ class BinaryTransport:
             return None, 0
         entry = int(np.argmax(np.where(open_, losses.upper.max(axis=0), -1.0)))
         pair = _larger(losses.upper[:, entry])
-        if self._asked is not None and entry not in self._asked:  # it stands for a later one
-            entry = int(self._asked[self._asked > entry][0])
+        if (
+            self._secret_entries is not None and entry not in self._secret_entries
+        ):  # it stands for a later one
+            entry = int(self._secret_entries[self._secret_entries > entry][0])
         return entry, pair
 
     def _fast(self, epsilon: float) -> float:
@@ -220,10 +222,10 @@ class BinaryTransport:
         is found in the middle, or right beside it.
         """
         length = self._chain.length
-        if length is None and self._asked is None:
+        if length is None and self._secret_entries is None:
             return (*stationary_losses(self._step, epsilon, None, None), None)
-        if self._asked is not None:
-            places: Integers | list[int] = self._asked
+        if self._secret_entries is not None:
+            places: Integers | list[int] = self._secret_entries
         else:
             middle = (length or 1) // 2
             places = [k for k in (middle - 1, middle, middle + 1) if 0 <= k < (length or 1)]

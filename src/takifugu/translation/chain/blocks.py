@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.translation.chain.laws import FAINT
+from takifugu.translation.chain.entry_laws import FAINT
 from takifugu.translation.chain.steps import (
     LARGE,
     MOST_STATES,

@@ -19,7 +19,7 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.blocks import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
@@ -36,7 +36,7 @@ from takifugu.translation.chain.unbounded import (
 )
 
 WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
-QUESTIONS = 64  # how many of the worst pairs a witness is looked for
+MOST_PAIRS = 64  # how many of the worst pairs a witness is looked for
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
 TAIL = 16  # entries after the last one that was touched whose losses are kept apart
 
@@ -50,12 +50,12 @@ class ChainTransport:
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._chain, self._tolerance = chain, tolerance
-        self._at_rest = isinstance(chain.start, str)
+        self._stationary = isinstance(chain.start, str)
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
-        self._asked = asked_entries(secrets, chain.length)
+        self._secret_entries = secret_entries(secrets, chain.length)
         self._pairs = pair_mask(self._sides, self._size)
-        if self._at_rest:
+        if self._stationary:
             _ = self._rest  # an error now rather than later
         elif chain.length is None:
             raise UnsoundRequest(
@@ -73,7 +73,7 @@ class ChainTransport:
         length = self._chain.length
         if length is None:
             return False
-        return not self._at_rest or length * self._size**2 <= WALKED
+        return not self._stationary or length * self._size**2 <= WALKED
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
@@ -81,7 +81,7 @@ class ChainTransport:
             return self._endless_bound(self._endless(epsilon))
         length = self._chain.length or 1
         found = self.profile(np.full(length, epsilon))
-        if self._at_rest and self._blocks > 1 and length > LONGEST:
+        if self._stationary and self._blocks > 1 and length > LONGEST:
             # too long to be walked in blocks: as if without end, in blocks, may be tighter
             endless = self._endless_bound(self._endless(epsilon))
             if endless.value < found.value and found.by_entry is not None:
@@ -101,7 +101,7 @@ class ChainTransport:
             beyond = TAIL
             spent = np.concatenate([spent, np.zeros(TAIL)])
         losses = chain_losses(
-            chain.transition, spent, start=None if self._at_rest else chain.start_law
+            chain.transition, spent, start=None if self._stationary else chain.start_law
         )
         tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
         by_entry, worst = self._by_entry(losses, tables)
@@ -114,7 +114,7 @@ class ChainTransport:
                 # there nothing is charged, and a step costs at most its dearest move
                 last = losses.backward[losses.backward_at[-1]]
                 later = max(later, float(last.max()))
-                if self._asked is not None and later > by_entry.max():  # this one binds
+                if self._secret_entries is not None and later > by_entry.max():  # this one binds
                     entry, table = far, last
                     x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
             by_entry = np.append(by_entry[:-beyond], later)
@@ -178,9 +178,9 @@ class ChainTransport:
 
     def _further(self, entries: int) -> int | None:
         """The first entry asked about that is not among the first ``entries``, if there is one."""
-        if self._asked is None:
+        if self._secret_entries is None:
             return entries
-        later = self._asked[self._asked >= entries]
+        later = self._secret_entries[self._secret_entries >= entries]
         return int(later[0]) if len(later) else None
 
     @property
@@ -218,7 +218,7 @@ class ChainTransport:
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
         """``[entry][x, y]``: the losses when several entries are coupled at once."""
         chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
-        if self._at_rest:
+        if self._stationary:
             rows = [self._rest[0]] * steps
             back = [self._rest[2]] * steps
             slack = law_slack(self._size)
@@ -252,12 +252,12 @@ class ChainTransport:
             values.append(max(float(table.flat[place]), 0.0))
             places.append(place if np.isfinite(table.flat[place]) else -1)
         by_entry = np.array(values)[kind_at]
-        if self._asked is not None:
-            keep = np.isin(np.arange(len(by_entry)), self._asked)
+        if self._secret_entries is not None:
+            keep = np.isin(np.arange(len(by_entry)), self._secret_entries)
             by_entry = np.where(keep, by_entry, 0.0)
         entry = int(np.argmax(by_entry))
-        if self._asked is not None:  # all may be 0: even then it is one of them
-            listed = self._asked[self._asked < len(by_entry)]
+        if self._secret_entries is not None:  # all may be 0: even then it is one of them
+            listed = self._secret_entries[self._secret_entries < len(by_entry)]
             if not len(listed):
                 return by_entry, (0, -1, -1)
             entry = int(listed[np.argmax(by_entry[listed])])
@@ -273,19 +273,19 @@ class ChainTransport:
 
     @property
     def _middle(self) -> int:
-        if self._asked is not None:
-            return int(self._asked[len(self._asked) // 2])
+        if self._secret_entries is not None:
+            return int(self._secret_entries[len(self._secret_entries) // 2])
         length = self._chain.length
         return (self._reach if length is None else length // 2) or 0
 
     def _near(self, entry: int) -> int:
         """The entry itself, or one closer to a given start if it is very far from it."""
-        if self._at_rest or entry <= FAR:
+        if self._stationary or entry <= FAR:
             return entry
-        if self._asked is None:
+        if self._secret_entries is None:
             return FAR
-        close = self._asked[self._asked <= FAR]
-        return int(close[-1] if len(close) else self._asked[0])
+        close = self._secret_entries[self._secret_entries <= FAR]
+        return int(close[-1] if len(close) else self._secret_entries[0])
 
     @property
     def _reach(self) -> int:
@@ -293,7 +293,7 @@ class ChainTransport:
         return max(32, min(400, 10**6 // self._size**2))
 
     def _law(self, entry: int) -> Law:
-        return Law.of(self._rest[1]) if self._at_rest else self._walk_back(entry)[0]
+        return Law.of(self._rest[1]) if self._stationary else self._walk_back(entry)[0]
 
     def _walk_back(self, entry: int) -> tuple[Law, list[Floats]]:
         """The law of an entry of a chain that begins somewhere; the rows back, nearest first."""
@@ -323,7 +323,7 @@ class ChainTransport:
         after, before = after[: _within(after)], before[: _within(before)]
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
-        if self._at_rest:
+        if self._stationary:
             ahead = [self._rest[0]] * (last - centre)
             behind = [self._rest[2]] * (centre - first)
             slack += law_slack(self._size) * (1 + centre - first)
@@ -346,9 +346,9 @@ class ChainTransport:
         """The questions with the largest bounds, of those that can be asked."""
         sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
         if bound.by_values is None:
-            return sides[:QUESTIONS]
+            return sides[:MOST_PAIRS]
         values = bound.by_values
-        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
+        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
 
 
 def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
@@ -361,7 +361,7 @@ def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: 
     return mask
 
 
-def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
     """The numbers of the entries that have secrets, rising; None if all have."""
     if secrets.entries is None:
         return None

@@ -46,7 +46,7 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestProduct:
     """The best product found: which question, its leak, and the factors of each side."""
 
     question: int
@@ -56,7 +56,7 @@ class Found:
     behind: Floats
 
 
-def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
+def best_product(around: Neighbourhood, left: Floats, right: Floats) -> BestProduct:
     """Maximise over products, for several questions at once.
 
     ``left`` and ``right`` are ``[question, x]``: the law of the entry given each side.
@@ -84,7 +84,7 @@ def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
     steps = len(around.ahead) + len(around.behind) + 2
     states = left.shape[1]
     rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[question]))
-    return Found(
+    return BestProduct(
         question,
         max(float(ratio[question]) - rounding - around.slack, 0.0),
         here[question],

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.numeric import Floats
-from takifugu.translation.chain.scalar import constant_cost
 from takifugu.translation.chain.steps import (
     LARGE,
     Couplings,
@@ -69,6 +69,32 @@ class FixedPoint:
 def unbounded(size: int) -> Floats:
     """No bound between different states."""
     return np.where(np.eye(size) > 0, 0.0, np.inf)
+
+
+def constant_cost(rows: Floats, alpha: float) -> Floats:
+    r"""``[x, y]``: one step between rows x and y when all moves cost ``alpha``, rounded up.
+
+    The best g takes two values, high on the states A with the greatest ratio p/q, so
+
+    .. math:: \log t = \max_A \log\frac{1 + (e^\alpha - 1)\,p(A)}{1 + (e^\alpha - 1)\,q(A)}
+
+    over the prefixes A of that order (Cao, Yoshikawa, Xiao & Xiong, ICDE 2017: the largest entry
+    is their loss function L). Never more than ``alpha``, which is given where e^alpha is no float.
+    """
+    if alpha > 700:
+        return alpha * (1 - np.eye(len(rows)))
+    gain = np.expm1(alpha)
+    value = np.zeros((len(rows), len(rows)))
+    slack = 4 * (rows.shape[1] + 4) * 2.0**-53
+    for x, p in enumerate(rows):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(p > 0, p / rows, 0.0)  # [y, u]: an order, which may be any
+        order = np.argsort(-ratio, axis=1)
+        above = 1 + gain * np.cumsum(p[order], axis=1)
+        below = 1 + gain * np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+        value[x] = up(np.log(np.max(above / below, axis=1))) + slack
+        value[x, x] = 0.0
+    return np.maximum(value, 0.0)
 
 
 def fixed_rows(rows: Floats) -> Rows:

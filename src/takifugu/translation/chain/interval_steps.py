@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import LEAST, Floats, frozen
+from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
-from takifugu.translation.chain.laws import row_slack
 from takifugu.translation.chain.unbounded import UnboundedLosses
 
 

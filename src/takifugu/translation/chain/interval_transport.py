@@ -12,6 +12,7 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
+from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import fixed_point
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
@@ -20,7 +21,6 @@ from takifugu.translation.chain.interval_steps import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.laws import row_slack
 from takifugu.translation.chain.steps import LARGE, bound, closed, improve, off_diagonal
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one

@@ -20,8 +20,8 @@ longer change. Both are paid for in ``slack``, the rounding of a step's rows:
 * Rows within a factor of 1 ± `HELD` of the first ones of a stretch are taken to be those: the
   log-ratio of two expectations changes by 2·`HELD`.
 * If n more steps change no *ratio* of two probabilities by more than e^{n·drift} (see
-  `takifugu.translation.chain.laws.Law.drift`), the rows stay within that factor too, and 2n·drift
-  pays for it. The drift is a relative one: a law that is small but falls is not at rest.
+  `takifugu.translation.chain.entry_laws.Law.drift`), the rows stay within that factor too, and
+  2n·drift pays for it. The drift is relative: a law that is small but falls is not stationary.
 * What is at most p in a row adds at most p·e^c to E[g], as a share, where c is the most that g may
   vary: at most the sum S of all ε, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m is taken to be
   0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
@@ -37,8 +37,7 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
-from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
@@ -46,6 +45,7 @@ from takifugu.translation.chain.laws import (
     stationary_law,
     transition_rows,
 )
+from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.chain.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
 
 STILL = 1e-7  # a change by this share is none

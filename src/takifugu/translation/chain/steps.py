@@ -72,7 +72,6 @@ def improve(
     *,
     guess: Floats,
     known: Couplings | None = None,
-    only_first: bool = False,
 ) -> tuple[Floats, Couplings]:
     """The best coupling of row x of ``numerator`` with row y of ``denominator``, all x ≠ y.
 
@@ -109,7 +108,7 @@ def improve(
             *(parent, leaves, order, mass, value),
         )
 
-    _share(work, 1 if only_first else n, m)
+    _share(work, n, m)
     return value, Couplings(parent, leaves, order, mass)
 
 

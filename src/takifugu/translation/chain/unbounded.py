@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import down, up
 from takifugu.errors import Malformed
 from takifugu.numeric import Floats, frozen
-from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     backward_rows,
     law_slack,
     row_slack,
     stationary_law,
     transition_rows,
 )
+from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
 
 TRIALS = 40  # evaluations before a search for the largest ε gives what it has
 HOPELESS = 1e-6  # a share of the target below which no ε is looked for

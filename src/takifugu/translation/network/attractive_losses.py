@@ -33,7 +33,7 @@ from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
-from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.pinning import PairwiseField, log_odds_rise, pairwise_field
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
@@ -140,12 +140,12 @@ def _summed(
         raise TooLarge(f"an ε of {spent.max():g} is too large to be exponentiated")
     factors = model.factors()
     gain = np.exp(spent)
-    plain = Sums(tree, factors)
+    plain = PartitionSums(tree, factors)
     lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
     for way in (0, 1):
         value = 1 - way  # the value that the worst mechanism counts
         tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(spent)) if spent[j]}
-        tilted = Sums(tree, factors, tilt)
+        tilted = PartitionSums(tree, factors, tilt)
         for k, entry in enumerate(chosen):
             after, before = tilted.entry(entry), plain.entry(entry)
             error = gamma(max(after.roundings, before.roundings) + 4)

@@ -31,7 +31,7 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
-from takifugu.translation.network.partition_function import Sums, Weights, positions
+from takifugu.translation.network.partition_function import PartitionSums, Weights, positions
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
 LARGEST = 4096  # states of a clique; a message then compares millions of pairs of them
@@ -89,7 +89,7 @@ def network_losses(
     spent = spent_per_entry(model.entries, epsilon)
     chosen = chosen_entries(model, asked)
     tree = junction_tree(model, largest=largest)
-    recursion = _Recursion(tree, Sums(tree, model.factors()), spent)
+    recursion = _Recursion(tree, PartitionSums(tree, model.factors()), spent)
     pairs: list[SecretPair] = []
     upper: list[float] = []
     by_entry = np.full(len(model.entries), -np.inf)
@@ -111,7 +111,7 @@ Term = tuple[tuple[int, ...], Floats]  # a cost [state, state] between states of
 class _Recursion:
     """All messages of one model under one spending."""
 
-    def __init__(self, tree: JunctionTree, sums: Sums, spent: Floats) -> None:
+    def __init__(self, tree: JunctionTree, sums: PartitionSums, spent: Floats) -> None:
         self.tree, self.sums, self.spent = tree, sums, spent
         self.sent: dict[tuple[int, int], Floats] = {}
         count = len(tree.cliques)

@@ -16,7 +16,7 @@ from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.network.junction_tree import junction_tree
-from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
 ROUNDS = 8  # of improving all factors at once
@@ -54,7 +54,7 @@ def product_witness(
     high = np.maximum(np.exp(_written(spent, others)) * (1 - 4 * UNIT), 1.0)
     chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
     try:
-        best = _searched(_Search(model, entry, left, right), chosen, high, others, sweeps)
+        best = _searched(_WitnessSearch(model, entry, left, right), chosen, high, others, sweeps)
     except TooLarge:  # the secret's own entry alone: nothing has to be summed for it
         best = 0.0
         chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
@@ -76,7 +76,7 @@ def _written(spent: Floats, others: list[int]) -> Floats:
 
 
 def _searched(
-    search: "_Search", chosen: list[Booleans], high: Floats, others: list[int], sweeps: int
+    search: "_WitnessSearch", chosen: list[Booleans], high: Floats, others: list[int], sweeps: int
 ) -> float:
     """Improve ``chosen`` in place, and return the loss of the others' factors."""
     best = search.loss(chosen, high)
@@ -98,7 +98,7 @@ def _searched(
     return best
 
 
-class _Search:
+class _WitnessSearch:
     """Losses of product mechanisms for one pair, the factor of the secret's entry left out."""
 
     def __init__(self, model: FactorModel, entry: int, left: Booleans, right: Booleans) -> None:
@@ -109,7 +109,7 @@ class _Search:
 
     def _odds(self, extra: dict[int, Floats], *, reverse: bool) -> float:
         """An upper bound on the log odds of the left side, or of the right one."""
-        weight = Sums(self.tree, self.factors, extra).entry(self.entry)
+        weight = PartitionSums(self.tree, self.factors, extra).entry(self.entry)
         sides = [float(weight.table[side].sum()) for side in (self.left, self.right)]
         if not min(sides) > 0:
             raise InvalidPrior(
@@ -131,7 +131,7 @@ class _Search:
         """The best factor of each of ``changing``, given all the others as they are."""
         extra = self._extra(chosen, high)
         given = [
-            Sums(self.tree, self.factors, {**extra, self.entry: side.astype(np.float64)})
+            PartitionSums(self.tree, self.factors, {**extra, self.entry: side.astype(np.float64)})
             for side in (self.left, self.right)
         ]
         better = list(chosen)

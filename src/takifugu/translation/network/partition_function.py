@@ -69,7 +69,7 @@ def product(scope: Sequence[int], sizes: Sequence[int], parts: Sequence[Weights]
     return Weights.of(tuple(scope), table, roundings)
 
 
-class Sums:
+class PartitionSums:
     """A product of tables on a junction tree, with all messages in both directions.
 
     ``extra`` holds further weights on single entries (tilts, evidence), each with up to four

@@ -11,7 +11,7 @@ from takifugu._rounding import down
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct, products
 from takifugu.numeric import Floats, distribution, frozen
-from takifugu.translation.chain.laws import stationary_law
+from takifugu.translation.chain.entry_laws import stationary_law
 
 
 def group_to_dp(length: int, epsilon: float) -> float:
