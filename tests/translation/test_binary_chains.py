@@ -21,6 +21,7 @@ from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.translation import Translation
 from tests.oracles import binary_chains as oracle
 from tests.oracles.transport import written_out_chain_loss
+from tests.raising import raises
 
 CHAINS = 10_000 if os.environ.get("DEEP") else 160
 SHARE = 1e-6  # what "exact" guarantees
@@ -326,10 +327,10 @@ def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
 
 
 def test_chains_that_are_not_covered_say_so() -> None:
-    with pytest.raises(InvalidPrior, match="stationary"):
+    with raises(InvalidPrior, field="transition", reason="recurrence"):
         BinaryTransport(MarkovChain(np.array([[0.8, 0.2], [0.0, 1.0]]), length=3), Secrets())
     begins = MarkovChain(np.array(sticky(0.9, 0.9)), start=np.array([1.0, 0.0]))
-    with pytest.raises(UnsoundRequest, match="give `length`"):
+    with raises(UnsoundRequest, field="length"):
         BinaryTransport(begins, Secrets())
 
 

@@ -29,7 +29,11 @@ class IndependentTransport:
 
     def _possible(self, entry: Name, secrets: Secrets) -> list[tuple[str, str]]:
         if entry not in self._prior.marginals:
-            raise UnsoundRequest(f"the secrets name the entry {entry!r}, which the prior has not")
+            raise UnsoundRequest(
+                f"the secrets name the entry {entry!r}, which the prior does not have",
+                field="secrets",
+                given=entry,
+            )
         states = self._prior.states[entry]
         law = self._prior.law(entry)
         pairs: Sequence[Any] = (

@@ -114,12 +114,20 @@ class Translation(ByContent, LossTranslation):
     def __post_init__(self) -> None:
         if not 0 <= self.uncertainty < 1:  # also false for NaN
             raise UnsoundRequest(
-                f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1"
+                f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1",
+                field="uncertainty",
+                given=self.uncertainty,
             )
         if not 0 < self.tolerance < 0.5:
-            raise UnsoundRequest(f"tolerance is {self.tolerance}; it must be from 0 to 0.5")
+            raise UnsoundRequest(
+                f"tolerance is {self.tolerance}; it must be above 0 and below 0.5",
+                field="tolerance",
+                given=self.tolerance,
+            )
         if not self.priors:
-            raise UnsoundRequest("no prior was given; a set of priors holds at least one")
+            raise UnsoundRequest(
+                "no prior was given; a set of priors holds at least one", field="prior"
+            )
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
@@ -201,8 +209,7 @@ class Translation(ByContent, LossTranslation):
 
         For a profile the curve takes the largest ε everywhere, and ``group`` the sum.
         """
-        if method not in METHODS:
-            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        _check_method(method)
         if method == "best":
             found = self._all(dp)
             return found[min(found, key=lambda name: found[name].value)]
@@ -263,8 +270,7 @@ class Translation(ByContent, LossTranslation):
         return self.transport.witness(dp, found["transport"])
 
     def _largest(self, target: float, method: Method) -> float:
-        if method not in METHODS:
-            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        _check_method(method)
         if target == 0:
             return 0.0
         allowed = []
@@ -313,11 +319,19 @@ class Translation(ByContent, LossTranslation):
         try:
             numbers = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
+            raise UnsoundRequest(
+                f"{name} is not a number or a list of numbers", field=name
+            ) from error
         if not ((numbers >= 0) & (numbers < np.inf)).all():  # also false for NaN
-            raise UnsoundRequest(f"{name} holds a number that is not 0 or more, and finite")
+            raise UnsoundRequest(
+                f"{name} holds a number that is not 0 or more, and finite", field=name
+            )
         if (numbers > LARGEST).any():
-            raise UnsoundRequest(f"{name} holds a number above {LARGEST:g}; it must be below")
+            raise UnsoundRequest(
+                f"{name} holds a number above {LARGEST:g}; it must be below",
+                field=name,
+                needed=LARGEST,
+            )
         return numbers
 
     def _check_profile(self, dp: float | Floats) -> None:
@@ -325,12 +339,27 @@ class Translation(ByContent, LossTranslation):
         shape = np.shape(dp)
         if len(shape) > 1:
             raise UnsoundRequest(
-                f"the profile has the shape {shape}; it must be a list of one loss for each entry"
+                f"the profile has the shape {shape}; it must be a list of one loss for each entry",
+                field="profile",
+                given=shape,
             )
         if shape and self.size is not None and shape[0] != self.size:
             raise UnsoundRequest(
-                f"the profile has {shape[0]} numbers; there are {self.size} entries"
+                f"the profile has {shape[0]} numbers; there are {self.size} entries",
+                field="profile",
+                given=shape[0],
+                needed=self.size,
             )
+
+
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise UnsoundRequest(
+            f"method is {method!r}; it must be one of {', '.join(METHODS)}",
+            field="method",
+            given=method,
+            needed=METHODS,
+        )
 
 
 def max_size(sizes: Sequence[int | None]) -> int | None:

@@ -81,7 +81,9 @@ def transport_bound(
         case Gaussian():
             return None
         case _:
-            raise UnsoundRequest(f"a {type(prior).__name__} is not a prior that can be translated")
+            raise UnsoundRequest(
+                f"a {type(prior).__name__} is not a prior that can be translated", field="prior"
+            )
 
 
 def transport_bound_of_any(
@@ -191,7 +193,10 @@ class IndependentPeople(AlternativePriors):
         if self.size is None or len(epsilon) != self.size:
             raise UnsoundRequest(
                 f"the profile has {len(epsilon)} numbers; needed are {self.size},"
-                " one for each entry, person by person"
+                " one for each entry, person by person",
+                field="profile",
+                given=len(epsilon),
+                needed=self.size,
             )
         ends = np.cumsum([part.size for part in self._parts.values()])
         return dict(zip(self._parts, np.split(epsilon, ends[:-1]), strict=True))

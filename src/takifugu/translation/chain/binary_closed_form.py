@@ -62,11 +62,11 @@ DIGITS = 38
 SETTLED = Decimal("1e-18")  # a relative change by less than this is covered by the rounding
 GONE = Decimal("1e-345")  # a u below this is none in float64, even times the least positive float
 LEAST = 5e-324  # the least positive float
-EVERY = 16  # steps between two looks at whether a stretch has settled
+EVERY = 16  # steps between two checks whether a stretch has settled
 LN10 = math.log(10)
 ZERO, ONE = Decimal(0), Decimal(1)
 
-Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `BinaryStep`, then k, and how often
+Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `BinaryStep`, then k, and a count
 
 
 def _digits(digits: int = DIGITS) -> Context:
@@ -117,7 +117,7 @@ class BinaryLosses:
         epsilon: ``[entry]``: the total ε spent on it.
         upper: ``[pair, entry]``: no mechanism loses more; pair 0 is (1, 0), pair 1 is (0, 1).
         lower: ``[pair, entry]``: the mechanism that counts loses at least this much.
-        possible: ``[entry]``: whether both states can happen; otherwise nothing can be asked.
+        possible: ``[entry]``: whether both states can happen; otherwise there is no pair.
     """
 
     epsilon: Floats
@@ -224,7 +224,7 @@ def _law_runs(
                 if left % EVERY == 0:
                     drift = max(abs(n0 / w0 - 1), abs(n1 / w1 - 1))
                     taken = left if drift * left * left <= SETTLED else 1
-            else:  # the entry before, or this one, has one possible state: it tells nothing
+            else:  # the entry before, or this one, has one possible state: it reveals nothing
                 back, taken = (True, ZERO, ZERO, ZERO, gain), 1
             yield (*back, taken)
             possible[place : place + taken] = both
@@ -261,7 +261,7 @@ def _still(before: tuple[Decimal, ...], now: tuple[Decimal, ...], gain: Decimal,
 
 
 def _stationary_side(step: BinaryStep, epsilon: float, count: int | None) -> list[float]:
-    """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: without end."""
+    """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: unbounded."""
     if epsilon == 0:
         return [0.0, 0.0]
     if count is None:

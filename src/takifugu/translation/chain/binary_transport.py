@@ -1,6 +1,6 @@
-"""The tight translation of Markov chains with two states: exact, by the closed form.
+"""The transport bound of Markov chains with two states: exact, by the closed form.
 
-With two states there is one question about an entry, asked both ways, whatever secrets are chosen.
+With two states an entry has one secret pair, in both orders, whatever secrets are chosen.
 The closed form (`takifugu.translation.chain.binary_closed_form`) gives its loss at every entry from
 both sides, a few units in the last place apart. Its lower side is a mechanism's: the one that
 counts.
@@ -25,10 +25,10 @@ from takifugu.translation.chain.binary_closed_form import (
 )
 from takifugu.translation.chain.chain_transport import pair_mask, secret_entries
 
-LISTED = 62_500  # entries up to which a constant ε is answered for each of them
+LISTED = 62_500  # entries up to which a constant ε is translated entry by entry
 STEEP = 600.0  # an ε whose exponential is written down as a factor
 MOST = 1e15  # a total ε beyond this is not exponentiated
-LONG = 10_000  # entries on each side of one whose loss has no limit
+LONG = 10_000  # entries on each side of one whose loss is unbounded
 PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numbers them
 
 
@@ -45,10 +45,12 @@ class BinaryTransport:
                 "transition",
                 given="does not lead from every state to every other one",
                 needed="do so for a stationary chain; give `start` if it begins somewhere",
+                reason="recurrence",
             )
         if not self._stationary and chain.length is None:
             raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`"
+                "an unbounded chain that begins somewhere is not stationary; give `length`",
+                field="length",
             )
 
     @property
@@ -68,10 +70,10 @@ class BinaryTransport:
         return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
 
     def profile(self, epsilon: Floats) -> Bound:
-        """The loss when entry i is charged ``epsilon[i]``, and later ones of no end are not.
+        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0.
 
-        In an unbounded chain the last number of ``by_entry`` is for all entries that follow: what
-        one tells of another is less, the further they are apart.
+        In an unbounded chain the last number of ``by_entry`` is for all entries that follow: one
+        entry reveals less of another, the further they are apart.
         """
         spent = self._checked(epsilon)
         if float(spent.sum()) > MOST:  # group privacy
@@ -103,7 +105,7 @@ class BinaryTransport:
         """The mechanism that counts the worse state, renamed after each step with λ < 0.
 
         In an unbounded chain it counts the entries on both sides as far as it takes to leak what
-        is said; which is less than the supremum, so that this is a finite number of them.
+        is stated; that is less than the supremum, so a finite number of them is enough.
         """
         spent = np.asarray(epsilon, dtype=np.float64)
         length = self._chain.length
@@ -172,12 +174,15 @@ class BinaryTransport:
             return np.concatenate([spent, np.zeros(more)])
         if len(spent) != length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries"
+                f"the profile has {len(spent)} numbers; the chain has {length} entries",
+                field="profile",
+                given=len(spent),
+                needed=length,
             )
         return spent
 
     def _losses(self, spent: Floats) -> BinaryLosses:
-        """The closed form; the last answer is kept, for its witness is asked next."""
+        """The closed form; the last result is cached, since its witness is needed next."""
         known = self.__dict__.get("_last")
         if known is None or not np.array_equal(known.epsilon, spent):
             start = None if self._stationary else np.asarray(self._chain.start_law)
@@ -186,14 +191,14 @@ class BinaryTransport:
         return found
 
     def _open(self, losses: BinaryLosses) -> Booleans:
-        """``[entry]``: whether the question is secret there, and both answers can be true."""
+        """``[entry]``: whether the entry has a secret pair of which both sides are possible."""
         if self._secret_entries is None:
             return losses.possible
         size = len(losses.possible)
-        asked = np.zeros(size, dtype=np.bool_)
+        secret = np.zeros(size, dtype=np.bool_)
         # of an unbounded chain, an entry far behind the last one loses less than that one
-        asked[np.minimum(self._secret_entries, size - 1)] = True
-        return losses.possible & asked
+        secret[np.minimum(self._secret_entries, size - 1)] = True
+        return losses.possible & secret
 
     def _place(self, losses: BinaryLosses) -> tuple[int | None, int]:
         """The entry and the pair with the largest loss."""

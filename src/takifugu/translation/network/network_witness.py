@@ -1,7 +1,7 @@
-r"""A real mechanism that leaks: what the loss of a network is at least.
+r"""A mechanism and what it leaks: a lower bound on the loss of a network.
 
 For a fixed output, :math:`g(D) = \prod_j g_j(x_j)` with 1 ≤ g_j ≤ e^{ε_j} is per-entry ε-DP: it
-answers a question about every entry by randomised response and shows one combined answer. Given
+applies randomised response to every entry and publishes one combined output. Given
 all other factors the loss is linear-fractional in g_j, so its best values are 1 and e^{ε_j}, the
 higher ones where the odds of the secret are better: a threshold. Factors are improved in turn.
 """
@@ -32,7 +32,7 @@ class ProductWitness:
     Attributes:
         pair: The secret pair that it was built for.
         lower: At least this much is lost for ``pair`` when the output is seen; rounded down.
-        factors: For each entry ``[value]``: the factor of the output's chance, from 1 to e^ε.
+        factors: For each entry ``[value]``: the factor of the output's probability, from 1 to e^ε.
     """
 
     pair: SecretPair
@@ -67,7 +67,7 @@ def product_witness(
 def _written(spent: Floats, others: list[int]) -> Floats:
     """ε of each entry, or less, so that factors and their products are floats.
 
-    A mechanism that uses less than it may is still one that it may be.
+    A mechanism that spends less than it may is still admissible.
     """
     used = np.minimum(spent, MOST)
     if others and float(used[others].sum()) > MOST:
@@ -113,7 +113,10 @@ class _WitnessSearch:
         sides = [float(weight.table[side].sum()) for side in (self.left, self.right)]
         if not min(sides) > 0:
             raise InvalidPrior(
-                "pair", given="has a side that cannot happen", needed="be possible on both sides"
+                "pair",
+                given="has a side that cannot happen",
+                needed="be possible on both sides",
+                reason="impossible",
             )
         one, other = sides[::-1] if reverse else sides
         return float(log_ratio_up(one, other, error=gamma(weight.roundings + len(self.left))))
@@ -146,7 +149,7 @@ class _WitnessSearch:
             better[j] = np.zeros(len(order), dtype=np.bool_)
             better[j][order[: best + 1]] = True
             if better[j].all():
-                better[j][:] = False  # the same factor everywhere tells nothing
+                better[j][:] = False  # the same factor everywhere reveals nothing
         return better
 
 
@@ -155,10 +158,15 @@ def _sides(model: FactorModel, pair: SecretPair) -> tuple[int, Booleans, Boolean
     left, right = pair.left, pair.right
     if not (isinstance(left, EntryIs) and isinstance(right, EntryIs)) or left.entry != right.entry:
         raise InvalidPrior(
-            "pair", given=f"{pair} is not about one entry", needed="compare two values of an entry"
+            "pair",
+            given=f"{pair} is not about one entry",
+            needed="compare two values of an entry",
+            reason="entries",
         )
     if left.entry not in model.entries:
-        raise InvalidPrior("pair", given=f"names {left.entry!r}", needed="name an entry")
+        raise InvalidPrior(
+            "pair", given=f"names {left.entry!r}", needed="name an entry", reason="entry"
+        )
     entry = model.entries.index(left.entry)
     states = model.states[entry]
     sides = []
@@ -168,8 +176,11 @@ def _sides(model: FactorModel, pair: SecretPair) -> tuple[int, Booleans, Boolean
                 "pair",
                 given=f"says {side}",
                 needed=f"use the values {', '.join(map(repr, states[:12]))}",
+                reason="value",
             )
         sides.append(np.array([state in side.values for state in states]))
     if (sides[0] & sides[1]).any():
-        raise InvalidPrior("pair", given=f"{pair} overlaps", needed="share no value")
+        raise InvalidPrior(
+            "pair", given=f"{pair} overlaps", needed="share no value", reason="overlap"
+        )
     return entry, sides[0], sides[1]
