@@ -1,7 +1,7 @@
 """The transport bound of each family of priors, or why there is none."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from takifugu.numeric import Floats
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
@@ -20,6 +21,7 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Bound, LooserTranslation, Witness, worst
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.steps import MOST_STATES
 from takifugu.translation.explicit_transport import ExplicitTransport
@@ -29,9 +31,9 @@ from takifugu.translation.independent_transport import IndependentTransport
 class TransportBound(Protocol):
     """The largest loss of any per-entry DP mechanism under one prior, or an upper bound on it.
 
-    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport` (chains);
-    `NetworkTransport` (networks and random fields); `ExplicitTransport`, `IndependentTransport`;
-    and, of several of them, `AlternativePriors` and `IndependentPeople`.
+    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport`, `HigherOrderTransport`
+    (chains); `NetworkTransport` (networks and random fields); `ExplicitTransport`,
+    `IndependentTransport`; and, of several of them, `AlternativePriors` and `IndependentPeople`.
 
     None of them claims to be exact. A bound is exact where its witness leaks as much.
     """
@@ -61,8 +63,18 @@ def transport_bound(
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
     """
     match prior:
-        case MarkovChain() | IntervalMarkovChain():
-            return _chain(prior, secrets, tolerance)
+        case MarkovChain() if len(prior.states) == 2:
+            return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
+        case MarkovChain():
+            return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
+        case IntervalMarkovChain():
+            return _if_it_fits(
+                prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
+            )
+        case HigherOrderChain():
+            return _if_it_fits(
+                prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
+            )
         case Explicit():
             return ExplicitTransport(prior, secrets)
         case IndependentEntries():
@@ -103,18 +115,13 @@ def _all_bounds(
     return found if len(found) == len(bounds) else None
 
 
-def _chain(
-    prior: MarkovChain | IntervalMarkovChain, secrets: Secrets, tolerance: float
-) -> TransportBound | None:
-    if len(prior.states) > MOST_STATES:
-        _warn(f"{len(prior.states)} states are more than the {MOST_STATES} that a step can join")
+def _if_it_fits(prior: Prior, transport: Callable[[], TransportBound]) -> TransportBound | None:
+    """The transport bound of a sequence, unless it has too many states or no proof applies."""
+    if prior.breadth > MOST_STATES:
+        _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
         return None
     try:
-        if isinstance(prior, MarkovChain):
-            if len(prior.states) == 2:
-                return BinaryTransport(prior, secrets)
-            return ChainTransport(prior, secrets, tolerance=tolerance)
-        return IntervalTransport(prior, secrets, tolerance=tolerance)
+        return transport()
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))
         return None
