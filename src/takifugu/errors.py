@@ -25,7 +25,8 @@
     x LedgerConflict        a key, a receipt or a name is used for two different things
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
-  x StalePlan, ReleaseFailed (session), DatabaseFailed, DriverMissing (engines), Undelivered (cli)
+  x StalePlan, ReleaseFailed, BudgetConflict (session)
+  x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
 
 A message says what was given, what is needed and what to do next. It may name parameters, columns
 and budgets; it never contains a value read from a protected table. Programs read the fields of an
