@@ -22,7 +22,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger.accounts.standings import Limits, payers, paying
 from takifugu.ledger.charge_values import Charge, Receipt
-from takifugu.ledger.charging import Refusal, enter, unknown_marks
+from takifugu.ledger.charging import Refusal, enter_charge, unknown_marks
 from takifugu.ledger.events import accepted_terms, analysts, replay, row_marks, stored_answers
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
@@ -35,7 +35,7 @@ from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
 from takifugu.translation.protocol import LossTranslation
 
-_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
+_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("which")))
 
 
 class Ledger(OwnerDecisions, LedgerViews):
@@ -52,7 +52,7 @@ class Ledger(OwnerDecisions, LedgerViews):
     ) -> None:
         super().__init__(store, origin, clock=clock, actor=actor, key=key)
         self._limits = Limits()
-        self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
+        self._lost: set[str] = set()  # attempts that raised: written or not is unknown
 
     def quote(self, charge: Charge, translation: LossTranslation) -> Quote:
         """What ``charge`` would meet now, in one read. Nothing is written.
@@ -80,8 +80,8 @@ class Ledger(OwnerDecisions, LedgerViews):
     def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
-        A call that raised anything but `BudgetExceeded` may or may not have been written: the same
-        charge (same key) given to the same `Ledger` again is then not paid twice.
+        A call that raised anything but a refusal may or may not have been written: the same charge
+        (same key) given to the same `Ledger` again is then not paid twice.
         """
         body = charge.body()
         _same(charge, translation)
@@ -100,13 +100,12 @@ class Ledger(OwnerDecisions, LedgerViews):
             key=charge.key,
             dataset=charge.dataset,
             analyst=charge.analyst,
-            question=body["question"],
             at=event.at,
             may_release=not repeated or self._claim(event.body["attempt"]),
         )
 
     def _claim(self, attempt: str) -> bool:
-        """Whether a charge was written by a call of ours that never gave a receipt; once."""
+        """Whether a charge was written by a call of ours that gave no receipt; true only once."""
         try:
             self._lost.remove(attempt)
         except KeyError:
@@ -152,7 +151,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         while True:
             with self._store.writing() as connection:
                 last = chain.head(connection, lock=True)
-                known = _BY_KEY.one(connection, {"wanted": body["key"]})
+                known = _BY_KEY.one(connection, {"which": body["key"]})
                 if known is not None:
                     event = chain.one(connection, known.seq)
                     same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
@@ -164,7 +163,9 @@ class Ledger(OwnerDecisions, LedgerViews):
                         )
                     return event, True
                 now = self._time()
-                done = enter(connection, last, kind, body, translation, self._limits, now, charge)
+                done = enter_charge(
+                    connection, last, kind, body, translation, self._limits, now, charge
+                )
             if isinstance(done, Event):
                 return done, False
             if isinstance(done, Refusal):
@@ -173,7 +174,7 @@ class Ledger(OwnerDecisions, LedgerViews):
                 self._limits.limit(translation, epsilon, delta)
 
     def rebuild(self) -> None:
-        """Compute every total again from the events: they must be what the last event says."""
+        """Compute every total again from the events: they must match the last event."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
 

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select
 
 from takifugu._atomic import whole_file
 from takifugu.errors import NoBudget
-from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import (
@@ -120,7 +120,7 @@ class LedgerViews(OpenStore):
         """
         with self._store.reading() as connection:
             book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
-        return view.read(translation, book.account.worst, book.epsilon, book.delta)
+        return spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
 
     def lost(
         self,
@@ -163,7 +163,7 @@ class LedgerViews(OpenStore):
                     counts = event.kind in ("charge", "reuse") and who in charged(event.body)
                 if counts:
                     book = books.book(dataset, who)
-                    spent = view.read(translation, book.account.worst, book.epsilon, book.delta)
+                    spent = spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
                     yield Reading(event.seq, event.at, spent)
 
     def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:

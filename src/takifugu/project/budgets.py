@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from takifugu._rounding import float_down
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.charge_values import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.cost import Prices
@@ -84,7 +84,7 @@ def _standing(
         most = Prices(dataset, view).most(Pure(0), Fraction(0), standings)
     history = deque(ledger.odometer(dataset, view, analyst=analyst), maxlen=last)
     stretches = tuple(
-        Spell(part.start, part.end, read(view, part.worst, budget, position.delta))
+        Spell(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
     return Standing(analyst, budget, position.delta, spent, left, most, tuple(history), stretches)

@@ -15,7 +15,7 @@ from takifugu.engines import Declaration
 from takifugu.engines.paths import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
-from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.losses import Total
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def pending(ledger: Ledger, dataset: str, cells: Cells, translation: Any) -> Pen
             max(total.delta for total in worst),
             max(total.rho for total in worst),
         )
-        before = read(translation, worst, position.epsilon, position.delta)
-        after = read(translation, (most,), position.epsilon, position.delta)
+        before = spent_epsilon(translation, worst, position.epsilon, position.delta)
+        after = spent_epsilon(translation, (most,), position.epsilon, position.delta)
     return Pending(
         dataset=dataset,
         cells=cells,

@@ -1,9 +1,9 @@
-"""The Pufferfish loss of a ledger: a view of its per-entry totals, translated once.
+"""The Pufferfish loss of per-entry totals, and the totals that a Pufferfish budget admits.
 
-A translation says what a per-entry loss on *every* entry amounts to. It grows with that loss, and
-no entry has lost more than the worst cell, so translating the worst total bounds the loss of all
-that was released (theory: the loss is monotone in each entry's ε). Another prior, another
-translation, is another view of the same ledger. Losses are rounded up, allowances down.
+A translation bounds the Pufferfish loss of a per-entry loss on *every* entry. It grows with that
+loss, and no entry has lost more than the worst cell, so translating the worst total bounds the loss
+of all that was released (theory: the loss is monotone in each entry's ε). Another prior is another
+translation of the same totals. Losses are rounded up, allowances down.
 """
 
 import math
@@ -21,7 +21,7 @@ def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fractio
     return max(_translated(translation, total, delta) for total in totals)
 
 
-def read(
+def spent_epsilon(
     translation: LossTranslation, totals: Frontier, epsilon: Fraction | None, delta: Fraction
 ) -> float:
     """`to_pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
@@ -96,7 +96,7 @@ class Limit:
         return answer
 
     def spent(self, totals: Frontier) -> float:
-        """The Pufferfish ε of ``totals``, rounded up; as `read`."""
+        """The Pufferfish ε of ``totals``, rounded up; as `spent_epsilon`."""
         return self.capped(to_pufferfish(self.translation, totals, self.delta), totals)
 
     def capped(self, value: float, totals: Frontier) -> float:
