@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
-from takifugu.errors import BudgetExceeded, NoBudget, UnsoundRequest
+from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
 from takifugu.ledger import Answer, Charge, Event, Ledger, Quote, Snapshot, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
@@ -269,8 +269,6 @@ class Session:
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
         snapshot = self._ledger.snapshot(self._dataset, analyst=self._analyst, cells=self._cells)
         self._refuse_unaccepted(snapshot)
-        if snapshot.whole is None:
-            raise NoBudget(self._dataset)
         self._refuse_rows(query)
         delta = None if options.delta is None else exactly(options.delta, "delta")
         if delta is not None:
