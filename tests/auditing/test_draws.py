@@ -17,7 +17,7 @@ from takifugu.auditing import (
     world_questions,
 )
 from takifugu.errors import InvalidPrior, InvalidWorld
-from takifugu.finite import Mechanism, World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.numeric import frozen
 from takifugu.priors import EntryIs, Explicit, SecretPair, Tables, entry_pairs
 from tests.oracles.baselines import chain_law
@@ -73,7 +73,7 @@ def test_impossible_secrets_of_a_chain_are_refused() -> None:
 TABLES = Tables.bits(2)
 
 
-def sampler_of(mechanism: Mechanism, rng: np.random.Generator) -> Any:
+def sampler_of(mechanism: FiniteMechanism, rng: np.random.Generator) -> Any:
     """A release that draws from the mechanism's own table."""
 
     def release(dataset: tuple[int, int]) -> Any:
@@ -97,7 +97,7 @@ def test_no_world_seems_to_leak_more_than_it_does(
 ) -> None:
     rng = np.random.default_rng(seed)
     world = World(TABLES, (Explicit(TABLES, frozen(prior)),), entry_pairs(TABLES))
-    mechanism = Mechanism(TABLES, frozen(table))
+    mechanism = FiniteMechanism(TABLES, frozen(table))
     truth = leakage(world, mechanism).epsilon
     questions = world_questions(world, sampler_of(mechanism, rng), rng=rng)
     assert len(questions) == 2  # two entries; both ways at once
@@ -110,7 +110,7 @@ def test_a_world_that_leaks_is_found_out_at_the_worst_question() -> None:
     rng = np.random.default_rng(2)
     prior = Explicit(TABLES, frozen([0.45, 0.05, 0.05, 0.45]), "twins")
     world = World(TABLES, (prior,), entry_pairs(TABLES, entries=[0]))
-    mechanism = Mechanism(TABLES, frozen([[0.9, 0.1], [0.2, 0.8], [0.8, 0.2], [0.1, 0.9]]))
+    mechanism = FiniteMechanism(TABLES, frozen([[0.9, 0.1], [0.2, 0.8], [0.8, 0.2], [0.1, 0.9]]))
     truth = leakage(world, mechanism).epsilon
     questions = world_questions(world, sampler_of(mechanism, rng), rng=rng)
     found = audit(questions, truth / 2, samples=10_000, confidence=1 - 1e-10)

@@ -19,7 +19,7 @@ from opendp.mod import enable_features
 
 import takifugu.mechanisms
 from takifugu.auditing import Claim, Question, Sampler, always, audit, paths_given, released
-from takifugu.finite import Mechanism as Channel
+from takifugu.finite import FiniteMechanism
 from takifugu.influence import per_entry
 from takifugu.mechanisms import (
     COUNT,
@@ -60,8 +60,8 @@ def noisy_law(values: Any, repetitions: int, rng: np.random.Generator) -> Any:
     return IntegerLaplace(0.3, COUNT).simulate(values, repetitions, rng=rng)
 
 
-def spoken(truth: float) -> Channel:
-    return Channel.from_function(
+def spoken(truth: float) -> FiniteMechanism:
+    return FiniteMechanism.from_function(
         Tables.bits(2),
         lambda bits: {said: truth if said == bits[0] else 1 - truth for said in (0, 1)},
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
-from takifugu.finite import Mechanism, World, branch, leakage
+from takifugu.finite import FiniteMechanism, World, branch, leakage
 from takifugu.finite import compose as composing
 from takifugu.finite.branch import search
 from takifugu.finite.compose import compose, composed_leakage, growth, post_process
@@ -32,7 +32,7 @@ def _masks(world: World) -> list[tuple[list[bool], list[bool]]]:
     return [(world.mask(p.left).tolist(), world.mask(p.right).tolist()) for p in world.pairs]
 
 
-def _product(world: World, parts: list[tuple[Mechanism, int]]) -> mpmath.mpf:
+def _product(world: World, parts: list[tuple[FiniteMechanism, int]]) -> mpmath.mpf:
     chances = oracle.sequence([(m.likelihood.tolist(), k) for m, k in parts])
     return oracle.worst(world.weights.tolist(), _masks(world), chances)
 
@@ -90,12 +90,12 @@ def test_the_mechanism_written_out_has_the_loss_of_the_composition(data: st.Data
 
 
 def test_the_chance_of_a_multiset_counts_its_orders() -> None:
-    coin = Mechanism(Universe(("a", "b")), np.array([[0.25, 0.75], [0.5, 0.5]]), ("H", "T"), "coin")
+    coin = FiniteMechanism(Universe(("a", "b")), np.array([[0.25, 0.75], [0.5, 0.5]]), ("H", "T"), "coin")
     thrice = compose((coin, 3))
     assert thrice.outputs == (("T", "T", "T"), ("H", "T", "T"), ("H", "H", "T"), ("H", "H", "H"))
     assert thrice.likelihood[0] == pytest.approx([27 / 64, 27 / 64, 9 / 64, 1 / 64])
     assert thrice.name == "3 × coin"
-    die = Mechanism(coin.universe, np.array([[1, 0], [0.5, 0.5]]), (1, 2), "die")
+    die = FiniteMechanism(coin.universe, np.array([[1, 0], [0.5, 0.5]]), (1, 2), "die")
     assert compose(coin, die).outputs == (("T", 2), ("T", 1), ("H", 2), ("H", 1))
     assert compose(coin, die, coin) == compose((coin, 2), die)
 
@@ -109,13 +109,13 @@ def _halves(seed: int, datasets: int) -> World:
     return World(universe, (Explicit(universe, rng.dirichlet(np.ones(datasets))),), pairs)
 
 
-def _random(seed: int, datasets: int, outputs: int, *, never: float = 0.0) -> Mechanism:
+def _random(seed: int, datasets: int, outputs: int, *, never: float = 0.0) -> FiniteMechanism:
     """Any likelihoods, a share ``never`` of them 0; the first output is always possible."""
     rng = np.random.default_rng(1000 + seed)
     table = rng.dirichlet(np.ones(outputs), datasets) * (rng.random((datasets, outputs)) >= never)
     table[:, 0] += 1e-3
     table /= table.sum(axis=1, keepdims=True)
-    return Mechanism(Universe(tuple(range(datasets))), table, name=f"random {seed}")
+    return FiniteMechanism(Universe(tuple(range(datasets))), table, name=f"random {seed}")
 
 
 @pytest.mark.parametrize("never", [0.0, 0.15, 0.4])
@@ -218,7 +218,7 @@ def test_fifty_runs_of_a_generic_mechanism_are_settled() -> None:
     world = World(
         universe, (Explicit(universe, rng.dirichlet(np.ones(64))),), entry_pairs(universe)
     )
-    mechanism = Mechanism(universe, rng.dirichlet(np.ones(10), 64))
+    mechanism = FiniteMechanism(universe, rng.dirichlet(np.ones(10), 64))
     result = composed_leakage(world, [(mechanism, 50)])
     assert comb(59, 9) > 10**10  # too many to list
     assert result.exact and result.epsilon - result.attained < 2e-9
@@ -237,7 +237,7 @@ def test_growth_sets_the_loss_beside_linear_composition() -> None:
     universe = Tables.bits(2)
     linked = Explicit(universe, np.array([0.45, 0.05, 0.05, 0.45]))
     world = World(universe, (linked,), entry_pairs(universe))
-    coin = Mechanism(universe, np.array([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]))
+    coin = FiniteMechanism(universe, np.array([[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]))
     grown = growth(world, coin, range(1, 6))
     assert grown.runs.tolist() == [1, 2, 3, 4, 5]
     assert grown.epsilon == pytest.approx([math.log(3) * k for k in range(1, 6)])
@@ -254,15 +254,15 @@ def test_growth_shows_a_collapse() -> None:
     secret = OneOf("0", ((0, 0), (0, 1))), OneOf("1", ((1, 0), (1, 1)))
     world = World(universe, (Explicit.uniform(universe),), both_ways([SecretPair(*secret)]))
     table = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]])
-    grown = growth(world, Mechanism(universe, table), [1, 2])
+    grown = growth(world, FiniteMechanism(universe, table), [1, 2])
     assert grown.epsilon[0] < 1e-9 and grown.epsilon[1] == math.inf
 
 
 def test_outputs_that_say_the_same_are_merged() -> None:
     universe = Universe(("a", "b"))
     table = np.array([[0.1, 0.2, 0.3, 0.4, 0.0], [0.2, 0.4, 0.3, 0.1, 0.0]])
-    assert different(Mechanism(universe, table)) == [0, 2, 3]
-    close = Mechanism(universe, np.array([[0.1, 0.2, 0.7], [0.2, 0.4 + 1e-12, 0.4 - 1e-12]]))
+    assert different(FiniteMechanism(universe, table)) == [0, 2, 3]
+    close = FiniteMechanism(universe, np.array([[0.1, 0.2, 0.7], [0.2, 0.4 + 1e-12, 0.4 - 1e-12]]))
     assert different(close) == [0, 1, 2]
 
 
@@ -295,17 +295,17 @@ def test_what_cannot_be_written_out_is_refused_with_a_way_out() -> None:
     mechanism = _random(0, 8, 10)
     with pytest.raises(TooLarge, match=r"12,565,671,261 outputs on 8 datasets.*composed_leakage"):
         compose((mechanism, 50))
-    rare = Mechanism(Universe((0, 1)), np.array([[2.0**-300, 1 - 2.0**-300], [0.5, 0.5]]))
+    rare = FiniteMechanism(Universe((0, 1)), np.array([[2.0**-300, 1 - 2.0**-300], [0.5, 0.5]]))
     with pytest.raises(TooLarge, match=r"outputs with a chance below 3.05e-151"):
         compose((rare, 2))
-    rough = Mechanism(Universe((0, 1)), np.array([[0.5, 0.5 + 9e-10], [0.5, 0.5]]))
+    rough = FiniteMechanism(Universe((0, 1)), np.array([[0.5, 0.5 + 9e-10], [0.5, 0.5]]))
     with pytest.raises(InvalidMechanism, match=r"rows of the composition are off by 3.6e-09"):
         compose((rough, 4))
 
 
 def test_bad_questions_get_one_clear_line() -> None:
     world, mechanism = _halves(0, 4), _random(0, 4, 2)
-    other = Mechanism(Universe(("x", "y")), np.eye(2), name="other")
+    other = FiniteMechanism(Universe(("x", "y")), np.eye(2), name="other")
     for runs in (0, -1, 1.5, True, "two"):
         with pytest.raises(InvalidMechanism, match=r"`runs` of 'random 0' is .*whole number, 1 up"):
             composed_leakage(world, [(mechanism, runs)])  # type: ignore[list-item]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld
-from takifugu.finite import Mechanism
+from takifugu.finite import FiniteMechanism
 from takifugu.finite.differential import (
     DifferentialLoss,
     between,
@@ -26,7 +26,7 @@ from tests.strategies import mechanisms, tables
 
 
 def _check(
-    mechanism: Mechanism, found: DifferentialLoss, neighbours: Callable[[Any, Any], bool]
+    mechanism: FiniteMechanism, found: DifferentialLoss, neighbours: Callable[[Any, Any], bool]
 ) -> None:
     """``found`` is the exact loss rounded up, and its pair of datasets attains it."""
     datasets, rows = mechanism.universe.datasets, mechanism.likelihood.tolist()
@@ -85,7 +85,7 @@ def test_the_relation_of_the_tables_and_the_same_one_given_by_hand_agree(
 ) -> None:
     universe = data.draw(tables())
     mechanism = data.draw(mechanisms(universe))
-    flat = Mechanism(Universe(universe.datasets), mechanism.likelihood, mechanism.outputs)
+    flat = FiniteMechanism(Universe(universe.datasets), mechanism.likelihood, mechanism.outputs)
     pairs = [
         (universe.datasets[int(a)], universe.datasets[int(b)])
         for column in range(len(universe.entries))
@@ -100,23 +100,23 @@ def test_randomised_response_of_every_bit() -> None:
     keep = np.array([[0.75, 0.25], [0.25, 0.75]])
     cells = universe.codes
     table = keep[cells[:, None, :], cells[None, :, :]].prod(axis=-1)
-    mechanism = Mechanism(universe, table, universe.datasets)
+    mechanism = FiniteMechanism(universe, table, universe.datasets)
     for size in (1, 2, 3, 7):
         assert group(mechanism, size).epsilon == pytest.approx(min(size, 3) * math.log(3))
     assert by_entry(mechanism) == pytest.approx([math.log(3)] * 3)
     # with all three bits one person's, her record is everything
     whole = Tables.of(dict.fromkeys(range(3), (0, 1)), records=dict.fromkeys(range(3), "ann"))
-    assert per_record(Mechanism(whole, table)).epsilon == pytest.approx(3 * math.log(3))
+    assert per_record(FiniteMechanism(whole, table)).epsilon == pytest.approx(3 * math.log(3))
 
 
 def test_what_has_no_meaning_is_refused() -> None:
-    loose = Mechanism(Universe(("a", "b")), np.eye(2))
+    loose = FiniteMechanism(Universe(("a", "b")), np.eye(2))
     for ask in (per_entry, per_record, by_entry, lambda m: group(m, 1)):
         with pytest.raises(
             InvalidMechanism, match=r"`universe` holds datasets that are not tables"
         ):
             ask(loose)
-    bits = Mechanism(Tables.bits(2), np.eye(4))
+    bits = FiniteMechanism(Tables.bits(2), np.eye(4))
     with pytest.raises(InvalidWorld, match=r"`entry` 7 is unknown"):
         per_entry(bits, entry=7)
     with pytest.raises(InvalidWorld, match=r"`record` 'eve' is unknown"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.finite.files import Form, WorldFile, parse_world, read_world, write_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors import (
     Between,
@@ -135,7 +135,7 @@ def test_a_list_of_datasets_is_read_as_written() -> None:
         universe, (Explicit.uniform(universe, name="even"),), (SecretPair(a, b), SecretPair(b, a))
     )
     expected = [[0.5, 0.5], [0.25, 0.75], [1 / 3, 2 / 3], [1, 0]]
-    assert found.mechanisms == (Mechanism(universe, expected, ("x", "y"), "coin"),)  # type: ignore[arg-type]
+    assert found.mechanisms == (FiniteMechanism(universe, expected, ("x", "y"), "coin"),)  # type: ignore[arg-type]
     assert found.claims == (1.0,) and found.title == "four datasets"
 
 
@@ -249,7 +249,7 @@ def test_a_world_made_in_python_is_written_with_the_same_losses() -> None:
         (Explicit.uniform(universe),),
         (SecretPair(Holds("x", lambda d: d[0] == "x"), OneOf("y", (("y", 2),))),),
     )
-    made = WorldFile(world, (Mechanism(universe, np.eye(2), ((1, 2), "b")),), (None,))
+    made = WorldFile(world, (FiniteMechanism(universe, np.eye(2), ((1, 2), "b")),), (None,))
     again = parse_world(write_world(made), form="toml")
     assert again.world.weights.tolist() == world.weights.tolist()
     assert again.world.masks.tolist() == world.masks.tolist()
@@ -261,7 +261,7 @@ def test_a_label_that_no_file_can_hold_is_refused() -> None:
     pair = SecretPair(OneOf("l", (1.5,)), OneOf("r", (2.5,)))
     world = World(universe, (Explicit.uniform(universe),), (pair,))
     with pytest.raises(InvalidFile, match="text"):
-        write_world(WorldFile(world, (Mechanism(universe, np.eye(2)),), (None,)))
+        write_world(WorldFile(world, (FiniteMechanism(universe, np.eye(2)),), (None,)))
 
 
 BAD = [

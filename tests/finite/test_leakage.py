@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld
-from takifugu.finite import Mechanism, World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.leakage import odds
 from takifugu.finite.rounding import exact_mixture, log_bounds, loss_up, losses_up
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
@@ -167,7 +167,7 @@ def _coin_world(**kinds: object) -> World:
 
 def test_randomised_response_loses_the_log_of_its_odds() -> None:
     world = _coin_world()
-    coin = Mechanism(world.universe, np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]))
+    coin = FiniteMechanism(world.universe, np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]))
     assert leakage(world, coin).epsilon == pytest.approx(math.log(3), abs=1e-14)
     assert leakage(world, coin).epsilon >= math.log(3)
 
@@ -183,7 +183,7 @@ def test_a_pair_without_a_chance_is_left_out_only_when_told() -> None:
     with pytest.raises(InvalidWorld, match=r"'odd', under which secret 'one' has chance 0"):
         World(universe, priors, pairs)
     world = World(universe, priors, pairs, unsupported="skip")
-    reveal = Mechanism(universe, np.array([[0.6, 0.4], [0.4, 0.6], [0, 1]]))
+    reveal = FiniteMechanism(universe, np.array([[0.6, 0.4], [0.4, 0.6], [0, 1]]))
     table = leakage(world, reveal).table
     assert np.isneginf(table[:, 1]).all() and np.isfinite(table[:, 0]).all()
 
@@ -194,12 +194,12 @@ def test_a_world_in_which_no_pair_applies_is_refused_not_called_private() -> Non
     prior = Explicit(universe, np.array([0, 0.5, 0.5]))
     world = World(universe, (prior,), (pair,), unsupported="skip")
     with pytest.raises(InvalidWorld, match=r"`priors` leave no pair with a chance on both sides"):
-        leakage(world, Mechanism(universe, np.eye(3)))
+        leakage(world, FiniteMechanism(universe, np.eye(3)))
 
 
 def test_a_mechanism_over_other_datasets_is_refused() -> None:
     world = _coin_world()
-    other = Mechanism(Universe(("x", "y", "z")), np.eye(3), name="other")
+    other = FiniteMechanism(Universe(("x", "y", "z")), np.eye(3), name="other")
     for ask in (leakage, odds):
         with pytest.raises(InvalidWorld, match=r"`mechanism` 'other' is over other datasets"):
             ask(world, other)
@@ -210,6 +210,6 @@ def test_tiny_likelihoods_do_not_underflow() -> None:
     least = 2.0**-500
     prior = Explicit(universe, np.array([1 - least, least]))
     world = World(universe, (prior,), entry_pairs(universe))
-    result = leakage(world, Mechanism(universe, np.array([[least, 1 - least], [1 - least, least]])))
+    result = leakage(world, FiniteMechanism(universe, np.array([[least, 1 - least], [1 - least, least]])))
     assert result.epsilon == pytest.approx(500 * math.log(2), rel=1e-12)
     assert result.epsilon >= 500 * math.log(2)

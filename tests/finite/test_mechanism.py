@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidMechanism
-from takifugu.finite import Mechanism
+from takifugu.finite import FiniteMechanism
 from takifugu.priors import Tables, Universe
 
 TWO = Universe(("rain", "shine"))
 
 
 def test_outputs_are_numbered_unless_named() -> None:
-    assert Mechanism(TWO, np.full((2, 3), 1 / 3)).outputs == (0, 1, 2)
-    assert Mechanism(TWO, np.eye(2), ("yes", "no")).outputs == ("yes", "no")
+    assert FiniteMechanism(TWO, np.full((2, 3), 1 / 3)).outputs == (0, 1, 2)
+    assert FiniteMechanism(TWO, np.eye(2), ("yes", "no")).outputs == ("yes", "no")
 
 
 def test_the_table_is_kept_as_given_and_read_only() -> None:
-    rough = Mechanism(TWO, np.array([[0.5, 0.5 + 5e-10], [0.25, 0.75]]))
+    rough = FiniteMechanism(TWO, np.array([[0.5, 0.5 + 5e-10], [0.25, 0.75]]))
     assert rough.likelihood[0, 1] == 0.5 + 5e-10  # not normalised behind one's back
     with pytest.raises(ValueError, match="read-only"):
         rough.likelihood[0, 0] = 1
@@ -27,10 +27,10 @@ def test_the_table_is_kept_as_given_and_read_only() -> None:
 
 def test_a_function_is_asked_about_every_dataset() -> None:
     bits = Tables.bits(2)
-    count = Mechanism.from_function(bits, sum)
+    count = FiniteMechanism.from_function(bits, sum)
     assert count.outputs == (0, 1, 2)
     assert count.likelihood.tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
-    third = Mechanism.from_function(
+    third = FiniteMechanism.from_function(
         TWO, lambda d: {d: Fraction(2, 3), "other": Fraction(1, 3)}, name="third"
     )
     assert third.outputs == ("rain", "other", "shine") and third.name == "third"
@@ -66,12 +66,12 @@ def test_what_is_no_mechanism_is_refused_in_one_line(
     table: object, outputs: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(InvalidMechanism, match=message) as caught:
-        Mechanism(TWO, table, outputs)  # type: ignore[arg-type]
+        FiniteMechanism(TWO, table, outputs)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_a_function_that_answers_with_no_distribution_is_refused() -> None:
     with pytest.raises(InvalidMechanism, match=r"`likelihood` row 0 sums to 0.5"):
-        Mechanism.from_function(TWO, lambda _: {"x": 0.5})
+        FiniteMechanism.from_function(TWO, lambda _: {"x": 0.5})
     with pytest.raises(InvalidMechanism, match=r"`likelihood` row 0 sums to 0"):
-        Mechanism.from_function(TWO, lambda _: {})
+        FiniteMechanism.from_function(TWO, lambda _: {})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.finite.nfc import (
     condition_on_claims,
     constraint_values,
@@ -109,7 +109,7 @@ def test_a_dataset_of_chance_0_does_not_count() -> None:
     pair = SecretPair(OneOf("s", ("D0",)), OneOf("t", ("D1", "D2", "D3")))
     without = Explicit(universe, np.array([0.5, 0.25, 0.25, 0]), "without")
     having = Explicit(universe, np.array([0.25, 0.25, 0.25, 0.25]), "having")
-    mechanism = Mechanism(universe, np.array(table))
+    mechanism = FiniteMechanism(universe, np.array(table))
     for priors, epsilon in (((without,), log(5 / 3)), ((having,), 0.0)):
         condition = necessary_condition(World(universe, priors, (pair,)), [mechanism])
         assert condition.upper == pytest.approx(epsilon, abs=1e-12)
@@ -191,7 +191,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             condition_on_claims(known.world, known.mechanisms, claims)
     other = Universe(("x", "y", "z"))
     with pytest.raises(InvalidWorld, match="other datasets"):
-        necessary_condition(known.world, [Mechanism(other, np.full((3, 1), 1.0))])
+        necessary_condition(known.world, [FiniteMechanism(other, np.full((3, 1), 1.0))])
     universe = known.world.universe
     vague = World(universe, Knowledge(universe), known.world.pairs)
     with pytest.raises(InvalidWorld, match="list of priors"):

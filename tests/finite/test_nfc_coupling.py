@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld
-from takifugu.finite import Mechanism
+from takifugu.finite import FiniteMechanism
 from takifugu.finite.nfc import (
     KernelProof,
     best_couplings,
@@ -169,6 +169,6 @@ def test_what_is_no_kernel_is_refused(kernel: np.ndarray) -> None:
 
 def test_a_mechanism_that_says_nothing_costs_nothing() -> None:
     given_ = apart()
-    silent = Mechanism(given_.world.universe, np.ones((3, 1)))
+    silent = FiniteMechanism(given_.world.universe, np.ones((3, 1)))
     (best,) = best_couplings(given_.world, [silent])
     assert best.upper == pytest.approx(0, abs=1e-9)

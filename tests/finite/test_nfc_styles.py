@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.finite.nfc import (
     Constraint,
     dp_costs,
@@ -83,7 +83,7 @@ def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
     assert all(cost[d][e] <= epsilon for d, e in found.constraints)
 
 
-def _hide(sets: list[str]) -> tuple[World, Mechanism]:
+def _hide(sets: list[str]) -> tuple[World, FiniteMechanism]:
     """One dataset must hide in every one of ``sets``; a mechanism that allows all."""
     universe = Universe(("hidden", *sorted(set("".join(sets)))))
     pairs = tuple(
@@ -91,7 +91,7 @@ def _hide(sets: list[str]) -> tuple[World, Mechanism]:
         for members in sets
     )
     world = World(universe, (Explicit.uniform(universe),), pairs)
-    return world, Mechanism(universe, np.ones((len(universe), 1)))
+    return world, FiniteMechanism(universe, np.ones((len(universe), 1)))
 
 
 def test_greed_alone_would_take_three(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_greed_alone_would_take_three(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_complements_serve_all_bits_at_once() -> None:
     universe = Tables.bits(3)
     world = World(universe, (Explicit.uniform(universe),), entry_pairs(universe))
-    silent = Mechanism(universe, np.ones((8, 1)))
+    silent = FiniteMechanism(universe, np.ones((8, 1)))
     found = least_dp_constraints(world, [silent], 0.1)
     assert found.constraints == tuple((d, 7 - d) for d in range(8)) and found.minimum
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
-from takifugu.finite import Mechanism, World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.translation_exact.certificates import admissible, route, witness
 from takifugu.finite.translation_exact.coupling import coupling
@@ -162,7 +162,7 @@ def test_no_private_mechanism_leaks_more(world: World, data: st.DataObject) -> N
         st.lists(st.floats(-4, 0), min_size=len(world.universe), max_size=len(world.universe))
     )
     g = np.exp(oracle.closure(np.array(wild), shape, epsilon)) / 4
-    drawn = Mechanism(world.universe, np.stack([g, 1 - g], axis=1))
+    drawn = FiniteMechanism(world.universe, np.stack([g, 1 - g], axis=1))
     noisy = randomised_response(tables(shape), epsilon)
     bound = translation_exact(world, epsilon).upper
     for mechanism in (drawn, noisy):
@@ -170,14 +170,14 @@ def test_no_private_mechanism_leaks_more(world: World, data: st.DataObject) -> N
         assert loss.epsilon - loss.slack <= bound + 1e-12
 
 
-def randomised_response(universe: Tables, epsilon: tuple[float, ...]) -> Mechanism:
+def randomised_response(universe: Tables, epsilon: tuple[float, ...]) -> FiniteMechanism:
     """Every entry is told truthfully with odds e^ε against each of its other values."""
     outputs = list(product(*(range(n) for n in universe.shape)))
     table = np.ones((len(universe), len(outputs)))
     for j, (n, e) in enumerate(zip(universe.shape, epsilon, strict=True)):
         same = universe.codes[:, j][:, None] == np.array(outputs)[:, j][None, :]
         table *= np.where(same, np.exp(e), 1.0) / (np.exp(e) + n - 1)
-    return Mechanism(universe, table, tuple(outputs))
+    return FiniteMechanism(universe, table, tuple(outputs))
 
 
 @given(world=worlds([(2, 2, 2), (3, 2), (5, 2)]), data=st.data())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from takifugu.errors import TooLarge
 from takifugu.finite.files import parse_world
 from takifugu.finite.files.reading import WorldFile
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.verdict import MechanismVerdict, judge
 from takifugu.finite.world import World
 
@@ -62,7 +62,7 @@ def halved(text: str) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-def losses(world: World, mechanism: Mechanism, runs: int) -> Iterator[float]:
+def losses(world: World, mechanism: FiniteMechanism, runs: int) -> Iterator[float]:
     """The loss of every sequence of outputs, for every pair and prior; infinite counts."""
     table = [[Fraction(float(x)) for x in row] for row in mechanism.likelihood]
     for prior in world.weights:

@@ -6,7 +6,7 @@ Larger parts keep a namespace of their own: `collapse`, `nfc`, `postprocessing`,
 
 from takifugu.finite.files import WorldFile, parse_world, read_world, write_world
 from takifugu.finite.leakage import Leakage, Odds, Worst, leakage, odds
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.verdict import Verdict, judge
 from takifugu.finite.world import World
 

@@ -22,7 +22,7 @@ from takifugu.finite.evidence import (
     telling,
 )
 from takifugu.finite.leakage import Worst, leakage, measure
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.rounding import log_bounds
 from takifugu.finite.world import World
 from takifugu.numeric import LEAST, SUMS_TO_ONE, UNIT, Floats, Integers, distribution, frozen, up
@@ -66,7 +66,7 @@ class Growth:
     linear: Floats  # [k]: runs · ε(1)
 
 
-def compose(*parts: Mechanism | tuple[Mechanism, int], limit: int = 2**24) -> Mechanism:
+def compose(*parts: FiniteMechanism | tuple[FiniteMechanism, int], limit: int = 2**24) -> FiniteMechanism:
     """The mechanism that runs all ``parts``, each once or as often as said, on the same data.
 
     An output of it is the tuple of outputs seen, mechanism by mechanism and in the order of the
@@ -78,12 +78,12 @@ def compose(*parts: Mechanism | tuple[Mechanism, int], limit: int = 2**24) -> Me
 
 
 def post_process(
-    mechanism: Mechanism,
+    mechanism: FiniteMechanism,
     channel: ArrayLike,
     *,
     outputs: Sequence[Hashable] = (),
     name: str | None = None,
-) -> Mechanism:
+) -> FiniteMechanism:
     """Replace every output by a draw from its row of ``channel[old output, new output]``."""
     table = distribution(channel, "channel", InvalidMechanism)
     if table.ndim != 2 or len(table) != len(mechanism.outputs):
@@ -92,7 +92,7 @@ def post_process(
             given=f"has shape {table.shape}",
             needed=f"have one row for each of the {len(mechanism.outputs)} outputs",
         )
-    return Mechanism(
+    return FiniteMechanism(
         mechanism.universe,
         mechanism.likelihood @ table,
         tuple(outputs),
@@ -102,7 +102,7 @@ def post_process(
 
 def composed_leakage(
     world: World,
-    parts: Iterable[Mechanism | tuple[Mechanism, int]],
+    parts: Iterable[FiniteMechanism | tuple[FiniteMechanism, int]],
     *,
     tolerance: float = 1e-9,
     boxes: int = 200_000,
@@ -135,7 +135,7 @@ def composed_leakage(
 
 def growth(
     world: World,
-    mechanism: Mechanism,
+    mechanism: FiniteMechanism,
     runs: Iterable[int] = range(1, 11),
     *,
     tolerance: float = 1e-9,
@@ -248,7 +248,7 @@ def _rounding(runs: Runs) -> float:
     return (16 * sum(k for _, k in runs) + 8) * UNIT
 
 
-def _written_out(runs: Runs, limit: int) -> Mechanism:
+def _written_out(runs: Runs, limit: int) -> FiniteMechanism:
     """Every multiset of outputs, its probability being Π (k choose c)·Π P(ω|D)^c."""
     universe = runs[0][0].universe
     for mechanism, _ in runs:
@@ -275,7 +275,7 @@ def _written_out(runs: Runs, limit: int) -> Mechanism:
         names = [before + after for before in names for after in seen]
     _check_written(table, runs)
     label = " + ".join(m.name if k == 1 else f"{k} × {m.name}" for m, k in runs)
-    return Mechanism(universe, table, tuple(names), label)
+    return FiniteMechanism(universe, table, tuple(names), label)
 
 
 def _chances(likelihood: Floats, counts: Integers) -> Floats:

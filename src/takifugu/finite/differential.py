@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.rounding import added_by, loss_up
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables
@@ -31,7 +31,7 @@ class DifferentialLoss:
     output: Hashable
 
 
-def per_entry(mechanism: Mechanism, *, entry: Name | None = None) -> DifferentialLoss:
+def per_entry(mechanism: FiniteMechanism, *, entry: Name | None = None) -> DifferentialLoss:
     """The loss when the content of one cell is replaced (the paper, Definition "Per-Entry DP").
 
     ``entry`` asks about that cell alone.
@@ -41,13 +41,13 @@ def per_entry(mechanism: Mechanism, *, entry: Name | None = None) -> Differentia
     return _worst_of(mechanism, [[column] for column in columns])
 
 
-def by_entry(mechanism: Mechanism) -> Floats:
+def by_entry(mechanism: FiniteMechanism) -> Floats:
     """``[entry]``: the per-entry loss of every entry on its own, rounded up."""
     entries = _tables(mechanism).entries
     return frozen([per_entry(mechanism, entry=entry).epsilon for entry in entries])
 
 
-def per_record(mechanism: Mechanism, *, record: Name | None = None) -> DifferentialLoss:
+def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> DifferentialLoss:
     """The loss when all cells of one record are replaced (the paper, Definition 1).
 
     ``record`` asks about that record alone.
@@ -62,7 +62,7 @@ def per_record(mechanism: Mechanism, *, record: Name | None = None) -> Different
     return _worst_of(mechanism, cells)
 
 
-def group(mechanism: Mechanism, size: int) -> DifferentialLoss:
+def group(mechanism: FiniteMechanism, size: int) -> DifferentialLoss:
     """The loss when any ``size`` cells or fewer are replaced (the paper, Definition "Group DP").
 
     The most likely dataset within distance k is the most likely one, one cell away from
@@ -85,7 +85,7 @@ def group(mechanism: Mechanism, size: int) -> DifferentialLoss:
 
 
 def between(
-    mechanism: Mechanism, neighbours: Iterable[tuple[Hashable, Hashable]]
+    mechanism: FiniteMechanism, neighbours: Iterable[tuple[Hashable, Hashable]]
 ) -> DifferentialLoss:
     """The loss over a relation given as pairs of datasets, each pair taken both ways."""
     position = mechanism.universe.position
@@ -103,7 +103,7 @@ def between(
     return max(found, key=lambda loss: loss.epsilon)
 
 
-def _worst_of(mechanism: Mechanism, groups: Sequence[Sequence[int]]) -> DifferentialLoss:
+def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> DifferentialLoss:
     """The worst over sets of columns, all of whose cells may be replaced at once.
 
     With the other cells held, the largest ratio is the largest likelihood over the smallest.
@@ -135,7 +135,7 @@ def _steepest(most: Floats, least: Floats) -> tuple[int, int]:
     return int(row), int(output)
 
 
-def _loss(mechanism: Mechanism, left: int, right: int, output: int) -> DifferentialLoss:
+def _loss(mechanism: FiniteMechanism, left: int, right: int, output: int) -> DifferentialLoss:
     more, less = (float(mechanism.likelihood[row, output]) for row in (left, right))
     loss = loss_up(more, less, error=2.0**-51)
     names = mechanism.universe.datasets
@@ -148,7 +148,7 @@ def _loss(mechanism: Mechanism, left: int, right: int, output: int) -> Different
     )
 
 
-def _tables(mechanism: Mechanism) -> Tables:
+def _tables(mechanism: FiniteMechanism) -> Tables:
     if not isinstance(mechanism.universe, Tables):
         raise InvalidMechanism(
             "universe",

@@ -17,12 +17,12 @@ import numpy as np
 
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.leakage import possible, same_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.rounding import exact_mixture, log_sum
 from takifugu.finite.world import World
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
 
-Runs = tuple[tuple[Mechanism, int], ...]
+Runs = tuple[tuple[FiniteMechanism, int], ...]
 Blocks = tuple[tuple[int, int, int], ...]  # (first column, last + 1, runs) of every mechanism
 
 
@@ -154,14 +154,14 @@ def gather(world: World, runs: Runs) -> Evidence:
     return Evidence(runs, tuple(blocks), np.concatenate(columns, axis=1), tuple(outputs))
 
 
-def checked(parts: Sequence[Mechanism | tuple[Mechanism, int]]) -> Runs:
+def checked(parts: Sequence[FiniteMechanism | tuple[FiniteMechanism, int]]) -> Runs:
     """Mechanisms with their numbers of runs, the runs of equal mechanisms added."""
-    total: dict[Mechanism, int] = {}
+    total: dict[FiniteMechanism, int] = {}
     for part in parts:
         match part:
-            case Mechanism():
+            case FiniteMechanism():
                 mechanism, runs = part, 1
-            case (Mechanism() as mechanism, runs):
+            case (FiniteMechanism() as mechanism, runs):
                 pass
             case _:
                 raise InvalidMechanism(
@@ -179,7 +179,7 @@ def checked(parts: Sequence[Mechanism | tuple[Mechanism, int]]) -> Runs:
     return tuple(total.items())
 
 
-def different(mechanism: Mechanism) -> list[int]:
+def different(mechanism: FiniteMechanism) -> list[int]:
     """The first output of every kind; outputs are of one kind if their columns are proportional.
 
     Proportional means within 8 units in the last place, which `Duel.rounding` allows for.

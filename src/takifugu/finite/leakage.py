@@ -8,7 +8,7 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld
 from takifugu.finite.knowledge import coupled, polytope
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.rounding import added_by, log_bounds, losses_up
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
@@ -73,7 +73,7 @@ class Odds:
     error: float
 
 
-def leakage(world: World, mechanism: Mechanism) -> Leakage:
+def leakage(world: World, mechanism: FiniteMechanism) -> Leakage:
     """The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
 
     Against linear knowledge the two sides part (the sets of P(·|s) and P(·|s′) are chosen
@@ -83,7 +83,7 @@ def leakage(world: World, mechanism: Mechanism) -> Leakage:
     return measure(world, mechanism, error=0.0)
 
 
-def measure(world: World, mechanism: Mechanism, *, error: float) -> Leakage:
+def measure(world: World, mechanism: FiniteMechanism, *, error: float) -> Leakage:
     """`leakage`, when the likelihoods were themselves computed within a factor 1 ± ``error``."""
     same_world(world, mechanism)
     if isinstance(world.priors, Knowledge):
@@ -91,7 +91,7 @@ def measure(world: World, mechanism: Mechanism, *, error: float) -> Leakage:
     return _against_list(world, mechanism, error)
 
 
-def odds(world: World, mechanism: Mechanism) -> Odds:
+def odds(world: World, mechanism: FiniteMechanism) -> Odds:
     """Prior odds of every pair, and its posterior odds for every output."""
     same_world(world, mechanism)
     left, right = _sides(world)
@@ -104,7 +104,7 @@ def odds(world: World, mechanism: Mechanism) -> Odds:
     return Odds(frozen(before), frozen(after), 2 * gamma(n) / (1 - gamma(n)) + gamma(1))
 
 
-def same_world(world: World, mechanism: Mechanism) -> None:
+def same_world(world: World, mechanism: FiniteMechanism) -> None:
     """Refuse a mechanism that speaks of other datasets than the world does."""
     if not same_universe(world.universe, mechanism):
         raise InvalidWorld(
@@ -128,7 +128,7 @@ def possible(world: World) -> Booleans:
     return both
 
 
-def _against_list(world: World, mechanism: Mechanism, error: float) -> Leakage:
+def _against_list(world: World, mechanism: FiniteMechanism, error: float) -> Leakage:
     left, right = _sides(world)
     applies = possible(world)
     joint = _joint(world, mechanism)  # [secret, prior, output]
@@ -153,7 +153,7 @@ def _against_list(world: World, mechanism: Mechanism, error: float) -> Leakage:
 
 
 def _against_knowledge(
-    world: World, known: Knowledge, mechanism: Mechanism, error: float
+    world: World, known: Knowledge, mechanism: FiniteMechanism, error: float
 ) -> Leakage:
     left, right = _sides(world)
     feasible = [polytope(known, secret, world.mask(secret)) for secret in world.secrets]
@@ -187,7 +187,7 @@ def _sides(world: World) -> tuple[list[int], list[int]]:
     return [left for left, _ in world.sides], [right for _, right in world.sides]
 
 
-def _joint(world: World, mechanism: Mechanism) -> Floats:
+def _joint(world: World, mechanism: FiniteMechanism) -> Floats:
     """``[secret, prior, output]``: P(s, M(D) = ω | θ).
 
     Large secrets share one matrix product for many secrets; small ones have one each, over the

@@ -10,7 +10,7 @@ import numpy as np
 from takifugu.errors import TooLarge
 from takifugu.finite import nfc
 from takifugu.finite.leakage import Leakage
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import down
 from takifugu.priors.explicit import Explicit, Knowledge
@@ -80,7 +80,7 @@ class Composition:
     note: str = ""
 
 
-def linearity(world: World, mechanism: Mechanism, once: Leakage) -> Composition:
+def linearity(world: World, mechanism: FiniteMechanism, once: Leakage) -> Composition:
     """Whether the loss of ``mechanism`` adds up over runs; ``once`` is the loss of one run."""
     if isinf(once.epsilon):
         return Composition("void")
@@ -113,7 +113,7 @@ def linearity(world: World, mechanism: Mechanism, once: Leakage) -> Composition:
     )
 
 
-def _against_knowledge(world: World, mechanism: Mechanism, once: Leakage) -> Composition:
+def _against_knowledge(world: World, mechanism: FiniteMechanism, once: Leakage) -> Composition:
     """Look at one prior that the knowledge allows, the worst for one run: what fails there fails.
 
     It is known to the accuracy of a linear solver, so a chance or an excess as small as its error
@@ -153,7 +153,7 @@ def _line(world: World, condition: nfc.Condition) -> tuple[float, float] | None:
     return None if isinf(slope) or isinf(constant) else (max(0.0, slope), constant)
 
 
-def _search(world: World, mechanism: Mechanism, epsilon: float, size: int) -> nfc.Search:
+def _search(world: World, mechanism: FiniteMechanism, epsilon: float, size: int) -> nfc.Search:
     """Look for an attack: all multisets of few runs, then repetitions of the certificate's."""
     if size > MOST_NFC:
         raise TooLarge(f"composition was not looked into: {size:,} numbers, at most {MOST_NFC:,}")
@@ -166,7 +166,7 @@ def _attack(found: nfc.Attack) -> Attack:
     return Attack(counts, found.pair, found.prior, found.leakage, found.claimed, found.fewest)
 
 
-def _programmed(world: World, mechanism: Mechanism) -> int:
+def _programmed(world: World, mechanism: FiniteMechanism) -> int:
     """How many numbers stand in the linear programs: left × right × outputs, pair by pair."""
     cells = 0
     for pair in world.pairs:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from takifugu.priors.universe import Universe, distinct
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(ByContent):
+class FiniteMechanism(ByContent):
     """A row-stochastic table ``likelihood[dataset, output]`` = P(M(dataset) = output).
 
     >>> coin = Mechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
     >>> coin.outputs
     (0, 1)
     """
+
+    hashed_as: ClassVar[str] = "Mechanism"
 
     universe: Universe
     likelihood: Floats

@@ -10,7 +10,7 @@ from takifugu.finite.differential import by_entry, per_record
 from takifugu.finite.files import WorldFile
 from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import up
 from takifugu.priors.explicit import Knowledge
@@ -106,7 +106,7 @@ def judge(file: WorldFile, *, runs: int = 4) -> Verdict:
     return Verdict(file, tuple(found))
 
 
-def _judge(world: World, mechanism: Mechanism, claim: float | None, runs: int) -> MechanismVerdict:
+def _judge(world: World, mechanism: FiniteMechanism, claim: float | None, runs: int) -> MechanismVerdict:
     priors = 1 if isinstance(world.priors, Knowledge) else len(world.priors)
     cells = len(world.pairs) * priors * len(mechanism.outputs)
     if cells > MOST_CELLS:
@@ -139,7 +139,7 @@ def surely(once: Leakage) -> float:
     return max(0.0, once.epsilon - once.slack)
 
 
-def _differential(mechanism: Mechanism) -> Differential | None:
+def _differential(mechanism: FiniteMechanism) -> Differential | None:
     if not isinstance(mechanism.universe, Tables):
         return None
     losses = by_entry(mechanism).tolist()
@@ -147,7 +147,7 @@ def _differential(mechanism: Mechanism) -> Differential | None:
     return Differential(entries, per_record(mechanism).epsilon)
 
 
-def _growth(world: World, mechanism: Mechanism, once: Leakage, runs: int) -> tuple[Step, ...]:
+def _growth(world: World, mechanism: FiniteMechanism, once: Leakage, runs: int) -> tuple[Step, ...]:
     """The loss of 1, 2, … runs; ends early where the exact answer is out of reach."""
     worst = Seen(once.worst.pair, once.worst.prior, (once.worst.output,))
     steps = [Step(1, once.epsilon, surely(once), once.epsilon, worst)]

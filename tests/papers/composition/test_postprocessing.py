@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
-from takifugu.finite import Mechanism
+from takifugu.finite import FiniteMechanism
 from takifugu.finite.compose import post_process
 from takifugu.finite.nfc import (
     Constraint,
@@ -70,7 +70,7 @@ def test_zeros_change_nothing(
     rows: list[list[float]], channel: list[list[float]], beta: list[float]
 ) -> None:
     constraint = Constraint(LETTERS, "a", np.array([0.0, *beta]))
-    mechanism = Mechanism(LETTERS, np.array(rows))
+    mechanism = FiniteMechanism(LETTERS, np.array(rows))
     needed = needed_epsilons([constraint], mechanism).max()
     assert needed_epsilons([constraint], post_process(mechanism, channel)).max() <= needed + 1e-9
 
@@ -148,7 +148,7 @@ def test_what_is_kept_implies_what_is_removed_also_with_zeros(
     constraints: list[Constraint], rows: list[list[float]]
 ) -> None:
     found = non_redundant(constraints)
-    table = needed_epsilons(constraints, Mechanism(LETTERS, np.array(rows)))
+    table = needed_epsilons(constraints, FiniteMechanism(LETTERS, np.array(rows)))
     needed = np.maximum(table[list(found.kept)].max(axis=0), 0.0)
     for i, _ in found.removed:
         assert (table[i] <= needed + 1e-9).all()
@@ -194,7 +194,7 @@ def test_what_is_refused() -> None:
     other = Constraint(Universe(("a", "b")), "a", np.array([0, 1.0]))
     with pytest.raises(InvalidWorld, match="same datasets"):
         non_redundant([mixed, other])
-    silent = Mechanism(LETTERS, np.ones((4, 1)))
+    silent = FiniteMechanism(LETTERS, np.ones((4, 1)))
     with pytest.raises(InvalidWorld, match="other datasets"):
         needed_epsilons([other], silent)
     with pytest.raises(InvalidMechanism, match="one row for each of the 1 outputs"):

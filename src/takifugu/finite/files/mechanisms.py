@@ -9,7 +9,7 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import document as doc
 from takifugu.finite.files.datasets import Datasets
 from takifugu.finite.files.document import Part
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 
 KEYS = (
@@ -21,9 +21,9 @@ KINDS = ("randomised response", "noisy count")
 
 def read_mechanisms(
     file: Part, datasets: Datasets
-) -> tuple[tuple[Mechanism, ...], tuple[float | None, ...]]:
+) -> tuple[tuple[FiniteMechanism, ...], tuple[float | None, ...]]:
     """The `[[mechanism]]` tables of a file, and for each the loss it claims, if any."""
-    mechanisms: list[Mechanism] = []
+    mechanisms: list[FiniteMechanism] = []
     claims: list[float | None] = []
     for part in doc.parts(file, "mechanism"):
         try:
@@ -54,13 +54,13 @@ def _claim(part: Part) -> float | None:
     return claim
 
 
-def _mechanism(part: Part, datasets: Datasets) -> Mechanism:
+def _mechanism(part: Part, datasets: Datasets) -> FiniteMechanism:
     name = doc.name(part.content.get("name", part.place), part.at("name"))
     part.only(KEYS)
     if part.one_of(("rows", "kind"), purpose="probabilities") == "rows":
         part.only(("name", "claim", "outputs", "rows", "entry"))
         table, outputs = _written(part, datasets)
-        return Mechanism(datasets.universe, table, outputs, name)
+        return FiniteMechanism(datasets.universe, table, outputs, name)
     kind = part.get("kind")
     if kind == "randomised response":
         table, outputs = _randomised_response(part, datasets)
@@ -69,7 +69,7 @@ def _mechanism(part: Part, datasets: Datasets) -> Mechanism:
     else:
         known = " or ".join(map(repr, KINDS))
         raise InvalidFile(part.at("kind"), given=f"is {doc.shown(kind)}", needed=f"be {known}")
-    return Mechanism(datasets.universe, table, outputs, name)
+    return FiniteMechanism(datasets.universe, table, outputs, name)
 
 
 def _written(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:

@@ -12,7 +12,7 @@ from takifugu.finite.files.datasets import read_datasets
 from takifugu.finite.files.document import Part
 from takifugu.finite.files.mechanisms import read_mechanisms
 from takifugu.finite.files.pairs import read_pairs, read_secrets
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.strict import parse_json, parse_toml
 
@@ -37,7 +37,7 @@ class WorldFile(ByContent):
     """
 
     world: World
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[FiniteMechanism, ...]
     claims: tuple[float | None, ...]
     title: str = ""
 

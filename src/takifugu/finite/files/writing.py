@@ -9,7 +9,7 @@ import numpy as np
 from takifugu.errors import InvalidFile
 from takifugu.finite.files import document as doc
 from takifugu.finite.files.reading import Form, WorldFile
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Between, Knowledge
 from takifugu.priors.secrets import EntryIs, Secret
@@ -104,7 +104,7 @@ def _line(line: Between, world: World) -> dict[str, Any]:
     return {"coefficients": weights.tolist(), **bounds}
 
 
-def _mechanism(mechanism: Mechanism, claim: float | None) -> dict[str, Any]:
+def _mechanism(mechanism: FiniteMechanism, claim: float | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": mechanism.name,
         "outputs": [_plain(output) for output in mechanism.outputs],

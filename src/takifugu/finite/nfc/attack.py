@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from takifugu.errors import InvalidMechanism
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
@@ -100,7 +100,7 @@ class Search:
 
 
 def composed_leakage(
-    world: World, mechanisms: Sequence[Mechanism], counts: Mapping[Answer, int]
+    world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[Answer, int]
 ) -> Composed:
     """What seeing every output of ``counts`` that often reveals, at worst over pairs and priors."""
     outputs = gather(world, mechanisms)
@@ -117,7 +117,7 @@ def composed_leakage(
 
 def composed_odds(
     world: World,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[FiniteMechanism],
     counts: Mapping[Answer, int],
     pair: SecretPair,
     prior: int,
@@ -140,7 +140,7 @@ def composed_odds(
 
 def search_attack(
     world: World,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[FiniteMechanism],
     claims: Sequence[float],
     *,
     most_multisets: int = 20_000,

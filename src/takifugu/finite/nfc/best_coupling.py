@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, without_dust
 from takifugu.finite.nfc.coupling import KernelProof, prove_for_prior
 from takifugu.finite.nfc.outputs import Outputs, gather, supports
@@ -35,7 +35,7 @@ class BestCoupling:
         return np.inf if self.proof is None else self.proof.loss(1)
 
 
-def best_couplings(world: World, mechanisms: Sequence[Mechanism]) -> tuple[BestCoupling, ...]:
+def best_couplings(world: World, mechanisms: Sequence[FiniteMechanism]) -> tuple[BestCoupling, ...]:
     """The coupling kernel with the least ε for each ordered pair and prior.
 
     With ε the largest ``upper``, any k runs of the mechanisms, post-processed or not, leak at

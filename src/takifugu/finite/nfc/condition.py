@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
@@ -89,7 +89,7 @@ class Condition:
         return max(self.certificates, key=lambda c: c.lower)
 
 
-def necessary_condition(world: World, mechanisms: Sequence[Mechanism]) -> Condition:
+def necessary_condition(world: World, mechanisms: Sequence[FiniteMechanism]) -> Condition:
     """The least ε at which ``mechanisms`` pass the theorem, for every requirement of ``world``.
 
     It is never negative: the mixture α = P(·|D*) of one mechanism gives a Kullback-Leibler
@@ -100,7 +100,7 @@ def necessary_condition(world: World, mechanisms: Sequence[Mechanism]) -> Condit
 
 
 def condition_on_claims(
-    world: World, mechanisms: Sequence[Mechanism], claims: Sequence[float]
+    world: World, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
 ) -> Condition:
     r"""How far ``mechanisms`` miss the condition when the i-th claims to cost ``claims[i]`` a run.
 
@@ -114,7 +114,7 @@ def condition_on_claims(
 
 
 def claims_by_output(
-    outputs: Outputs, mechanisms: Sequence[Mechanism], claims: Sequence[float]
+    outputs: Outputs, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
 ) -> Floats:
     """``[output]``: what the mechanism it comes from claims to cost."""
     if len(claims) != len(mechanisms) or not all(0 <= claim < np.inf for claim in claims):

@@ -7,7 +7,7 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.fingerprint import ByContent
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, Condition, constraint_values
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.universe import Universe
@@ -58,7 +58,7 @@ class Reduced:
     witnesses: Floats
 
 
-def needed_epsilons(constraints: Sequence[Constraint], mechanism: Mechanism) -> Floats:
+def needed_epsilons(constraints: Sequence[Constraint], mechanism: FiniteMechanism) -> Floats:
     """``[constraint, output]``: the ε that each output asks of each constraint, rounded up."""
     universe = one_universe(constraints)
     if mechanism.universe != universe:

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidWorld
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
 from takifugu.finite.nfc.outputs import Outputs, gather, supports
 from takifugu.finite.world import World
@@ -77,7 +77,7 @@ class KernelProof:
 
 
 def prove_with_kernel(
-    world: World, mechanisms: Sequence[Mechanism], pair: SecretPair, kernel: ArrayLike
+    world: World, mechanisms: Sequence[FiniteMechanism], pair: SecretPair, kernel: ArrayLike
 ) -> tuple[KernelProof, ...]:
     """What ``kernel`` [dataset, dataset] proves for ``pair``, under each prior that allows it.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.leakage import same_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.secrets import SecretPair
@@ -74,7 +74,7 @@ class Requirement:
     priors: tuple[str, ...]
 
 
-def gather(world: World, mechanisms: Sequence[Mechanism]) -> Outputs:
+def gather(world: World, mechanisms: Sequence[FiniteMechanism]) -> Outputs:
     """All outputs of ``mechanisms``, which have to be over the datasets of ``world``."""
     for mechanism in mechanisms:
         same_world(world, mechanism)

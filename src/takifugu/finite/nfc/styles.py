@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.outputs import Requirement, gather, requirements
 from takifugu.finite.world import World
@@ -68,7 +68,7 @@ class DpConstraints:
 
 def dp_styles(
     world: World,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[FiniteMechanism],
     condition: Condition,
     *,
     tolerance: float = 1e-9,
@@ -87,7 +87,7 @@ def dp_styles(
     return tuple(result)
 
 
-def dp_costs(world: World, mechanisms: Sequence[Mechanism]) -> Floats:
+def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
     """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
     outputs = gather(world, mechanisms)
     n = len(world.universe)
@@ -101,14 +101,14 @@ def dp_costs(world: World, mechanisms: Sequence[Mechanism]) -> Floats:
     return frozen(costs)
 
 
-def dp_epsilon(world: World, mechanisms: Sequence[Mechanism]) -> float:
+def dp_epsilon(world: World, mechanisms: Sequence[FiniteMechanism]) -> float:
     """The least ε at which every requirement has a DP-style certificate, rounded up."""
     cost = dp_costs(world, mechanisms)
     return max(float(cost[r.dataset, list(r.among)].min()) for r in requirements(world))
 
 
 def least_dp_constraints(
-    world: World, mechanisms: Sequence[Mechanism], epsilon: float
+    world: World, mechanisms: Sequence[FiniteMechanism], epsilon: float
 ) -> DpConstraints:
     """A smallest set of DP-style constraints at ``epsilon`` that meets every requirement.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.translation_exact.certificates import (
     Routing,
     close,
@@ -59,7 +59,7 @@ class ExactTranslation:
     epsilon: Floats
     uppers: Floats
     lowers: Floats
-    mechanism: Mechanism
+    mechanism: FiniteMechanism
     _proof: "_Solved" = field(repr=False)
 
     @property
@@ -171,7 +171,7 @@ def translation_exact(
             needed="have at least one; there is nothing to tell apart",
         )
     (above, binding), (below, attacked) = top["upper"], top["lower"]
-    mechanism = Mechanism(
+    mechanism = FiniteMechanism(
         universe, np.stack([below.g, 1 - below.g], axis=1), ("yes", "no"), "worst mechanism"
     )
     return ExactTranslation(

@@ -24,7 +24,7 @@ import numpy as np
 
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.compose import post_process
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.constraints import (
     TOLERANCE,
     Constraint,
@@ -55,9 +55,9 @@ class Construction:
 
     constraint: int
     epsilon: float
-    mechanism: Mechanism
+    mechanism: FiniteMechanism
     channel: Floats
-    processed: Mechanism
+    processed: FiniteMechanism
     before: Floats
     after: Floats
     weights: Floats
@@ -140,14 +140,14 @@ def _step_1(rows: Floats, target: int, witness: Floats, epsilon: float) -> tuple
 
 def _step_2(
     universe: Universe, rows: Floats, star: Floats, prime: Floats, epsilon: float
-) -> Mechanism:
+) -> FiniteMechanism:
     """M̂: outputs 0 and 2 are v* and v′ less a constant, outputs 1 and 3 fill each up to 1/2."""
     c, top = 2.0, max(star.max(), prime.max())
     while True:  # ends: in the limit every value is 0, up to rounding far below ε
         parts = np.exp(np.stack([star, prime]) - top - c)  # [2, dataset]
         rest = 0.5 - parts
         if (rest > 0).all() and (rows @ np.log(rest).T <= epsilon).all():
-            return Mechanism(
+            return FiniteMechanism(
                 universe,
                 np.column_stack([parts[0], rest[0], parts[1], rest[1]]),
                 name="the paper's construction",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, InvalidWorld, TooLarge
-from takifugu.finite import Mechanism, leakage
+from takifugu.finite import FiniteMechanism, leakage
 from takifugu.finite.world import World
 from takifugu.papers.composition.definitions import (
     ABSENT,
@@ -33,9 +33,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=25)
 
 
-def mechanism(universe: Universe, seed: int, *, outputs: int = 3) -> Mechanism:
+def mechanism(universe: Universe, seed: int, *, outputs: int = 3) -> FiniteMechanism:
     rng = np.random.default_rng(seed)
-    return Mechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
+    return FiniteMechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
 
 
 def random_prior(tables: Tables, rng: np.random.Generator) -> Explicit:
@@ -56,7 +56,7 @@ def differ(a: Any, b: Any) -> list[int]:
     return [j for j, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
 
 
-def loss(world: World, m: Mechanism) -> float:
+def loss(world: World, m: FiniteMechanism) -> float:
     return leakage(world, m).epsilon
 
 
@@ -124,16 +124,16 @@ def coins(n: int) -> Explicit:
 
 def test_under_fair_coins_parity_is_private_and_a_count_is_not() -> None:
     prior = coins(5)
-    parity = Mechanism.from_function(prior.universe, lambda d: sum(d) % 2)
+    parity = FiniteMechanism.from_function(prior.universe, lambda d: sum(d) % 2)
     assert loss(noiseless_privacy(prior), parity) <= 1e-12
-    count = Mechanism.from_function(prior.universe, lambda d: sum(d))
+    count = FiniteMechanism.from_function(prior.universe, lambda d: sum(d))
     assert loss(noiseless_privacy(prior), count) == inf  # all ones gives everybody away
 
 
 @pytest.mark.parametrize("n", [4, 7])
 def test_a_clipped_count_under_fair_coins_leaks_what_binomials_say(n: int) -> None:
     prior = coins(n)
-    clipped = Mechanism.from_function(prior.universe, lambda d: min(max(sum(d), 1), n - 1))
+    clipped = FiniteMechanism.from_function(prior.universe, lambda d: min(max(sum(d), 1), n - 1))
     worst = 0.0
     for k in range(1, n):
         merged = [0, 1] if k == 1 else [n - 1, n] if k == n - 1 else [k]
@@ -280,11 +280,11 @@ def test_what_others_reveal_counts_for_inference_but_not_for_participation() -> 
     tables = Tables.bits(2)
     twins = Explicit(tables, np.array([0.5, 0.0, 0.0, 0.5]))
     world = distributional_privacy([twins])
-    ask_second = Mechanism.from_function(world.universe, lambda d: d[1])
+    ask_second = FiniteMechanism.from_function(world.universe, lambda d: d[1])
     table = leakage(world, ask_second)
     about_first = [i for i, pair in enumerate(world.pairs) if pair.left.entry == 0]  # type: ignore[union-attr]
     assert max(table.by_pair()[about_first]) <= 1e-12
-    told = Mechanism.from_function(tables, lambda d: d[1])
+    told = FiniteMechanism.from_function(tables, lambda d: d[1])
     about = inferential_privacy([twins], entries=[0])
     assert loss(about, told) == inf
 

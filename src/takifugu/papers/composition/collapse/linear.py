@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Integers
 from takifugu.papers.composition.collapse.affine import ANSWER_BITS as BITS
@@ -227,7 +227,7 @@ class LinearAnswers:
         return World(universe, (Explicit.uniform(universe),), pairs)
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> FiniteMechanism:
         """The mechanism as a table."""
 
         def answer(dataset: tuple[int, ...]) -> dict[Hashable, Fraction]:
@@ -237,7 +237,7 @@ class LinearAnswers:
                 for name, rows, chance in zip(self.names, self.masks, self.chances, strict=True)
             }
 
-        return Mechanism.from_function(self.world.universe, answer, name=self.title)
+        return FiniteMechanism.from_function(self.world.universe, answer, name=self.title)
 
     # --- many at once: a dataset is an integer, an answer is its bits and the map above them ---
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, TooLarge
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.papers.composition.collapse.exact import ExactLoss, worst_of
@@ -80,11 +80,11 @@ class Written:
         return World(universe, (prior,), both_ways([SecretPair(left, right)]))
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> FiniteMechanism:
         """The mechanism in floating point, as a table."""
         room_for(len(self.datasets) * len(self.outputs), "table cells")
         rows = dict(zip(self.datasets, self.rows, strict=True))
-        return Mechanism.from_function(self.world.universe, rows.__getitem__)
+        return FiniteMechanism.from_function(self.world.universe, rows.__getitem__)
 
     def given(self, first: bool, runs: tuple[Hashable, ...]) -> Fraction:
         """P(these outputs in this order | the first, or the second, secret), exactly."""
@@ -235,7 +235,7 @@ class Suspects:
         return np.where(some_first & some_second, -1, np.where(some_first, 0, 1))
 
 
-def repeated(mechanism: Mechanism, runs: int) -> Mechanism:
+def repeated(mechanism: FiniteMechanism, runs: int) -> FiniteMechanism:
     """``runs`` independent runs of a mechanism on the same data as one mechanism."""
     at_least_one("runs", runs)
     size = len(mechanism.outputs) ** runs
@@ -244,7 +244,7 @@ def repeated(mechanism: Mechanism, runs: int) -> Mechanism:
     for _ in range(runs - 1):
         table = (table[:, :, None] * mechanism.likelihood[:, None, :]).reshape(len(table), -1)
     outputs = tuple(product(mechanism.outputs, repeat=runs))
-    return Mechanism(mechanism.universe, table, outputs, f"{runs} runs of {mechanism.name}")
+    return FiniteMechanism(mechanism.universe, table, outputs, f"{runs} runs of {mechanism.name}")
 
 
 def room_for(size: int, what: str) -> None:
