@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.priors import Explicit, Tables, entry_pairs
 
 SEEDS = range(5)
@@ -50,7 +50,7 @@ def fifty_runs(*, runs: int = 50, outputs: int = 10, bits: int = 6) -> None:
             rows = rng.dirichlet(np.full(outputs, flat), len(universe))
             mechanism = FiniteMechanism(universe, rows)
             start = time.perf_counter()
-            result = composed_leakage(world, [(mechanism, runs)])
+            result = joint_leakage(world, [(mechanism, runs)])
             seconds = time.perf_counter() - start
             print(
                 f"{runs} runs, {outputs} outputs, {len(universe)} datasets,"

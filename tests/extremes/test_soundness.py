@@ -14,7 +14,7 @@ import pytest
 
 from takifugu.errors import Malformed, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
@@ -196,7 +196,7 @@ def finite_worlds(rng: np.random.Generator) -> bool:
     world = World(tables, (Explicit(tables, prior),), entry_pairs(tables), unsupported="skip")
     mechanism = FiniteMechanism(tables, chances)
     runs = int(rng.integers(1, 6))
-    once, several = leakage(world, mechanism), composed_leakage(world, [(mechanism, runs)])
+    once, several = leakage(world, mechanism), joint_leakage(world, [(mechanism, runs)])
     for pair in world.pairs:
         left, right = (np.flatnonzero(world.mask(s)) for s in (pair.left, pair.right))
         for _ in range(12):

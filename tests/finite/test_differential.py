@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld
 from takifugu.finite import FiniteMechanism
-from takifugu.finite.differential import (
-    DifferentialLoss,
+from takifugu.finite.dp_loss import (
+    DpLoss,
     between,
     by_entry,
     group,
@@ -26,7 +26,7 @@ from tests.strategies import mechanisms, tables
 
 
 def _check(
-    mechanism: FiniteMechanism, found: DifferentialLoss, neighbours: Callable[[Any, Any], bool]
+    mechanism: FiniteMechanism, found: DpLoss, neighbours: Callable[[Any, Any], bool]
 ) -> None:
     """``found`` is the exact loss rounded up, and its pair of datasets attains it."""
     datasets, rows = mechanism.universe.datasets, mechanism.likelihood.tolist()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite import FiniteMechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.leakage import odds
 from takifugu.priors import (
     Between,
@@ -118,7 +118,7 @@ def test_the_example_of_the_paper_with_its_absolute_value_in_the_right_place() -
     assert result.worst.pair == SecretPair(false, true)
     assert result.beliefs[1] == pytest.approx([0.1, 0.9, 0, 0], abs=1e-9)
     # and twice is the end of it
-    twice = composed_leakage(world, [(FiniteMechanism(universe, table), 2)])
+    twice = joint_leakage(world, [(FiniteMechanism(universe, table), 2)])
     assert twice.epsilon == math.inf and twice.exact
 
 
@@ -137,7 +137,7 @@ def test_composition_against_knowledge_is_that_of_the_product() -> None:
     event = Between.chance(SIX, OneOf("a or d", ("a", "d")), low=0.25, high=0.5)
     world = World(SIX, Knowledge(SIX, ((TRUE, (event,)), (FALSE, (event,)))), PAIRS)
     rows = [[0.5, 0.5], [0.25, 0.75], [0.375, 0.625], [0.75, 0.25], [0.625, 0.375], [0.5, 0.5]]
-    result = composed_leakage(world, [(FiniteMechanism(SIX, np.array(rows)), 3)])
+    result = joint_leakage(world, [(FiniteMechanism(SIX, np.array(rows)), 3)])
     masks = {s: s.mask(SIX).tolist() for s in (TRUE, FALSE)}
     exact = mpmath.mpf(0)
     for chance in oracle.sequence([(rows, 3)]):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidWorld
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.leakage import odds
-from takifugu.finite.rounding import exact_mixture, log_bounds, loss_up, losses_up
+from takifugu.finite.log_ratios import exact_mixture, log_bounds, loss_up, losses_up
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
 from tests.oracles import finite as oracle
 from tests.strategies import mechanisms, table_worlds, worlds
@@ -210,6 +210,8 @@ def test_tiny_likelihoods_do_not_underflow() -> None:
     least = 2.0**-500
     prior = Explicit(universe, np.array([1 - least, least]))
     world = World(universe, (prior,), entry_pairs(universe))
-    result = leakage(world, FiniteMechanism(universe, np.array([[least, 1 - least], [1 - least, least]])))
+    result = leakage(
+        world, FiniteMechanism(universe, np.array([[least, 1 - least], [1 - least, least]]))
+    )
     assert result.epsilon == pytest.approx(500 * math.log(2), rel=1e-12)
     assert result.epsilon >= 500 * math.log(2)

@@ -16,7 +16,7 @@ from takifugu.finite.nfc import (
     necessary_condition,
     requirements,
 )
-from takifugu.finite.nfc import outputs as outputs_module
+from takifugu.finite.nfc import requirements as outputs_module
 from takifugu.priors import Explicit, Knowledge, OneOf, SecretPair, Universe, both_ways
 from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems
 from tests.oracles import nfc as oracle

@@ -19,7 +19,7 @@ from takifugu.finite.nfc import (
     non_redundant,
     requirements,
 )
-from takifugu.finite.nfc import styles as styles_module
+from takifugu.finite.nfc import dp_style as styles_module
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, entry_pairs
 from tests.finite.nfc_worlds import Problem, apart, problems, twins
 from tests.oracles import nfc as oracle

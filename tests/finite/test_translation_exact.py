@@ -13,9 +13,9 @@ from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.translation_exact.certificates import admissible, route, witness
-from takifugu.finite.translation_exact.coupling import coupling
+from takifugu.finite.translation_exact.dataset_coupling import coupling
 from takifugu.finite.translation_exact.network import network
-from takifugu.finite.translation_exact.problem import Transport
+from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors import EntryIs, Explicit, Holds, Knowledge, SecretPair, Tables, Universe
 from takifugu.priors.secrets import entry_pairs
@@ -248,7 +248,7 @@ def test_a_solver_that_errs_cannot_break_a_bound(world: World, seed: int, epsilo
     allowance = np.full(len(shape), epsilon)
     mu, nu = (world.conditional(0, s) for s in (world.pairs[0].left, world.pairs[0].right))
     truth = oracle.worst_loss_by_transport(world.weights[0], *masks(world), shape, tuple(allowance))
-    problem = Transport.between(mu, nu, allowance, shape)
+    problem = TransportProblem.between(mu, nu, allowance, shape)
     log_g = rng.normal(0, 2, len(mu))
     g = witness(log_g, allowance, shape)
     assert admissible(g, allowance, shape)

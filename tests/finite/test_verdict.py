@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import TooLarge
 from takifugu.finite.files import parse_world
-from takifugu.finite.files.reading import WorldFile
+from takifugu.finite.files.world_file import WorldFile
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.verdict import MechanismVerdict, judge
 from takifugu.finite.world import World

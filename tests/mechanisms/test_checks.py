@@ -158,7 +158,9 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([NAN]), "finite"),
     (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([1e300]), "larger unit"),
     (
-        lambda: FiniteChannel(FiniteMechanism(Tables.bits(1), np.full((2, 2), 0.5))).release((SECRET,)),
+        lambda: FiniteChannel(FiniteMechanism(Tables.bits(1), np.full((2, 2), 0.5))).release(
+            (SECRET,)
+        ),
         "no dataset",
     ),
 ]

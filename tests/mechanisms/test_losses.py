@@ -234,7 +234,9 @@ def test_a_channel_loses_what_enumeration_finds(seed: int) -> None:
 
 
 def test_a_channel_that_ignores_its_input_loses_nothing() -> None:
-    assert FiniteChannel(FiniteMechanism(Tables.bits(2), np.array([[0.3, 0.7]] * 4))).loss == Pure(0)
+    assert FiniteChannel(FiniteMechanism(Tables.bits(2), np.array([[0.3, 0.7]] * 4))).loss == Pure(
+        0
+    )
 
 
 def test_a_channel_with_a_telling_zero_is_refused() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.finite import FiniteMechanism
-from takifugu.finite import World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (

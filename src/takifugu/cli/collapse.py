@@ -131,7 +131,7 @@ def _facts(
             "epsilon": _number(two.epsilon),
             "odds": _exact(two.ratio),
             "chance_revealed": _exact(waiting.within(2)),
-            "telling": [chosen.show(output) for output in chosen.telling()],
+            "telling": [chosen.show(output) for output in chosen.revealing_outputs()],
         },
         "runs": {
             "expected": _exact(waiting.expectation),
@@ -207,7 +207,7 @@ def _show(
     one, two = chosen.loss(1), chosen.loss(2)
     facts.add_row("one run leaks", _loss(one.epsilon, one.ratio))
     facts.add_row("two runs leak", _loss(two.epsilon, two.ratio))
-    telling = " and ".join(chosen.show(output) for output in chosen.telling())
+    telling = " and ".join(chosen.show(output) for output in chosen.revealing_outputs())
     facts.add_row("", f"for instance, {telling} tell a secret")
     facts.add_row("", f"two runs reveal all with chance {_short(waiting.within(2))}")
     facts.add_row("runs until revealed", f"{_short(waiting.expectation)} expected (exact)")

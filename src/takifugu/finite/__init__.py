@@ -5,19 +5,19 @@ Larger parts keep a namespace of their own: `collapse`, `nfc`, `postprocessing`,
 """
 
 from takifugu.finite.files import WorldFile, parse_world, read_world, write_world
-from takifugu.finite.leakage import Leakage, Odds, Worst, leakage, odds
+from takifugu.finite.leakage import Leakage, Odds, WorstCase, leakage, odds
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.verdict import Verdict, judge
 from takifugu.finite.world import World
 
 __all__ = [
+    "FiniteMechanism",
     "Leakage",
-    "Mechanism",
     "Odds",
     "Verdict",
     "World",
     "WorldFile",
-    "Worst",
+    "WorstCase",
     "judge",
     "leakage",
     "odds",

@@ -17,8 +17,8 @@ import numpy as np
 
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.leakage import possible, same_world
+from takifugu.finite.log_ratios import exact_mixture, log_sum
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.rounding import exact_mixture, log_sum
 from takifugu.finite.world import World
 from takifugu.numeric import UNIT, Booleans, Floats, Integers
 
@@ -27,7 +27,7 @@ Blocks = tuple[tuple[int, int, int], ...]  # (first column, last + 1, runs) of e
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SecretMixture:
     """A secret under a prior: a mixture of distributions of outputs, one for each dataset."""
 
     weight: Floats  # [dataset]: log P(D | s)
@@ -43,13 +43,13 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Duel:
+class PairUnderPrior:
     """One ordered pair under one prior, and the outputs that can be seen."""
 
     pair: int
     prior: int
-    left: Side
-    right: Side
+    left: SecretMixture
+    right: SecretMixture
     blocks: Blocks
 
     def loss(self, counts: Floats) -> Floats:
@@ -103,26 +103,28 @@ class Evidence:
             chain.from_iterable([o] * int(c) for o, c in zip(self.outputs, counts, strict=True))
         )
 
-    def duels(self, world: World) -> Iterator[Duel]:
+    def cases(self, world: World) -> Iterator[PairUnderPrior]:
         """Every ordered pair under every prior that gives both sides a chance."""
         for pair, prior in np.argwhere(possible(world)):
-            yield self.duel(world, int(pair), int(prior))
+            yield self.case(world, int(pair), int(prior))
 
-    def duel(self, world: World, pair: int, prior: int) -> Duel:
+    def case(self, world: World, pair: int, prior: int) -> PairUnderPrior:
         """One ordered pair under one prior, by their positions in the world."""
         left, right = (self._side(world, prior, secret) for secret in world.sides[pair])
-        return Duel(pair, prior, left, right, self.blocks)
+        return PairUnderPrior(pair, prior, left, right, self.blocks)
 
-    def exact_odds(self, world: World, duel: Duel, counts: Integers) -> tuple[Fraction, Fraction]:
+    def exact_odds(
+        self, world: World, case: PairUnderPrior, counts: Integers
+    ) -> tuple[Fraction, Fraction]:
         """P(multiset | s) and P(multiset | s′), in fractions, up to one common factor."""
-        sides = world.pairs[duel.pair]
-        weights = world.weights[duel.prior]
+        sides = world.pairs[case.pair]
+        weights = world.weights[case.prior]
         rows = [np.flatnonzero(world.mask(s) & (weights > 0)) for s in (sides.left, sides.right)]
         seen = [exact_mixture(weights[r].tolist(), self.likelihood[r], counts) for r in rows]
         total = [sum(map(Fraction, weights[r].tolist()), Fraction(0)) for r in rows]
         return seen[0] * total[1], seen[1] * total[0]
 
-    def _side(self, world: World, prior: int, secret: int) -> Side:
+    def _side(self, world: World, prior: int, secret: int) -> SecretMixture:
         """The datasets of a secret, those with identical likelihoods merged."""
         table, log, member = self._distinct
         weight = np.bincount(
@@ -130,7 +132,7 @@ class Evidence:
         )
         kept = np.flatnonzero(weight)
         chance = np.log(weight[kept]) - np.log(weight[kept].sum())
-        return Side(chance, log[kept], table[kept] == 0)
+        return SecretMixture(chance, log[kept], table[kept] == 0)
 
     @cached_property
     def _distinct(self) -> tuple[Floats, Floats, Integers]:
@@ -140,13 +142,13 @@ class Evidence:
         return table, log, member.ravel().astype(np.int64)
 
 
-def gather(world: World, runs: Runs) -> Evidence:
+def reduce_evidence(world: World, runs: Runs) -> Evidence:
     """Reduce the mechanisms that are run to the different pieces of evidence they can give."""
     for mechanism, _ in runs:
         same_world(world, mechanism)
     blocks, columns, outputs, start = [], [], [], 0
     for mechanism, k in runs:
-        kept = different(mechanism)
+        kept = distinct_outputs(mechanism)
         columns.append(mechanism.likelihood[:, kept])
         outputs += [mechanism.outputs[w] for w in kept]
         blocks.append((start, start + len(kept), k))
@@ -154,7 +156,7 @@ def gather(world: World, runs: Runs) -> Evidence:
     return Evidence(runs, tuple(blocks), np.concatenate(columns, axis=1), tuple(outputs))
 
 
-def checked(parts: Sequence[FiniteMechanism | tuple[FiniteMechanism, int]]) -> Runs:
+def counted_runs(parts: Sequence[FiniteMechanism | tuple[FiniteMechanism, int]]) -> Runs:
     """Mechanisms with their numbers of runs, the runs of equal mechanisms added."""
     total: dict[FiniteMechanism, int] = {}
     for part in parts:
@@ -179,10 +181,10 @@ def checked(parts: Sequence[FiniteMechanism | tuple[FiniteMechanism, int]]) -> R
     return tuple(total.items())
 
 
-def different(mechanism: FiniteMechanism) -> list[int]:
+def distinct_outputs(mechanism: FiniteMechanism) -> list[int]:
     """The first output of every kind; outputs are of one kind if their columns are proportional.
 
-    Proportional means within 8 units in the last place, which `Duel.rounding` allows for.
+    Proportional means within 8 units in the last place, which `PairUnderPrior.rounding` allows for.
     """
     table = mechanism.likelihood
     largest = table.max(axis=0)
@@ -219,7 +221,7 @@ def all_counts(blocks: Blocks) -> Integers:
     return counts
 
 
-def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
+def revealing_multiset(case: PairUnderPrior, *, limit: int = 100_000) -> Integers | None:
     """``[output]``: a multiset that is possible on the left and impossible on the right, if any.
 
     The outputs seen must all be possible under one dataset D of the left side, and for every
@@ -227,11 +229,11 @@ def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
     that hit every set "outputs of D that D′ never gives": a depth-first search, smallest set
     first. Only the largest supports on the left need a look.
     """
-    if not duel.right.never.any():
+    if not case.right.never.any():
         return None
     spent = 0
-    for support in _maximal(~duel.left.never):
-        targets = ~_maximal(~(duel.right.never & support))  # the smallest sets suffice
+    for support in _maximal(~case.left.never):
+        targets = ~_maximal(~(case.right.never & support))  # the smallest sets suffice
         minimal = [frozenset(int(w) for w in np.flatnonzero(row)) for row in targets]
         stack: list[frozenset[int]] = [frozenset()]
         while stack:
@@ -244,10 +246,10 @@ def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
                 )
             missing = [t for t in minimal if not t & seen]
             if not missing:
-                return _fill(seen, support, duel.blocks)
+                return _fill(seen, support, case.blocks)
             smallest = missing[int(np.argmin([len(t) for t in missing]))]
             wider = [seen | {output} for output in sorted(smallest, reverse=True)]
-            stack += [more for more in wider if _affordable(more, duel.blocks)]
+            stack += [more for more in wider if _affordable(more, case.blocks)]
     return None
 
 

@@ -13,7 +13,7 @@ from takifugu.priors.secrets import Secret
 
 
 @dataclass(frozen=True, eq=False)
-class Attained:
+class Corner:
     """A belief at a corner of what is known, and its exact value if it obeys it exactly."""
 
     belief: Floats  # [dataset]
@@ -47,21 +47,21 @@ class Polytope:
         """``[output]``: a lower bound, at least 0, on the smallest P(ω | s), within rounding."""
         return self._least(likelihood[self.rows])
 
-    def attain(self, objective: Floats) -> Attained:
+    def attain(self, objective: Floats) -> Corner:
         """The belief with the largest expectation of ``objective[dataset]``."""
         cost = -objective[self.rows]
         belief = np.zeros(self.datasets)
         if not len(self.matrix):
             best = int(np.argmin(cost))
             belief[self.rows[best]] = 1.0
-            return Attained(frozen(belief), Fraction(float(-cost[best])))
+            return Corner(frozen(belief), Fraction(float(-cost[best])))
         p, multipliers = self._solve(cost)
         belief[self.rows] = np.maximum(p, 0.0)
         corner = self._corner(p, multipliers)
         if corner is None:
-            return Attained(frozen(belief), None)
+            return Corner(frozen(belief), None)
         value = sum((-Fraction(float(cost[i])) * q for i, q in corner.items()), Fraction(0))
-        return Attained(frozen(belief), value)
+        return Corner(frozen(belief), value)
 
     def _least(self, costs: Floats) -> Floats:
         floor: Floats = costs.min(axis=0)

@@ -8,8 +8,8 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld
 from takifugu.finite.knowledge import coupled, polytope
+from takifugu.finite.log_ratios import added_by, log_bounds, losses_up
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.rounding import added_by, log_bounds, losses_up
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
 from takifugu.priors.explicit import Knowledge, same_universe
@@ -19,7 +19,7 @@ CELLS = 2**24  # numbers in one batch of weights
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstCase:
     """Where the loss is largest: this pair, under this prior, when this output is seen."""
 
     pair: SecretPair
@@ -46,7 +46,7 @@ class Leakage:
 
     epsilon: float
     slack: float
-    worst: Worst
+    worst: WorstCase
     table: Floats
     beliefs: tuple[Floats, Floats]
     kind: Literal["exact", "upper"] = "exact"
@@ -146,7 +146,7 @@ def _against_list(world: World, mechanism: FiniteMechanism, error: float) -> Lea
     return Leakage(
         max(loss, 0.0),
         added_by(loss, float(n), float(d)),
-        Worst(sides, world.listed_priors[prior].name, mechanism.outputs[output]),
+        WorstCase(sides, world.listed_priors[prior].name, mechanism.outputs[output]),
         table,
         (world.conditional(prior, sides.left), world.conditional(prior, sides.right)),
     )
@@ -175,7 +175,7 @@ def _against_knowledge(
     return Leakage(
         max(loss, 0.0),
         float(slack),
-        Worst(world.pairs[pair], "knowledge", mechanism.outputs[output]),
+        WorstCase(world.pairs[pair], "knowledge", mechanism.outputs[output]),
         frozen(table),
         (high.belief, low.belief),
         "upper" if coupled(world, known) else "exact",

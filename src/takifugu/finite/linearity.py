@@ -140,7 +140,7 @@ def _against_knowledge(world: World, mechanism: FiniteMechanism, once: Leakage) 
     return Composition("open", note=note)
 
 
-def _fails_below(search: nfc.Search, once: Leakage) -> float:
+def _fails_below(search: nfc.AttackSearch, once: Leakage) -> float:
     """The condition was solved relative to ε(1): it asks for that much, and ``lower`` more."""
     missed = search.condition.lower
     return missed if isinf(missed) else max(0.0, float(down(once.epsilon + missed)))
@@ -153,7 +153,9 @@ def _line(world: World, condition: nfc.Condition) -> tuple[float, float] | None:
     return None if isinf(slope) or isinf(constant) else (max(0.0, slope), constant)
 
 
-def _search(world: World, mechanism: FiniteMechanism, epsilon: float, size: int) -> nfc.Search:
+def _search(
+    world: World, mechanism: FiniteMechanism, epsilon: float, size: int
+) -> nfc.AttackSearch:
     """Look for an attack: all multisets of few runs, then repetitions of the certificate's."""
     if size > MOST_NFC:
         raise TooLarge(f"composition was not looked into: {size:,} numbers, at most {MOST_NFC:,}")

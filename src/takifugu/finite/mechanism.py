@@ -54,7 +54,7 @@ class FiniteMechanism(ByContent):
         answer: Callable[[Any], Mapping[Any, SupportsFloat] | Hashable],
         *,
         name: str = "mechanism",
-    ) -> "Mechanism":
+    ) -> "FiniteMechanism":
         """Ask ``answer`` about every dataset: a mapping output → chance, or one sure output."""
         rows: list[dict[Hashable, float]] = []
         outputs: dict[Hashable, int] = {}

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from takifugu.errors import TooLarge
-from takifugu.finite.compose import composed_leakage
-from takifugu.finite.differential import by_entry, per_record
+from takifugu.finite.dp_loss import by_entry, per_record
 from takifugu.finite.files import WorldFile
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
 from takifugu.finite.mechanism import FiniteMechanism
@@ -106,7 +106,9 @@ def judge(file: WorldFile, *, runs: int = 4) -> Verdict:
     return Verdict(file, tuple(found))
 
 
-def _judge(world: World, mechanism: FiniteMechanism, claim: float | None, runs: int) -> MechanismVerdict:
+def _judge(
+    world: World, mechanism: FiniteMechanism, claim: float | None, runs: int
+) -> MechanismVerdict:
     priors = 1 if isinstance(world.priors, Knowledge) else len(world.priors)
     cells = len(world.pairs) * priors * len(mechanism.outputs)
     if cells > MOST_CELLS:
@@ -153,7 +155,7 @@ def _growth(world: World, mechanism: FiniteMechanism, once: Leakage, runs: int) 
     steps = [Step(1, once.epsilon, surely(once), once.epsilon, worst)]
     for k in range(2, runs + 1):
         try:
-            found = composed_leakage(world, [(mechanism, k)])
+            found = joint_leakage(world, [(mechanism, k)])
         except TooLarge:
             break
         seen = found.worst.output

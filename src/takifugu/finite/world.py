@@ -91,7 +91,7 @@ class World(ByContent):
                 )
 
     @classmethod
-    def asked(cls, prior: Explicit, secrets: Secrets) -> "World":
+    def about_entries(cls, prior: Explicit, secrets: Secrets) -> "World":
         """One prior over tables and the questions about its entries; what cannot be is left out."""
         universe = prior.universe
         if not isinstance(universe, Tables):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
 from takifugu.finite import FiniteMechanism
-from takifugu.finite.compose import post_process
+from takifugu.finite.joint_runs import post_process
 from takifugu.finite.nfc import (
     Constraint,
     constraint_values,

@@ -11,7 +11,7 @@ the certificate, the leak is at least :math:`\log P(D^*|s) + k(ε + t)`, up to r
 Where they meet it, no repetition gains more than a constant. Proof: for g = ∏ P(ω_i|D)^{c_i},
 every D with s has g(D) ≤ e^{Σcε} ∏ g(D_ℓ)^{β_ℓ} ≤ e^{Σcε} max_ℓ g(D_ℓ), and
 E[g|s′] ≥ min_ℓ P(D_ℓ|s′) · max_ℓ g(D_ℓ); so the leak is at most
-:math:`\sum_i c_i ε_i + \log 1/\min_ℓ P(D_ℓ|s′)`. (`takifugu.finite.nfc.coupling` has better
+:math:`\sum_i c_i ε_i + \log 1/\min_ℓ P(D_ℓ|s′)`. (`takifugu.finite.nfc.kernel_proof` has better
 constants.) The constant may still be positive: the condition is necessary, not sufficient.
 """
 
@@ -32,14 +32,14 @@ from takifugu.finite.nfc.condition import (
     claims_by_output,
     condition_on_claims,
 )
-from takifugu.finite.nfc.outputs import Answer, Outputs, gather
+from takifugu.finite.nfc.requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers, gamma, up
 from takifugu.priors.secrets import SecretPair
 
 
 @dataclass(frozen=True)
-class Composed:
+class OutputLeakage:
     """What seeing some outputs together reveals: the worst pair and prior, and both bounds."""
 
     pair: SecretPair
@@ -62,7 +62,7 @@ class Attack:
         fewest: Whether no multiset of fewer runs exceeds its claims (all were tried).
     """
 
-    counts: tuple[tuple[Answer, int], ...]
+    counts: tuple[tuple[MechanismOutput, int], ...]
     runs: int
     pair: SecretPair
     prior: str
@@ -72,7 +72,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class AttackSearch:
     """What the search for an attack found.
 
     Attributes:
@@ -99,15 +99,15 @@ class Search:
         return "holds up to a constant" if self.condition.upper <= 0 else "undecided"
 
 
-def composed_leakage(
-    world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[Answer, int]
-) -> Composed:
+def leakage_of_outputs(
+    world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[MechanismOutput, int]
+) -> OutputLeakage:
     """What seeing every output of ``counts`` that often reveals, at worst over pairs and priors."""
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     value, error = _losses(world, outputs, _row(outputs, counts)[None, :])
     p, t = np.unravel_index(int(np.argmax(value[0])), value[0].shape)
     finite = np.isfinite(value[0, p, t])
-    return Composed(
+    return OutputLeakage(
         world.pairs[int(p)],
         world.listed_priors[int(t)].name,
         float(value[0, p, t] - (error[0] if finite else 0.0)),
@@ -115,15 +115,15 @@ def composed_leakage(
     )
 
 
-def composed_odds(
+def odds_of_outputs(
     world: World,
     mechanisms: Sequence[FiniteMechanism],
-    counts: Mapping[Answer, int],
+    counts: Mapping[MechanismOutput, int],
     pair: SecretPair,
     prior: int,
 ) -> Fraction | None:
     """e^leakage for one pair and prior in exact rational arithmetic; None if it is infinite."""
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     row = _row(outputs, counts)
     total, chance = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
     for side, secret in enumerate((pair.left, pair.right)):
@@ -145,7 +145,7 @@ def search_attack(
     *,
     most_multisets: int = 20_000,
     most_runs: int = 20_000,
-) -> Search:
+) -> AttackSearch:
     """Look for runs that leak more than ``claims`` (the cost per run of each mechanism) add up to.
 
     First all multisets of 1, 2, 3, … outputs while they number at most ``most_multisets``; what
@@ -159,7 +159,7 @@ def search_attack(
     while (spent := spent + comb(size + runs, runs + 1)) <= most_multisets:
         runs += 1
         if found := _best(world, outputs, price, _multisets(size, runs), fewest=True):
-            return Search(found, condition, runs, 0)
+            return AttackSearch(found, condition, runs, 0)
     missed = sorted((c for c in condition.certificates if c.lower > 0), key=lambda c: -c.lower)
     attacks = []
     longest = most_runs
@@ -170,10 +170,10 @@ def search_attack(
                 longest = min(longest, found.runs)
                 break
     best = min(attacks, key=lambda attack: attack.runs, default=None)
-    return Search(best, condition, runs, most_runs if missed else 0)
+    return AttackSearch(best, condition, runs, most_runs if missed else 0)
 
 
-def _row(outputs: Outputs, counts: Mapping[Answer, int]) -> Integers:
+def _row(outputs: OutputTable, counts: Mapping[MechanismOutput, int]) -> Integers:
     row = np.zeros(len(outputs.answers), dtype=np.int64)
     for answer, count in counts.items():
         if not isinstance(count, int | np.integer) or count < 0:
@@ -192,7 +192,7 @@ def _multisets(size: int, runs: int) -> Integers:
     return counts
 
 
-def _multiples(outputs: Outputs, certificate: Certificate, most: int) -> Iterator[Integers]:
+def _multiples(outputs: OutputTable, certificate: Certificate, most: int) -> Iterator[Integers]:
     """Blocks of counts: the outputs to see once, and kα rounded by largest remainders."""
     once = np.zeros(len(outputs.answers), dtype=np.int64)
     once[[outputs.position(answer) for answer in certificate.once]] = 1
@@ -211,7 +211,7 @@ def _multiples(outputs: Outputs, certificate: Certificate, most: int) -> Iterato
 
 
 def _best(
-    world: World, outputs: Outputs, price: Floats, counts: Integers, *, fewest: bool
+    world: World, outputs: OutputTable, price: Floats, counts: Integers, *, fewest: bool
 ) -> Attack | None:
     """The counts of fewest runs, then largest excess, that leak more than their claims; or None."""
     runs = counts.sum(axis=1)
@@ -242,7 +242,7 @@ def _best(
     )
 
 
-def _losses(world: World, outputs: Outputs, counts: Integers) -> tuple[Floats, Floats]:
+def _losses(world: World, outputs: OutputTable, counts: Integers) -> tuple[Floats, Floats]:
     """``[multiset, pair, prior]``: the composed leakage, and ``[multiset]``: a bound on its error.
 
     −∞ where the outputs cannot be seen together under s, or the prior leaves the pair out.
@@ -258,8 +258,8 @@ def _losses(world: World, outputs: Outputs, counts: Integers) -> tuple[Floats, F
     for s, secret in enumerate(world.secrets):
         rows = np.flatnonzero(world.mask(secret))
         for t in range(len(prior)):
-            total[:, s, t] = _log_sum(score[:, rows] + prior[t, rows])
-            total[:, s, t] -= _log_sum(prior[t, rows][None, :])[0] if world.chances[t, s] else 0.0
+            total[:, s, t] = log_sum(score[:, rows] + prior[t, rows])
+            total[:, s, t] -= log_sum(prior[t, rows][None, :])[0] if world.chances[t, s] else 0.0
     left, right = (list(side) for side in zip(*world.sides, strict=True))
     with np.errstate(invalid="ignore"):
         value = total[:, left] - total[:, right]
@@ -271,7 +271,7 @@ def _losses(world: World, outputs: Outputs, counts: Integers) -> tuple[Floats, F
     return value, error
 
 
-def _log_sum(terms: Floats) -> Floats:
+def log_sum(terms: Floats) -> Floats:
     """``[row]``: log Σ exp along the last axis, −∞ where every term is."""
     peak = terms.max(axis=-1)
     base = np.where(np.isfinite(peak), peak, 0.0)

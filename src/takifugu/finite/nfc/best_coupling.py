@@ -8,8 +8,8 @@ import numpy as np
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, without_dust
-from takifugu.finite.nfc.coupling import KernelProof, prove_for_prior
-from takifugu.finite.nfc.outputs import Outputs, gather, supports
+from takifugu.finite.nfc.kernel_proof import KernelProof, prove_for_prior
+from takifugu.finite.nfc.requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import LEAST, Booleans, Floats, Integers, gamma
 from takifugu.priors.secrets import SecretPair
@@ -42,7 +42,7 @@ def best_couplings(world: World, mechanisms: Sequence[FiniteMechanism]) -> tuple
     most kε: linear composition is proven at this ε, and fails below the ε of the necessary
     condition.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     return tuple(
         _best(world, outputs, pair, t)
         for pair in world.pairs
@@ -51,7 +51,7 @@ def best_couplings(world: World, mechanisms: Sequence[FiniteMechanism]) -> tuple
     )
 
 
-def _best(world: World, outputs: Outputs, pair: SecretPair, prior: int) -> BestCoupling:
+def _best(world: World, outputs: OutputTable, pair: SecretPair, prior: int) -> BestCoupling:
     left, right = supports(world, pair, prior)
     p = world.conditional(prior, pair.left)[left]
     q = world.conditional(prior, pair.right)[right]
@@ -69,7 +69,7 @@ def _best(world: World, outputs: Outputs, pair: SecretPair, prior: int) -> BestC
     return BestCoupling(pair, name, proof, _lower(solution, ratio, owner, p, q, allowed))
 
 
-def _ratios(outputs: Outputs, left: Integers, right: Integers) -> tuple[Floats, Integers]:
+def _ratios(outputs: OutputTable, left: Integers, right: Integers) -> tuple[Floats, Integers]:
     """Every constraint log P(ω|D) − log P(ω|D_ℓ), by ℓ, and which D it belongs to."""
     rows, owner = [], []
     for i, dataset in enumerate(left):

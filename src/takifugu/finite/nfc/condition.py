@@ -26,7 +26,13 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
+from takifugu.finite.nfc.requirements import (
+    MechanismOutput,
+    OutputTable,
+    Requirement,
+    output_table,
+    requirements,
+)
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
 
@@ -53,7 +59,7 @@ class Certificate:
     lower: float
     beta: Floats
     alpha: Floats
-    once: tuple[Answer, ...]
+    once: tuple[MechanismOutput, ...]
 
     @property
     def gap(self) -> float:
@@ -70,7 +76,7 @@ class Condition:
         certificates: One for each pair, dataset D* and support.
     """
 
-    outputs: Outputs
+    outputs: OutputTable
     certificates: tuple[Certificate, ...]
 
     @property
@@ -95,7 +101,7 @@ def necessary_condition(world: World, mechanisms: Sequence[FiniteMechanism]) -> 
     It is never negative: the mixture α = P(·|D*) of one mechanism gives a Kullback-Leibler
     divergence for every D_ℓ.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     return _solve_all(world, outputs, np.zeros(len(outputs.answers)))
 
 
@@ -109,12 +115,12 @@ def condition_on_claims(
     with :math:`\sum_i c_i ε_i` for :math:`ε \sum_i c_i`. If t > 0 the losses cannot add up to
     the claims; if t ≤ 0 the condition is passed.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     return _solve_all(world, outputs, claims_by_output(outputs, mechanisms, claims))
 
 
 def claims_by_output(
-    outputs: Outputs, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
+    outputs: OutputTable, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
 ) -> Floats:
     """``[output]``: what the mechanism it comes from claims to cost."""
     if len(claims) != len(mechanisms) or not all(0 <= claim < np.inf for claim in claims):
@@ -144,7 +150,7 @@ def constraint_values(chance: ArrayLike, dataset: int, beta: Floats) -> Floats:
     return result
 
 
-def proven_by_beta(outputs: Outputs, dataset: int, beta: Floats, claims: Floats) -> float:
+def proven_by_beta(outputs: OutputTable, dataset: int, beta: Floats, claims: Floats) -> float:
     """The largest constraint value over all outputs, less the claims; rounded up."""
     if not (beta > 0).any():
         return np.inf
@@ -154,7 +160,11 @@ def proven_by_beta(outputs: Outputs, dataset: int, beta: Floats, claims: Floats)
 
 
 def proven_by_alpha(
-    outputs: Outputs, requirement: Requirement, alpha: Floats, once: Sequence[int], claims: Floats
+    outputs: OutputTable,
+    requirement: Requirement,
+    alpha: Floats,
+    once: Sequence[int],
+    claims: Floats,
 ) -> float:
     """The least Σ α_ω (r_ωℓ − claim_ω) over the D_ℓ that no seen output rules out; rounded down.
 
@@ -178,11 +188,11 @@ def proven_by_alpha(
     return float(np.min(value - gamma(len(seen) + 16) * size))
 
 
-def _solve_all(world: World, outputs: Outputs, claims: Floats) -> Condition:
+def _solve_all(world: World, outputs: OutputTable, claims: Floats) -> Condition:
     return Condition(outputs, tuple(_solve(outputs, r, claims) for r in requirements(world)))
 
 
-def _solve(outputs: Outputs, requirement: Requirement, claims: Floats) -> Certificate:
+def _solve(outputs: OutputTable, requirement: Requirement, claims: Floats) -> Certificate:
     kept = np.flatnonzero(outputs.chance[:, requirement.dataset] > 0)
     among = np.array(requirement.among)
     impossible = outputs.chance[np.ix_(kept, among)] == 0  # [output, dataset]

@@ -43,7 +43,7 @@ class Constraint(ByContent):
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class ReducedConstraints:
     """A set of constraints without those that the others imply.
 
     Attributes:
@@ -89,7 +89,7 @@ def constraints_of(universe: Universe, condition: Condition) -> tuple[Constraint
     )
 
 
-def non_redundant(constraints: Sequence[Constraint]) -> Reduced:
+def non_redundant(constraints: Sequence[Constraint]) -> ReducedConstraints:
     r"""Leave out, one after another, the constraints that the remaining ones imply.
 
     The constraint w is implied by w¹, …, w^m at the same ε > 0 if no v in Ω₂ (all components
@@ -119,7 +119,7 @@ def non_redundant(constraints: Sequence[Constraint]) -> Reduced:
             witnesses.append(witness)
         if combination is not None:
             removed.append((i, combination))
-    return Reduced(tuple(kept), tuple(removed), frozen(witnesses))
+    return ReducedConstraints(tuple(kept), tuple(removed), frozen(witnesses))
 
 
 def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Floats | None]:

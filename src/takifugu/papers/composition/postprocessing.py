@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.compose import post_process
+from takifugu.finite.joint_runs import post_process
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.constraints import (
     TOLERANCE,

@@ -117,7 +117,7 @@ def test_a_secret_is_never_revealed_if_the_other_has_a_single_dataset() -> None:
 def test_two_single_datasets_are_safe_for_ever() -> None:
     built = SingleSecret.of([1], [1])
     assert [built.loss(k).is_zero for k in (1, 2, 5)] == [True] * 3
-    assert built.telling() == () and built.waiting().never == 1
+    assert built.revealing_outputs() == () and built.waiting().never == 1
     assert simulate(built, 5, rng=np.random.default_rng(0), limit=9).unrevealed == 5
 
 
@@ -332,7 +332,7 @@ def test_the_written_out_runs_leak_without_bound(number: int, runs: int) -> None
 def test_the_telling_outputs_do_tell(number: int) -> None:
     built = example(number, 4)
     belief, alone = built.belief(), []
-    for output in built.telling():
+    for output in built.revealing_outputs():
         alone.append(built.belief().after(output))
         belief = belief.after(output)
     assert all(p in (0, 1) for p in belief.posterior)

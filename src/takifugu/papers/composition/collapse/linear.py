@@ -182,7 +182,7 @@ class LinearAnswers:
     def _drawn_within(self, subset: int) -> Fraction:
         return sum((c for j, c in enumerate(self.chances) if subset >> j & 1), Fraction(0))
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Answers to the dataset of zeros that reveal a secret bit, as few as possible."""
         for size in range(1, len(self.maps) + 1):
             for which in combinations(range(len(self.maps)), size):

@@ -186,9 +186,9 @@ class ManyPriors:
         pairs = both_ways([SecretPair(left, right)])
         return World(universe, Knowledge(universe, about), pairs)
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Two outputs that share a side."""
-        return self.stage.telling()
+        return self.stage.revealing_outputs()
 
     def belief(self) -> "RobustBelief":
         """The prior in the middle, with the extreme ones around it."""

@@ -134,7 +134,7 @@ class Collapse(Protocol):
         """The exact law of the number of runs until the secret is revealed."""
         ...
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Outputs that together are possible under one side of a secret pair only."""
         ...
 

@@ -115,9 +115,9 @@ class SingleSecret:
             Printed("bound on the runs if s2 is true", self.bound(), self.waiting(2).expectation),
         )
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Two outputs with the same left (or right) side."""
-        return self.stage.telling()
+        return self.stage.revealing_outputs()
 
     def belief(self) -> Beliefs:
         """The prior."""

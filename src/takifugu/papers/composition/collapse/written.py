@@ -101,14 +101,14 @@ class Written:
         The order of the outputs does not matter to their chance, so every multiset is asked once.
         """
         at_least_one("runs", runs)
-        if runs >= 2 and self.telling():
+        if runs >= 2 and self.revealing_outputs():
             return ExactLoss(math.inf)
         room_for(comb(len(self.outputs) + runs - 1, runs), "output sequences")
         seen = list(combinations_with_replacement(self.outputs, runs))
         left, right = ({o: self.given(side, o) for o in seen} for side in (True, False))
         return worst_of(left, right)
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Two outputs of one dataset that no dataset of the other secret can give; () if none."""
         for f, row in zip(self.first, self.rows, strict=True):
             others = [r for g, r in zip(self.first, self.rows, strict=True) if g is not f]

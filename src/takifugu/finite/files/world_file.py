@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.fingerprint import ByContent
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.beliefs import read_beliefs
-from takifugu.finite.files.datasets import read_datasets
-from takifugu.finite.files.document import Part
-from takifugu.finite.files.mechanisms import read_mechanisms
-from takifugu.finite.files.pairs import read_pairs, read_secrets
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import read_datasets
+from takifugu.finite.files.fields import Part
+from takifugu.finite.files.mechanisms_section import read_mechanisms
+from takifugu.finite.files.priors_section import read_beliefs
+from takifugu.finite.files.secrets_section import read_pairs, read_secrets
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.strict import parse_json, parse_toml

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import SAYS, Datasets
-from takifugu.finite.files.document import Part
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import SAYS, Datasets
+from takifugu.finite.files.fields import Part
 from takifugu.priors.secrets import Secret, SecretPair, both_ways, entry_pairs
 
 MOST_PAIRS = 4096
 
 
 @dataclass(frozen=True)
-class Secrets:
+class NamedSecrets:
     """The named statements of a file, and which of them something has asked for."""
 
     datasets: Datasets
@@ -49,7 +49,7 @@ class Secrets:
                 )
 
 
-def read_secrets(file: Part, datasets: Datasets) -> Secrets:
+def read_secrets(file: Part, datasets: Datasets) -> NamedSecrets:
     """The `[[secret]]` tables of a file."""
     named: dict[str, Secret] = {}
     for part in doc.parts(file, "secret"):
@@ -62,10 +62,10 @@ def read_secrets(file: Part, datasets: Datasets) -> Secrets:
                 needed="be a name of its own",
             )
         named[name] = datasets.statement(part, name)
-    return Secrets(datasets, named)
+    return NamedSecrets(datasets, named)
 
 
-def read_pairs(file: Part, datasets: Datasets, secrets: Secrets) -> tuple[SecretPair, ...]:
+def read_pairs(file: Part, datasets: Datasets, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
     """The `[[pair]]` tables of a file, each in both directions unless it is `one_way`."""
     found: dict[SecretPair, None] = {}
     for part in doc.parts(file, "pair"):
@@ -86,7 +86,7 @@ def read_pairs(file: Part, datasets: Datasets, secrets: Secrets) -> tuple[Secret
     return tuple(found)
 
 
-def _pair(part: Part, secrets: Secrets) -> tuple[SecretPair, ...]:
+def _pair(part: Part, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
     left = secrets.find(part.get("left"), part.at("left"))
     right = secrets.find(part.get("right"), part.at("right"))
     pair = SecretPair(left, right)

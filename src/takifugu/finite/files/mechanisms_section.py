@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import Datasets
-from takifugu.finite.files.document import Part
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import Datasets
+from takifugu.finite.files.fields import Part
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 

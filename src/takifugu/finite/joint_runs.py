@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
-from takifugu.finite.branch import search
+from takifugu.finite.branch_and_bound import search
 from takifugu.finite.evidence import (
-    Duel,
     Evidence,
+    PairUnderPrior,
     Runs,
     all_counts,
-    checked,
-    gather,
+    counted_runs,
     multisets,
-    telling,
+    reduce_evidence,
+    revealing_multiset,
 )
-from takifugu.finite.leakage import Worst, leakage, measure
+from takifugu.finite.leakage import WorstCase, leakage, measure
+from takifugu.finite.log_ratios import log_bounds
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.rounding import log_bounds
 from takifugu.finite.world import World
 from takifugu.numeric import LEAST, SUMS_TO_ONE, UNIT, Floats, Integers, distribution, frozen, up
 from takifugu.priors.explicit import Knowledge
@@ -33,7 +33,7 @@ CELLS = 2**22  # numbers in one batch of listed multisets
 
 
 @dataclass(frozen=True, eq=False)
-class Composed:
+class JointLeakage:
     """The Pufferfish loss of several runs together.
 
     Attributes:
@@ -50,7 +50,7 @@ class Composed:
 
     epsilon: float
     attained: float
-    worst: Worst
+    worst: WorstCase
     exact: bool
     examined: int
     method: Literal["listing", "branch and bound", "impossible on one side", "linear programs"]
@@ -66,15 +66,17 @@ class Growth:
     linear: Floats  # [k]: runs · ε(1)
 
 
-def compose(*parts: FiniteMechanism | tuple[FiniteMechanism, int], limit: int = 2**24) -> FiniteMechanism:
+def joint_mechanism(
+    *parts: FiniteMechanism | tuple[FiniteMechanism, int], limit: int = 2**24
+) -> FiniteMechanism:
     """The mechanism that runs all ``parts``, each once or as often as said, on the same data.
 
     An output of it is the tuple of outputs seen, mechanism by mechanism and in the order of the
     mechanism's outputs: the order in time tells nothing, so it is not kept. Probabilities are
-    within a factor of 1 ± (16·runs + 8)·2⁻⁵³; `composed_leakage` rounds the safe way. At most
+    within a factor of 1 ± (16·runs + 8)·2⁻⁵³; `joint_leakage` rounds the safe way. At most
     ``limit`` numbers are written out.
     """
-    return _written_out(checked(parts), limit)
+    return _written_out(counted_runs(parts), limit)
 
 
 def post_process(
@@ -100,13 +102,13 @@ def post_process(
     )
 
 
-def composed_leakage(
+def joint_leakage(
     world: World,
     parts: Iterable[FiniteMechanism | tuple[FiniteMechanism, int]],
     *,
     tolerance: float = 1e-9,
     boxes: int = 200_000,
-) -> Composed:
+) -> JointLeakage:
     """The Pufferfish loss of all ``parts`` together, over all multisets of their outputs.
 
     Few multisets are listed. Many are searched by branch and bound (`branch`): at most ``boxes``
@@ -119,15 +121,15 @@ def composed_leakage(
         raise InvalidWorld("tolerance", given=f"is {tolerance:g}", needed="be finite, 0 or more")
     if boxes < 1:
         raise InvalidWorld("boxes", given=f"is {boxes}", needed="be 1 or more")
-    runs = checked(tuple(parts))
+    runs = counted_runs(tuple(parts))
     if isinstance(world.priors, Knowledge):
         return _against_knowledge(world, runs)
-    evidence = gather(world, runs)
-    for duel in evidence.duels(world):
-        counts = telling(duel)
+    evidence = reduce_evidence(world, runs)
+    for case in evidence.cases(world):
+        counts = revealing_multiset(case)
         if counts is not None:
-            worst = _named(world, evidence, duel, counts)
-            return Composed(np.inf, np.inf, worst, True, 1, "impossible on one side")
+            worst = _named(world, evidence, case, counts)
+            return JointLeakage(np.inf, np.inf, worst, True, 1, "impossible on one side")
     if evidence.size <= LISTED:
         return _listed(world, evidence)
     return _searched(world, evidence, tolerance, boxes)
@@ -146,7 +148,7 @@ def growth(
     if not wanted:
         raise InvalidMechanism("runs", given="is empty", needed="hold at least one number of runs")
     found = [
-        composed_leakage(world, [(mechanism, k)], tolerance=tolerance, boxes=boxes) for k in wanted
+        joint_leakage(world, [(mechanism, k)], tolerance=tolerance, boxes=boxes) for k in wanted
     ]
     once = leakage(world, mechanism).epsilon
     return Growth(
@@ -157,49 +159,51 @@ def growth(
     )
 
 
-def _listed(world: World, evidence: Evidence) -> Composed:
+def _listed(world: World, evidence: Evidence) -> JointLeakage:
     counts = all_counts(evidence.blocks)
     best, found, upper, rounding = _first(world, evidence)
-    for duel in evidence.duels(world):
-        rounding = max(rounding, duel.rounding)
-        step = max(1, CELLS // max(len(duel.left.weight), len(duel.right.weight)))
+    for case in evidence.cases(world):
+        rounding = max(rounding, case.rounding)
+        step = max(1, CELLS // max(len(case.left.weight), len(case.right.weight)))
         for start in range(0, len(counts), step):
-            losses = duel.loss(counts[start : start + step].astype(np.float64))
+            losses = case.loss(counts[start : start + step].astype(np.float64))
             place = int(np.argmax(losses))
-            upper = max(upper, float(losses[place]) + duel.rounding)
+            upper = max(upper, float(losses[place]) + case.rounding)
             if losses[place] > best:
-                best, found = float(losses[place]), (duel, counts[start + place])
+                best, found = float(losses[place]), (case, counts[start + place])
     return _result(world, evidence, found, upper, 4 * rounding, len(counts), "listing")
 
 
-def _first(world: World, evidence: Evidence) -> tuple[float, tuple[Duel, Integers], float, float]:
+def _first(
+    world: World, evidence: Evidence
+) -> tuple[float, tuple[PairUnderPrior, Integers], float, float]:
     """A multiset to start from: its loss, where it stands, and nothing proved yet."""
-    duel = next(evidence.duels(world))
-    counts = duel.some()
-    return float(duel.loss(counts[None].astype(np.float64))[0]), (duel, counts), -np.inf, 0.0
+    case = next(evidence.cases(world))
+    counts = case.some()
+    return float(case.loss(counts[None].astype(np.float64))[0]), (case, counts), -np.inf, 0.0
 
 
-def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) -> Composed:
+def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) -> JointLeakage:
     """Search the pairs and priors one after another, each for more than the best so far.
 
     A first look at all of them, one box each, tells which to search first and which not at all.
     """
     best, found, upper, rounding = _first(world, evidence)
     looks = [
-        (search(duel, floor=-np.inf, tolerance=tolerance, boxes=1), duel.pair, duel.prior)
-        for duel in evidence.duels(world)
+        (search(case, floor=-np.inf, tolerance=tolerance, boxes=1), case.pair, case.prior)
+        for case in evidence.cases(world)
     ]
     examined = len(looks)
     for look, pair, prior in sorted(looks, key=lambda look: -look[0].value):
-        duel, result, best_here = evidence.duel(world, pair, prior), look, max(best, look.value)
+        case, result, best_here = evidence.case(world, pair, prior), look, max(best, look.value)
         if look.upper > best_here + tolerance:
-            result = search(duel, floor=best_here, tolerance=tolerance, boxes=boxes)
+            result = search(case, floor=best_here, tolerance=tolerance, boxes=boxes)
             examined += result.boxes
-        upper = max(upper, result.upper + duel.rounding)
-        rounding = max(rounding, duel.rounding)
+        upper = max(upper, result.upper + case.rounding)
+        rounding = max(rounding, case.rounding)
         for step in (look, result):
             if step.counts is not None and step.value > best:
-                best, found = step.value, (duel, step.counts)
+                best, found = step.value, (case, step.counts)
     margin = tolerance + 4 * rounding
     return _result(world, evidence, found, upper, margin, examined, "branch and bound")
 
@@ -207,32 +211,32 @@ def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) ->
 def _result(
     world: World,
     evidence: Evidence,
-    found: tuple[Duel, Integers],
+    found: tuple[PairUnderPrior, Integers],
     upper: float,
     margin: float,
     examined: int,
     method: Literal["listing", "branch and bound"],
-) -> Composed:
-    duel, counts = found
-    left, right = evidence.exact_odds(world, duel, counts)
+) -> JointLeakage:
+    case, counts = found
+    left, right = evidence.exact_odds(world, case, counts)
     attained = max(log_bounds(left / right)[0], 0.0)
     epsilon = max(upper, 0.0)
-    return Composed(
+    return JointLeakage(
         epsilon,
         min(attained, epsilon),
-        _named(world, evidence, duel, counts),
+        _named(world, evidence, case, counts),
         epsilon - attained <= margin,
         examined,
         method,
     )
 
 
-def _named(world: World, evidence: Evidence, duel: Duel, counts: Integers) -> Worst:
-    prior = world.listed_priors[duel.prior].name
-    return Worst(world.pairs[duel.pair], prior, evidence.named(counts))
+def _named(world: World, evidence: Evidence, case: PairUnderPrior, counts: Integers) -> WorstCase:
+    prior = world.listed_priors[case.prior].name
+    return WorstCase(world.pairs[case.pair], prior, evidence.named(counts))
 
 
-def _against_knowledge(world: World, runs: Runs) -> Composed:
+def _against_knowledge(world: World, runs: Runs) -> JointLeakage:
     whole = _written_out(runs, 2**20)
     result = measure(world, whole, error=_rounding(runs))
     attained = max(result.epsilon - result.slack, 0.0) if result.kind == "exact" else 0.0
@@ -240,7 +244,7 @@ def _against_knowledge(world: World, runs: Runs) -> Composed:
         attained = np.inf if result.kind == "exact" else 0.0
     exact = result.kind == "exact" and result.slack < 1e-9
     outputs = len(whole.outputs)
-    return Composed(result.epsilon, attained, result.worst, exact, outputs, "linear programs")
+    return JointLeakage(result.epsilon, attained, result.worst, exact, outputs, "linear programs")
 
 
 def _rounding(runs: Runs) -> float:
@@ -262,7 +266,7 @@ def _written_out(runs: Runs, limit: int) -> FiniteMechanism:
     if size * len(universe) > limit or sum(k * log2(len(m.outputs)) for m, k in runs) > 500:
         raise TooLarge(
             f"the composition has {size:,} outputs on {len(universe):,} datasets, and {limit:,}"
-            " numbers in the range of float64 are allowed; `composed_leakage` finds its loss"
+            " numbers in the range of float64 are allowed; `joint_leakage` finds its loss"
             " without writing it out"
         )
     table = np.ones((len(universe), 1))
@@ -298,7 +302,7 @@ def _check_written(table: Floats, runs: Runs) -> None:
     if (possible & (table < LEAST)).any():
         raise TooLarge(
             f"the composition has outputs with a chance below {LEAST:.3g}, too small to be written"
-            " out; `composed_leakage` finds its loss without writing it out"
+            " out; `joint_leakage` finds its loss without writing it out"
         )
     off = float(np.abs(table.sum(axis=1) - 1).max())
     if off > SUMS_TO_ONE:

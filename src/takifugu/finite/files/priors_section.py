@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import Datasets
-from takifugu.finite.files.document import Part
-from takifugu.finite.files.pairs import Secrets
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import Datasets
+from takifugu.finite.files.fields import Part
+from takifugu.finite.files.secrets_section import NamedSecrets
 from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.secrets import Secret, SecretPair
@@ -19,7 +19,7 @@ WAYS = ("probability", "uniform", "independent", "chain", "rows")
 
 
 def read_beliefs(
-    file: Part, datasets: Datasets, secrets: Secrets, pairs: Iterable[SecretPair]
+    file: Part, datasets: Datasets, secrets: NamedSecrets, pairs: Iterable[SecretPair]
 ) -> tuple[Explicit, ...] | Knowledge:
     """Θ: the `[[prior]]` tables as a list, or the `[[knowledge]]` tables as inequalities."""
     if file.one_of(("prior", "knowledge"), purpose="beliefs") == "knowledge":
@@ -144,7 +144,7 @@ def _matrix(value: Any, place: str, keys: list[str]) -> Floats:
 
 
 def _knowledge(
-    file: Part, datasets: Datasets, secrets: Secrets, protected: set[Secret]
+    file: Part, datasets: Datasets, secrets: NamedSecrets, protected: set[Secret]
 ) -> Knowledge:
     about: dict[Secret, tuple[Between, ...]] = {}
     for part in doc.parts(file, "knowledge"):
@@ -174,7 +174,7 @@ def _coefficients(value: Any, place: str, datasets: Datasets) -> Floats:
     return np.array([doc.number(found.get(d, 0), place) for d in datasets.universe.datasets])
 
 
-def _line(part: Part, datasets: Datasets, secrets: Secrets) -> Between:
+def _line(part: Part, datasets: Datasets, secrets: NamedSecrets) -> Between:
     """One inequality: the chance of an `event`, or a weighted sum with `coefficients`."""
     if part.one_of(("event", "coefficients"), purpose="event") == "coefficients":
         return Between(

@@ -7,7 +7,7 @@ import numpy as np
 from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact.certificates import Routing
 from takifugu.finite.translation_exact.network import Network
-from takifugu.finite.translation_exact.problem import Transport
+from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.numeric import UNIT, Floats, Integers, frozen
 
 MOST_CELLS = 2**24  # 128 MiB
@@ -55,7 +55,7 @@ class Coupling:
 
 
 def coupling(
-    problem: Transport, net: Network | None, routing: Routing | None, mu: Floats, nu: Floats
+    problem: TransportProblem, net: Network | None, routing: Routing | None, mu: Floats, nu: Floats
 ) -> Coupling:
     """Follow the routed flow from every source to where it comes to rest; put entries back."""
     sources, targets = np.flatnonzero(mu), np.flatnonzero(nu)
@@ -89,7 +89,7 @@ def coupling(
     )
 
 
-def _rest(problem: Transport, net: Network, routing: Routing) -> Floats:
+def _rest(problem: TransportProblem, net: Network, routing: Routing) -> Floats:
     """``[dataset, dataset]``: where the mass of every source ends up, by path decomposition.
 
     Every node mixes what arrives, so each of its origins shares alike in what it sends, keeps and

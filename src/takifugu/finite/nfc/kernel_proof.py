@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidWorld
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
-from takifugu.finite.nfc.outputs import Outputs, gather, supports
+from takifugu.finite.nfc.requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, distribution, frozen, gamma, log_ratio_up
 from takifugu.priors.secrets import SecretPair
@@ -85,7 +85,7 @@ def prove_with_kernel(
     right secret is an error. Where a prior gives no chance to a dataset that carries weight,
     nothing is proven: ``once`` is infinite.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     left, right = world.mask(pair.left), world.mask(pair.right)
     table = np.array(kernel, dtype=np.float64)
     n = len(world.universe)
@@ -130,7 +130,7 @@ def prove_with_certificates(world: World, condition: Condition) -> tuple[KernelP
 
 
 def prove_for_prior(
-    world: World, outputs: Outputs, pair: SecretPair, prior: int, kernel: Floats
+    world: World, outputs: OutputTable, pair: SecretPair, prior: int, kernel: Floats
 ) -> KernelProof:
     """What ``kernel``, whose rows sum to 1, proves for one pair under one prior."""
     left, _ = supports(world, pair, prior)

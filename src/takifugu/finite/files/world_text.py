@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.reading import Form, WorldFile
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.world_file import Form, WorldFile
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Between, Knowledge

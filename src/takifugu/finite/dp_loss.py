@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld
+from takifugu.finite.log_ratios import added_by, loss_up
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.rounding import added_by, loss_up
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables
 
 
 @dataclass(frozen=True, eq=False)
-class DifferentialLoss:
+class DpLoss:
     """The DP loss of a mechanism over some relation of neighbours, by replacement.
 
     Attributes:
@@ -31,7 +31,7 @@ class DifferentialLoss:
     output: Hashable
 
 
-def per_entry(mechanism: FiniteMechanism, *, entry: Name | None = None) -> DifferentialLoss:
+def per_entry(mechanism: FiniteMechanism, *, entry: Name | None = None) -> DpLoss:
     """The loss when the content of one cell is replaced (the paper, Definition "Per-Entry DP").
 
     ``entry`` asks about that cell alone.
@@ -47,7 +47,7 @@ def by_entry(mechanism: FiniteMechanism) -> Floats:
     return frozen([per_entry(mechanism, entry=entry).epsilon for entry in entries])
 
 
-def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> DifferentialLoss:
+def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> DpLoss:
     """The loss when all cells of one record are replaced (the paper, Definition 1).
 
     ``record`` asks about that record alone.
@@ -62,7 +62,7 @@ def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> Dif
     return _worst_of(mechanism, cells)
 
 
-def group(mechanism: FiniteMechanism, size: int) -> DifferentialLoss:
+def group(mechanism: FiniteMechanism, size: int) -> DpLoss:
     """The loss when any ``size`` cells or fewer are replaced (the paper, Definition "Group DP").
 
     The most likely dataset within distance k is the most likely one, one cell away from
@@ -84,9 +84,7 @@ def group(mechanism: FiniteMechanism, size: int) -> DifferentialLoss:
     return _loss(mechanism, left, right, output)
 
 
-def between(
-    mechanism: FiniteMechanism, neighbours: Iterable[tuple[Hashable, Hashable]]
-) -> DifferentialLoss:
+def between(mechanism: FiniteMechanism, neighbours: Iterable[tuple[Hashable, Hashable]]) -> DpLoss:
     """The loss over a relation given as pairs of datasets, each pair taken both ways."""
     position = mechanism.universe.position
     pairs = [(position(a), position(b)) for a, b in neighbours]
@@ -103,7 +101,7 @@ def between(
     return max(found, key=lambda loss: loss.epsilon)
 
 
-def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> DifferentialLoss:
+def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> DpLoss:
     """The worst over sets of columns, all of whose cells may be replaced at once.
 
     With the other cells held, the largest ratio is the largest likelihood over the smallest.
@@ -135,11 +133,11 @@ def _steepest(most: Floats, least: Floats) -> tuple[int, int]:
     return int(row), int(output)
 
 
-def _loss(mechanism: FiniteMechanism, left: int, right: int, output: int) -> DifferentialLoss:
+def _loss(mechanism: FiniteMechanism, left: int, right: int, output: int) -> DpLoss:
     more, less = (float(mechanism.likelihood[row, output]) for row in (left, right))
     loss = loss_up(more, less, error=2.0**-51)
     names = mechanism.universe.datasets
-    return DifferentialLoss(
+    return DpLoss(
         max(loss, 0.0),
         added_by(loss, more, less),
         names[left],

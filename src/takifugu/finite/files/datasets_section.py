@@ -7,8 +7,8 @@ from math import prod
 from typing import Any
 
 from takifugu.errors import InvalidFile
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.document import Part
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.fields import Part
 from takifugu.priors.secrets import EntryIs, OneOf, Secret
 from takifugu.priors.universe import Name, Tables, Universe
 

@@ -60,7 +60,7 @@ def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Transport:
+class TransportProblem:
     r"""Carry μ = P(·|s) to ν = P(·|s′), every changed entry j at a gain of e^{ε_j}.
 
     Entries that cannot matter are left out, which changes nothing but the size:
@@ -92,7 +92,7 @@ class Transport:
     @classmethod
     def between(
         cls, source: Floats, target: Floats, allowance: Floats, shape: tuple[int, ...]
-    ) -> "Transport":
+    ) -> "TransportProblem":
         """The problem for two laws over all tables of ``shape``, with settled entries left out."""
         mu, nu = source.reshape(shape), target.reshape(shape)
         kept = np.ones(len(shape), dtype=bool)

@@ -19,7 +19,7 @@ import numpy as np
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
-from takifugu.finite.nfc.outputs import Requirement, gather, requirements
+from takifugu.finite.nfc.requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
 
@@ -27,7 +27,7 @@ MOST_SETS = 200_000  # how many candidate sets are tried for one dataset to prov
 
 
 @dataclass(frozen=True)
-class Style:
+class StyleComparison:
     """How a certificate compares with the best of DP style.
 
     Attributes:
@@ -72,7 +72,7 @@ def dp_styles(
     condition: Condition,
     *,
     tolerance: float = 1e-9,
-) -> tuple[Style, ...]:
+) -> tuple[StyleComparison, ...]:
     """Which certificates of ``condition`` are DP-style, and what insisting on it would cost."""
     cost = dp_costs(world, mechanisms)
     result = []
@@ -83,13 +83,13 @@ def dp_styles(
         epsilon = float(cost[requirement.dataset, behind])
         same = epsilon <= certificate.lower + tolerance
         one_hot = int(np.count_nonzero(certificate.beta)) == 1
-        result.append(Style(certificate, one_hot, behind, epsilon, same))
+        result.append(StyleComparison(certificate, one_hot, behind, epsilon, same))
     return tuple(result)
 
 
 def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
     """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     n = len(world.universe)
     costs = np.empty((n, n))
     with np.errstate(invalid="ignore"):

@@ -16,7 +16,7 @@ MOST_REQUIREMENTS = 20_000  # one linear program each, at one or two millisecond
 
 
 @dataclass(frozen=True)
-class Answer:
+class MechanismOutput:
     """One output of one of several mechanisms; ``mechanism`` is its place in their list."""
 
     mechanism: int
@@ -28,7 +28,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class OutputTable:
     """Every output of every mechanism; the paper's likelihood vectors, one per row.
 
     Attributes:
@@ -37,7 +37,7 @@ class Outputs:
         log: ``[output, dataset]``: log P(ω | D), −∞ where it is 0.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[MechanismOutput, ...]
     chance: Floats
     log: Floats
 
@@ -46,13 +46,13 @@ class Outputs:
         """``[output]``: the place of the mechanism it comes from."""
         return np.array([answer.mechanism for answer in self.answers], dtype=np.int64)
 
-    def position(self, answer: Answer) -> int:
+    def position(self, answer: MechanismOutput) -> int:
         """The row of ``answer``; an error if no mechanism gives it."""
         if answer not in self.answers:
             raise InvalidMechanism(
                 "answer",
                 given=f"{answer} is no output of the mechanisms",
-                needed="be one of `Outputs.answers`",
+                needed="be one of `OutputTable.answers`",
             )
         return self.answers.index(answer)
 
@@ -74,20 +74,20 @@ class Requirement:
     priors: tuple[str, ...]
 
 
-def gather(world: World, mechanisms: Sequence[FiniteMechanism]) -> Outputs:
+def output_table(world: World, mechanisms: Sequence[FiniteMechanism]) -> OutputTable:
     """All outputs of ``mechanisms``, which have to be over the datasets of ``world``."""
     for mechanism in mechanisms:
         same_world(world, mechanism)
     if not mechanisms:
         raise InvalidMechanism("mechanisms", given="is empty", needed="hold at least one mechanism")
     answers = tuple(
-        Answer(place, mechanism.name, output)
+        MechanismOutput(place, mechanism.name, output)
         for place, mechanism in enumerate(mechanisms)
         for output in mechanism.outputs
     )
     chance = frozen(np.concatenate([mechanism.likelihood.T for mechanism in mechanisms]))
     with np.errstate(divide="ignore"):
-        return Outputs(answers, chance, frozen(np.log(chance)))
+        return OutputTable(answers, chance, frozen(np.log(chance)))
 
 
 def supports(world: World, pair: SecretPair, prior: int) -> tuple[Integers, Integers]:

@@ -14,9 +14,13 @@ from takifugu.finite.translation_exact.certificates import (
     route,
     witness,
 )
-from takifugu.finite.translation_exact.coupling import Coupling, coupling
+from takifugu.finite.translation_exact.dataset_coupling import Coupling, coupling
 from takifugu.finite.translation_exact.network import Network, network, solve
-from takifugu.finite.translation_exact.problem import Allowance, Transport, allowance_per_entry
+from takifugu.finite.translation_exact.transport_problem import (
+    Allowance,
+    TransportProblem,
+    allowance_per_entry,
+)
 from takifugu.finite.world import World
 from takifugu.numeric import UNIT, Floats, frozen, gamma
 from takifugu.priors.secrets import SecretPair
@@ -29,7 +33,7 @@ ENOUGH = 1e-9  # a gap at which refining stops
 
 
 @dataclass(frozen=True)
-class Binding:
+class PairAndPrior:
     """Where the loss is largest: this ordered pair, under this prior."""
 
     pair: SecretPair
@@ -54,8 +58,8 @@ class ExactTranslation:
 
     upper: float
     lower: float
-    binding: Binding
-    attacked: Binding
+    binding: PairAndPrior
+    attacked: PairAndPrior
     epsilon: Floats
     uppers: Floats
     lowers: Floats
@@ -107,7 +111,7 @@ class _Solved:
     g: Floats
     mu: Floats
     nu: Floats
-    problem: Transport
+    problem: TransportProblem
     net: Network | None
     routing: Routing | None
 
@@ -151,7 +155,7 @@ def translation_exact(
     asked = World(universe, world.priors, chosen, world.unsupported)
     shape = (len(asked.pairs), len(asked.listed_priors))
     uppers, lowers = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    top: dict[str, tuple[_Solved, Binding]] = {}
+    top: dict[str, tuple[_Solved, PairAndPrior]] = {}
     for p, pair in enumerate(asked.pairs):
         for q, prior in enumerate(asked.listed_priors):
             left, right = asked.sides[p]
@@ -159,7 +163,7 @@ def translation_exact(
                 continue  # the world was built with unsupported="skip"
             found = _solve(asked, q, pair, allowance, universe.shape, tolerance)
             uppers[p, q], lowers[p, q] = found.upper, found.lower
-            here = Binding(pair, prior.name)
+            here = PairAndPrior(pair, prior.name)
             if "upper" not in top or found.upper > top["upper"][0].upper:
                 top["upper"] = found, here
             if "lower" not in top or found.lower > top["lower"][0].lower:
@@ -197,7 +201,7 @@ def _solve(
 ) -> _Solved:
     """Both bounds for one pair and prior."""
     mu, nu = world.conditional(prior, pair.left), world.conditional(prior, pair.right)
-    problem = Transport.between(mu, nu, allowance, shape)
+    problem = TransportProblem.between(mu, nu, allowance, shape)
     error = 4 * gamma(2 * len(world.universe))
     if not problem.shape:  # every entry is settled: all couplings pay the same
         g = witness(problem.lift(np.zeros(1)), allowance, shape)
@@ -239,7 +243,7 @@ def _raised(loss: float, entries: int) -> float:
     return max(0.0, loss * (1 + 4 * (4 + entries) * UNIT))
 
 
-def _climb(net: Network, problem: Transport) -> Floats:
+def _climb(net: Network, problem: TransportProblem) -> Floats:
     """A better guess at log g, for large ε: solve for a smaller one and scale up, step by step.
 
     If g is admissible for ε then g^c is for c·ε, so each solution is a fair unit for the next.
