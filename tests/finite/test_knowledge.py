@@ -116,7 +116,7 @@ def test_the_example_of_the_paper_with_its_absolute_value_in_the_right_place() -
     assert result.epsilon == pytest.approx(math.log(5), abs=1e-12)
     assert result.epsilon >= math.log(5) and result.slack < 1e-12
     assert result.worst.pair == SecretPair(false, true)
-    assert result.beliefs[1] == pytest.approx([0.1, 0.9, 0, 0], abs=1e-9)
+    assert result.conditionals[1] == pytest.approx([0.1, 0.9, 0, 0], abs=1e-9)
     # and twice is the end of it
     twice = joint_leakage(world, [(FiniteMechanism(universe, table), 2)])
     assert twice.epsilon == math.inf and twice.exact

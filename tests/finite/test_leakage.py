@@ -62,7 +62,7 @@ def test_epsilon_is_the_largest_loss_within_its_slack(data: st.DataObject) -> No
     output = mechanism.outputs.index(result.worst.output)
     assert max(float(result.table[pair, prior, output]), 0) == result.epsilon
     assert result.by_pair().max() == result.epsilon
-    left, right = (belief @ mechanism.likelihood[:, output] for belief in result.beliefs)
+    left, right = (belief @ mechanism.likelihood[:, output] for belief in result.conditionals)
     if math.isfinite(result.epsilon) and left > 0:
         assert math.log(left / right) == pytest.approx(result.table[pair, prior, output], abs=1e-9)
 

@@ -30,7 +30,7 @@ def _sides(given_: Problem, *, turned: bool) -> tuple[tuple[int, ...], tuple[int
 
 def _exact(given_: Problem, attack: Attack) -> float:
     """What the attack leaks, from the oracle alone."""
-    answers = output_table(given_.world, given_.mechanisms).answers
+    answers = output_table(given_.world, given_.mechanisms).labels
     sequence = [answers.index(a) for a, count in attack.counts for _ in range(count)]
     left, right = _sides(given_, turned=attack.pair != given_.world.pairs[0])
     odds = oracle.composed_odds(given_.table, given_.prior, left, right, sequence)
@@ -58,7 +58,7 @@ def _leaks_more_than_claimed(given_: Problem, attack: Attack, claims: Sequence[f
 @given(given_=problems(zeros=True), data=st.data())
 @settings(max_examples=40)
 def test_composed_leakage_is_what_fractions_say(given_: Problem, data: st.DataObject) -> None:
-    answers = output_table(given_.world, given_.mechanisms).answers
+    answers = output_table(given_.world, given_.mechanisms).labels
     counts = {a: data.draw(st.integers(0, 4)) for a in answers}
     sequence = [i for i, a in enumerate(answers) for _ in range(counts[a])]
     found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
@@ -209,7 +209,7 @@ def test_outputs_seen_once_open_the_way_for_alpha() -> None:
 
 def test_counts_that_make_no_sense_are_refused() -> None:
     given_ = apart()
-    good = output_table(given_.world, given_.mechanisms).answers[0]
+    good = output_table(given_.world, given_.mechanisms).labels[0]
     for count in (-1, 0.5):
         with pytest.raises(InvalidMechanism, match="whole number"):
             leakage_of_outputs(given_.world, given_.mechanisms, {good: count})  # type: ignore[dict-item]
@@ -219,7 +219,7 @@ def test_counts_that_make_no_sense_are_refused() -> None:
 
 def test_many_runs_neither_underflow_nor_lose_their_bounds() -> None:
     given_ = apart()
-    counts = dict.fromkeys(output_table(given_.world, given_.mechanisms).answers, 500)
+    counts = dict.fromkeys(output_table(given_.world, given_.mechanisms).labels, 500)
     found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
     exact = oracle.composed_odds(given_.table, given_.prior, (0,), (1, 2), [0, 1] * 500)
     assert exact is not None

@@ -124,7 +124,7 @@ def test_an_attack_is_one(file: WorldFile) -> None:
     assert attack is None or attack.runs >= 2
     if attack is None or attack.runs > 4:
         return
-    assert replay(file, found) >= attack.leaked - 1e-12
+    assert replay(file, found) >= attack.leakage - 1e-12
     assert replay(file, found) > attack.runs * brute(file, 1)
     if attack.fewest and attack.runs > 2:
         fewer = range(2, attack.runs)
@@ -143,8 +143,8 @@ def replay(file: WorldFile, found: MechanismVerdict) -> float:
         seen = Fraction(0)
         for d in rows:
             term = Fraction(float(weight[d]))
-            for output, count in attack.counts:
-                column = mechanism.outputs.index(output)
+            for seen_output, count in attack.counts:
+                column = mechanism.outputs.index(seen_output.output)
                 term *= Fraction(float(mechanism.likelihood[d, column])) ** count
             seen += term
         sides.append(seen / sum(Fraction(float(weight[d])) for d in rows))

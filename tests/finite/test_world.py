@@ -37,7 +37,7 @@ def test_chances_and_conditionals_are_sums_over_the_secret(world: World) -> None
                 Fraction(p) if true else Fraction(0) for p, true in zip(prior, mask, strict=True)
             ]
             total = sum(inside, Fraction(0))
-            assert world.chances[t, s] == pytest.approx(float(total), rel=1e-14)
+            assert world.secret_probabilities[t, s] == pytest.approx(float(total), rel=1e-14)
             assert world.masks[s].tolist() == [float(true) for true in mask]
             expected = [float(p / total) for p in inside]
             assert world.conditional(t, secret) == pytest.approx(expected, rel=1e-13, abs=0)
@@ -97,7 +97,7 @@ def test_what_does_not_fit_together_is_refused_in_one_line(
 def test_a_secret_without_a_chance_has_no_conditional() -> None:
     sure = Explicit(TWO, np.array([1.0, 0.0]), "sure")
     world = World(TWO, (sure,), (PAIR,), unsupported="skip")
-    assert world.chances.tolist() == [[1.0, 0.0]]
+    assert world.secret_probabilities.tolist() == [[1.0, 0.0]]
     with pytest.raises(InvalidWorld, match=r"`secret` 'shine' has chance 0 under 'sure'"):
         world.conditional(0, SHINE)
 

@@ -1,7 +1,6 @@
 """Small worlds written out in full: the paper's definitions, executable and exact.
 
-Larger parts keep a namespace of their own: `collapse`, `nfc`, `postprocessing`, `definitions`,
-`translation_exact`, `compose`, `differential`.
+Larger parts keep a namespace of their own: `nfc`, `translation_exact`, `joint_runs`, `dp_loss`.
 """
 
 from takifugu.finite.files import WorldFile, parse_world, read_world, write_world

@@ -1,4 +1,4 @@
-"""The multiset of outputs that tells most, among more of them than can be listed.
+"""The multiset of outputs that leaks most, where there are too many to list.
 
 The loss f (`evidence`) is a difference of convex functions of the counts c. For every box
 {low ≤ c ≤ high} with the given number of runs, f is bounded from above: by Gibbs' inequality the
@@ -32,7 +32,7 @@ NEVER = -1e6  # stands for log 0 on the left: it can only raise a bound, and by 
 class SearchResult:
     """What a search found: ``value`` is attained by ``counts``, nothing exceeds ``upper``.
 
-    Both are within `PairUnderPrior.rounding`. ``counts`` is None if nothing beat the floor that was given.
+    Both are within `PairUnderPrior.rounding`. ``counts`` is None if nothing beat the floor.
     """
 
     value: float
@@ -54,11 +54,11 @@ class Boxes:
         return len(self.bound)
 
     def pick(self, which: Integers) -> "Boxes":
-        """Only these."""
+        """The boxes at these positions."""
         return Boxes(self.low[which], self.high[which], self.point[which], self.bound[which])
 
     def join(self, other: "Boxes") -> "Boxes":
-        """These and those."""
+        """These boxes, then the others."""
         return Boxes(
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
@@ -113,8 +113,8 @@ def _bounded(case: PairUnderPrior, boxes: Boxes, steps: int) -> tuple[Boxes, Flo
     """Bound f over every box; also the multisets met on the way, ``[multiset, output]``."""
     left, right = case.left, case.right
     room = boxes.high - boxes.low
-    dead = boxes.low @ left.never.T > 0  # [box, left]: gives an output that must be seen never
-    usable = boxes.high @ right.never.T == 0  # [box, right]: possible wherever in the box
+    dead = boxes.low @ left.never.T > 0  # [box, left]: never gives an output that the box has seen
+    usable = boxes.high @ right.never.T == 0  # [box, right]: possible everywhere in the box
     gain = np.where(left.never, NEVER, left.log)
     limits = np.full(dead.shape, np.inf)
     point, tried, each = boxes.point, [], np.arange(len(boxes))

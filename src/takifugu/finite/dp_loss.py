@@ -19,9 +19,9 @@ class DpLoss:
     Attributes:
         epsilon: The loss: an upper bound, above the exact value by at most ``slack``.
         slack: How far rounding may have raised ``epsilon``; 0 when it is infinite.
-        left: The dataset that gives ``output`` more often.
-        right: Its neighbour that gives ``output`` less often.
-        output: The output that tells the two apart best.
+        left: The dataset that gives ``output`` with more probability.
+        right: Its neighbour that gives it with less.
+        output: The output that distinguishes the two best.
     """
 
     epsilon: float
@@ -34,7 +34,7 @@ class DpLoss:
 def per_entry(mechanism: FiniteMechanism, *, entry: Name | None = None) -> DpLoss:
     """The loss when the content of one cell is replaced (the paper, Definition "Per-Entry DP").
 
-    ``entry`` asks about that cell alone.
+    With ``entry``, of that cell alone.
     """
     tables = _tables(mechanism)
     columns = range(len(tables.entries)) if entry is None else [tables.entry(entry)]
@@ -50,7 +50,7 @@ def by_entry(mechanism: FiniteMechanism) -> Floats:
 def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> DpLoss:
     """The loss when all cells of one record are replaced (the paper, Definition 1).
 
-    ``record`` asks about that record alone.
+    With ``record``, of that record alone.
     """
     tables = _tables(mechanism)
     names = tuple(dict.fromkeys(tables.records)) if record is None else (record,)
@@ -93,12 +93,12 @@ def between(mechanism: FiniteMechanism, neighbours: Iterable[tuple[Hashable, Has
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
     left, right = np.concatenate([left, right]), np.concatenate([right, left])
     step = max(1, 2**24 // len(mechanism.outputs))
-    found = []
+    losses = []
     for start in range(0, len(left), step):
         a, b = left[start : start + step], right[start : start + step]
         k, output = _steepest(mechanism.likelihood[a], mechanism.likelihood[b])
-        found.append(_loss(mechanism, int(a[k]), int(b[k]), output))
-    return max(found, key=lambda loss: loss.epsilon)
+        losses.append(_loss(mechanism, int(a[k]), int(b[k]), output))
+    return max(losses, key=lambda loss: loss.epsilon)
 
 
 def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> DpLoss:
@@ -108,7 +108,7 @@ def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> Dp
     """
     tables = _tables(mechanism)
     order = np.arange(len(tables)).reshape(tables.shape)
-    found = []
+    losses = []
     for columns in groups:
         size = int(np.prod([tables.shape[c] for c in columns]))
         last = range(len(tables.shape) - len(columns), len(tables.shape))
@@ -117,8 +117,8 @@ def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> Dp
         line, output = _steepest(block.max(axis=1), block.min(axis=1))
         left = int(lines[line, np.argmax(block[line, :, output])])
         right = int(lines[line, np.argmin(block[line, :, output])])
-        found.append(_loss(mechanism, left, right, output))
-    return max(found, key=lambda loss: loss.epsilon)
+        losses.append(_loss(mechanism, left, right, output))
+    return max(losses, key=lambda loss: loss.epsilon)
 
 
 def _steepest(most: Floats, least: Floats) -> tuple[int, int]:

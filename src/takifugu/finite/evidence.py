@@ -1,7 +1,8 @@
-"""What a multiset of outputs says about one pair of secrets under one prior.
+"""What a multiset of outputs reveals about one pair of secrets under one prior.
 
-The runs of a mechanism on the same data are independent given the data, so only how often each
-output was seen matters. With counts c and L[D, ω] = log P(M(D) = ω), the loss of the pair is
+The runs of a mechanism on the same data are independent given the data, so only the number of
+times each output was seen matters. With counts c and L[D, ω] = log P(M(D) = ω), the loss of the
+pair is
 
     f(c) = log Σ_{D∈s} P(D|s) e^{c·L_D}  −  log Σ_{D∈s′} P(D|s′) e^{c·L_D}.
 """
@@ -44,7 +45,7 @@ class SecretMixture:
 
 @dataclass(frozen=True, eq=False)
 class PairUnderPrior:
-    """One ordered pair under one prior, and the outputs that can be seen."""
+    """One ordered pair (by position) under one prior, and the outputs that can be seen."""
 
     pair: int
     prior: int
@@ -67,7 +68,7 @@ class PairUnderPrior:
         """How far f(c), or a bound on it by `branch.search`, may be off by rounding.
 
         Each is made of sums of at most n + W terms, none larger than the logarithm of the
-        smallest prior chance plus that of the smallest likelihood of a multiset (Higham, 3.1).
+        smallest prior probability plus that of the smallest likelihood of a multiset (Higham, 3.1).
         The factor 8 covers the few sums that follow one another, and logarithms and merged
         outputs that are off by some units in the last place.
         """
@@ -81,9 +82,9 @@ class PairUnderPrior:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Several mechanisms and how often each is run, reduced to what matters.
+    """Several mechanisms and their numbers of runs, reduced to distinct evidence.
 
-    Outputs whose likelihoods are proportional say the same and are merged into the first of
+    Outputs whose likelihoods are proportional are equivalent and are merged into the first of
     them; outputs that never happen are dropped.
     """
 
@@ -104,7 +105,7 @@ class Evidence:
         )
 
     def cases(self, world: World) -> Iterator[PairUnderPrior]:
-        """Every ordered pair under every prior that gives both sides a chance."""
+        """Every ordered pair under every prior for which both sides are possible."""
         for pair, prior in np.argwhere(possible(world)):
             yield self.case(world, int(pair), int(prior))
 
@@ -131,8 +132,8 @@ class Evidence:
             member, weights=world.weights[prior] * world.masks[secret], minlength=len(table)
         )
         kept = np.flatnonzero(weight)
-        chance = np.log(weight[kept]) - np.log(weight[kept].sum())
-        return SecretMixture(chance, log[kept], table[kept] == 0)
+        probability = np.log(weight[kept]) - np.log(weight[kept].sum())
+        return SecretMixture(probability, log[kept], table[kept] == 0)
 
     @cached_property
     def _distinct(self) -> tuple[Floats, Floats, Integers]:
@@ -143,7 +144,7 @@ class Evidence:
 
 
 def reduce_evidence(world: World, runs: Runs) -> Evidence:
-    """Reduce the mechanisms that are run to the different pieces of evidence they can give."""
+    """Reduce the mechanisms that are run to the distinct evidence they can give."""
     for mechanism, _ in runs:
         same_world(world, mechanism)
     blocks, columns, outputs, start = [], [], [], 0

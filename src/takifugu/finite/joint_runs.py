@@ -1,4 +1,4 @@
-"""Several releases about the same data: what they reveal together."""
+"""Several runs on the same data: what their outputs reveal together."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ class JointLeakage:
         epsilon: The loss, at least 0: no multiset of outputs loses more. An upper bound.
         attained: The loss of ``worst``, at least 0, rounded down: a lower bound.
         worst: The pair, the prior and the outputs seen that attain it. The outputs stand in a
-            tuple, mechanism by mechanism, without their order in time, which tells nothing;
-            outputs that say the same are represented by the first of them.
-        exact: Whether ``epsilon`` and ``attained`` differ by no more than the tolerance asked
-            for and rounding; if not, the search stopped early and the truth lies between.
+            tuple, mechanism by mechanism, without their order in time, which reveals nothing;
+            equivalent outputs are represented by the first of them.
+        exact: Whether ``epsilon`` and ``attained`` differ by no more than the tolerance and
+            rounding; if not, the search stopped early and the exact loss lies between.
         examined: How many multisets were listed, or boxes of multisets bounded.
         method: How the upper bound was proved.
     """
@@ -69,10 +69,10 @@ class Growth:
 def joint_mechanism(
     *parts: FiniteMechanism | tuple[FiniteMechanism, int], limit: int = 2**24
 ) -> FiniteMechanism:
-    """The mechanism that runs all ``parts``, each once or as often as said, on the same data.
+    """The mechanism that runs all ``parts``, each once or the given number of times.
 
     An output of it is the tuple of outputs seen, mechanism by mechanism and in the order of the
-    mechanism's outputs: the order in time tells nothing, so it is not kept. Probabilities are
+    mechanism's outputs: the order in time reveals nothing, so it is not kept. Probabilities are
     within a factor of 1 ± (16·runs + 8)·2⁻⁵³; `joint_leakage` rounds the safe way. At most
     ``limit`` numbers are written out.
     """
@@ -147,21 +147,21 @@ def growth(
     wanted = list(runs)
     if not wanted:
         raise InvalidMechanism("runs", given="is empty", needed="hold at least one number of runs")
-    found = [
+    results = [
         joint_leakage(world, [(mechanism, k)], tolerance=tolerance, boxes=boxes) for k in wanted
     ]
     once = leakage(world, mechanism).epsilon
     return Growth(
         np.array(wanted, dtype=np.int64),
-        frozen([result.epsilon for result in found]),
-        frozen([result.attained for result in found]),
+        frozen([result.epsilon for result in results]),
+        frozen([result.attained for result in results]),
         frozen([float(up(k * once)) for k in wanted]),
     )
 
 
 def _listed(world: World, evidence: Evidence) -> JointLeakage:
     counts = all_counts(evidence.blocks)
-    best, found, upper, rounding = _first(world, evidence)
+    best, place_of_best, upper, rounding = _first(world, evidence)
     for case in evidence.cases(world):
         rounding = max(rounding, case.rounding)
         step = max(1, CELLS // max(len(case.left.weight), len(case.right.weight)))
@@ -170,14 +170,14 @@ def _listed(world: World, evidence: Evidence) -> JointLeakage:
             place = int(np.argmax(losses))
             upper = max(upper, float(losses[place]) + case.rounding)
             if losses[place] > best:
-                best, found = float(losses[place]), (case, counts[start + place])
-    return _result(world, evidence, found, upper, 4 * rounding, len(counts), "listing")
+                best, place_of_best = float(losses[place]), (case, counts[start + place])
+    return _result(world, evidence, place_of_best, upper, 4 * rounding, len(counts), "listing")
 
 
 def _first(
     world: World, evidence: Evidence
 ) -> tuple[float, tuple[PairUnderPrior, Integers], float, float]:
-    """A multiset to start from: its loss, where it stands, and nothing proved yet."""
+    """A multiset to start from: its loss, its pair and counts, and no bound yet."""
     case = next(evidence.cases(world))
     counts = case.some()
     return float(case.loss(counts[None].astype(np.float64))[0]), (case, counts), -np.inf, 0.0
@@ -186,9 +186,9 @@ def _first(
 def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) -> JointLeakage:
     """Search the pairs and priors one after another, each for more than the best so far.
 
-    A first look at all of them, one box each, tells which to search first and which not at all.
+    One box for each of them first decides which to search first and which not at all.
     """
-    best, found, upper, rounding = _first(world, evidence)
+    best, place_of_best, upper, rounding = _first(world, evidence)
     looks = [
         (search(case, floor=-np.inf, tolerance=tolerance, boxes=1), case.pair, case.prior)
         for case in evidence.cases(world)
@@ -203,21 +203,21 @@ def _searched(world: World, evidence: Evidence, tolerance: float, boxes: int) ->
         rounding = max(rounding, case.rounding)
         for step in (look, result):
             if step.counts is not None and step.value > best:
-                best, found = step.value, (case, step.counts)
+                best, place_of_best = step.value, (case, step.counts)
     margin = tolerance + 4 * rounding
-    return _result(world, evidence, found, upper, margin, examined, "branch and bound")
+    return _result(world, evidence, place_of_best, upper, margin, examined, "branch and bound")
 
 
 def _result(
     world: World,
     evidence: Evidence,
-    found: tuple[PairUnderPrior, Integers],
+    place: tuple[PairUnderPrior, Integers],
     upper: float,
     margin: float,
     examined: int,
     method: Literal["listing", "branch and bound"],
 ) -> JointLeakage:
-    case, counts = found
+    case, counts = place
     left, right = evidence.exact_odds(world, case, counts)
     attained = max(log_bounds(left / right)[0], 0.0)
     epsilon = max(upper, 0.0)
@@ -266,15 +266,15 @@ def _written_out(runs: Runs, limit: int) -> FiniteMechanism:
     if size * len(universe) > limit or sum(k * log2(len(m.outputs)) for m, k in runs) > 500:
         raise TooLarge(
             f"the composition has {size:,} outputs on {len(universe):,} datasets, and {limit:,}"
-            " numbers in the range of float64 are allowed; `joint_leakage` finds its loss"
+            " numbers in the range of float64 are allowed; `joint_leakage` bounds its loss"
             " without writing it out"
         )
     table = np.ones((len(universe), 1))
     names: list[tuple[Hashable, ...]] = [()]
     for mechanism, k in runs:
         counts = multisets(len(mechanism.outputs), k)
-        chances = _chances(mechanism.likelihood, counts)
-        table = (table[:, :, None] * chances[:, None, :]).reshape(len(universe), -1)
+        seen_probabilities = _multiset_probabilities(mechanism.likelihood, counts)
+        table = (table[:, :, None] * seen_probabilities[:, None, :]).reshape(len(universe), -1)
         seen = [tuple(chain.from_iterable(map(repeat, mechanism.outputs, c))) for c in counts]
         names = [before + after for before in names for after in seen]
     _check_written(table, runs)
@@ -282,8 +282,8 @@ def _written_out(runs: Runs, limit: int) -> FiniteMechanism:
     return FiniteMechanism(universe, table, tuple(names), label)
 
 
-def _chances(likelihood: Floats, counts: Integers) -> Floats:
-    """``[dataset, multiset]``: the chance of every multiset of runs of one mechanism."""
+def _multiset_probabilities(likelihood: Floats, counts: Integers) -> Floats:
+    """``[dataset, multiset]``: the probability of every multiset of runs of one mechanism."""
     table = np.ones((len(likelihood), len(counts)))
     total = np.cumsum(counts, axis=1)
     powers = np.arange(int(total[0, -1]) + 1)
@@ -301,8 +301,8 @@ def _check_written(table: Floats, runs: Runs) -> None:
         possible = (possible[:, :, None] & seen.T[:, None, :]).reshape(len(table), -1)
     if (possible & (table < LEAST)).any():
         raise TooLarge(
-            f"the composition has outputs with a chance below {LEAST:.3g}, too small to be written"
-            " out; `joint_leakage` finds its loss without writing it out"
+            f"the composition has outputs with a probability below {LEAST:.3g}, too small to write"
+            " out; `joint_leakage` bounds its loss without writing it out"
         )
     off = float(np.abs(table.sum(axis=1) - 1).max())
     if off > SUMS_TO_ONE:

@@ -38,7 +38,7 @@ class Leakage:
         table: ``[pair, prior, output]``: log P(ω|s)/P(ω|s′), rounded up; −∞ where the output
             cannot happen under s or the pair is left out for that prior; +∞ where it can happen
             under s only. Under linear knowledge there is one "prior", the worst of all.
-        beliefs: P(D | s) and P(D | s′), ``[dataset]`` each, that attain ``worst``, to the
+        conditionals: P(D | s) and P(D | s′), ``[dataset]`` each, that attain ``worst``, to the
             accuracy of float64 (of the solver, under linear knowledge).
         kind: ``"exact"``, or ``"upper"`` where linear knowledge about further secrets ties the
             two sides together: then ``epsilon`` may be more than rounding above the exact value.
@@ -48,7 +48,7 @@ class Leakage:
     slack: float
     worst: WorstCase
     table: Floats
-    beliefs: tuple[Floats, Floats]
+    conditionals: tuple[Floats, Floats]
     kind: Literal["exact", "upper"] = "exact"
 
     def by_pair(self) -> Floats:
@@ -59,7 +59,7 @@ class Leakage:
 
 @dataclass(frozen=True, eq=False)
 class Odds:
-    """What the adversary believes of every pair, before and after seeing an output.
+    """The odds of every pair under each prior, before and after seeing an output.
 
     Attributes:
         prior: ``[pair, prior]``: P(s)/P(s′).
@@ -76,9 +76,8 @@ class Odds:
 def leakage(world: World, mechanism: FiniteMechanism) -> Leakage:
     """The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
 
-    Against linear knowledge the two sides part (the sets of P(·|s) and P(·|s′) are chosen
-    separately), so the loss of an output is log max P(ω|s) − log min P(ω|s′), two linear
-    programs.
+    Against linear knowledge P(·|s) and P(·|s′) are chosen independently, so the loss of an output
+    is log max P(ω|s) − log min P(ω|s′), two linear programs.
     """
     return measure(world, mechanism, error=0.0)
 
@@ -96,16 +95,16 @@ def odds(world: World, mechanism: FiniteMechanism) -> Odds:
     same_world(world, mechanism)
     left, right = _sides(world)
     joint = _joint(world, mechanism)
-    chance = world.chances.T
+    probability = world.secret_probabilities.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        before = chance[left] / chance[right]
+        before = probability[left] / probability[right]
         after = joint[left] / joint[right]
     n = len(world.universe)
     return Odds(frozen(before), frozen(after), 2 * gamma(n) / (1 - gamma(n)) + gamma(1))
 
 
 def same_world(world: World, mechanism: FiniteMechanism) -> None:
-    """Refuse a mechanism that speaks of other datasets than the world does."""
+    """Refuse a mechanism over other datasets than the world's."""
     if not same_universe(world.universe, mechanism):
         raise InvalidWorld(
             "mechanism",
@@ -115,15 +114,15 @@ def same_world(world: World, mechanism: FiniteMechanism) -> None:
 
 
 def possible(world: World) -> Booleans:
-    """``[pair, prior]``: where both sides have a chance, so that the definition applies."""
+    """``[pair, prior]``: where both sides are possible, so that the definition applies."""
     left, right = _sides(world)
-    chance = world.chances.T
-    both: Booleans = (chance[left] > 0) & (chance[right] > 0)
+    probability = world.secret_probabilities.T
+    both: Booleans = (probability[left] > 0) & (probability[right] > 0)
     if not both.any():
         raise InvalidWorld(
             "priors",
-            given="leave no pair with a chance on both sides, so that nothing would be protected",
-            needed="give both sides of at least one pair a chance",
+            given="leave no pair with two possible sides, so that nothing would be protected",
+            needed="give both sides of at least one pair a positive probability",
         )
     return both
 
@@ -132,8 +131,8 @@ def _against_list(world: World, mechanism: FiniteMechanism, error: float) -> Lea
     left, right = _sides(world)
     applies = possible(world)
     joint = _joint(world, mechanism)  # [secret, prior, output]
-    chance = world.chances.T[:, :, None]  # [secret, prior, 1]
-    given = joint / np.where(chance > 0, chance, 1.0)
+    probability = world.secret_probabilities.T[:, :, None]  # [secret, prior, 1]
+    given = joint / np.where(probability > 0, probability, 1.0)
     total = 2 * gamma(len(world.universe) + 2) + error
     table = losses_up(given, left, right, error=total)
     table[~applies] = -np.inf
@@ -177,7 +176,7 @@ def _against_knowledge(
         float(slack),
         WorstCase(world.pairs[pair], "knowledge", mechanism.outputs[output]),
         frozen(table),
-        (high.belief, low.belief),
+        (high.distribution, low.distribution),
         "upper" if coupled(world, known) else "exact",
     )
 

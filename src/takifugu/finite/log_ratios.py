@@ -10,22 +10,22 @@ from takifugu.numeric import UNIT, Floats, Integers
 
 
 def losses_up(
-    chances: Floats, left: Sequence[int], right: Sequence[int], *, error: float
+    probabilities: Floats, left: Sequence[int], right: Sequence[int], *, error: float
 ) -> Floats:
     """log(chances[left] / chances[right]), rounded up, of numbers within a factor 1 ± ``error``.
 
     Each logarithm is off by a unit in the last place, 2u of it, and by −log(1 − error); adding
     that to it, and the difference in the end, are off by one u more each. So every logarithm is
-    widened by 4u of itself. A numerator of 0 gives −∞ (that cannot happen, so it reveals
+    widened by 4u of itself. A numerator of 0 gives −∞ (an impossible output reveals
     nothing), a denominator of 0 under a positive numerator +∞ (it reveals everything).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle = np.log(chances)
+        middle = np.log(probabilities)
         slack = np.abs(middle)
         slack *= 4 * UNIT
         slack += error / (1 - error) + 8 * UNIT
         table: Floats = (middle + slack)[left] - (middle - slack)[right]
-    impossible = chances == 0
+    impossible = probabilities == 0
     if impossible.any():
         table[impossible[right]] = np.inf
         table[impossible[left]] = -np.inf

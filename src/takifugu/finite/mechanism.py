@@ -16,7 +16,7 @@ from takifugu.priors.universe import Universe, distinct
 class FiniteMechanism(ByContent):
     """A row-stochastic table ``likelihood[dataset, output]`` = P(M(dataset) = output).
 
-    >>> coin = Mechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
+    >>> coin = FiniteMechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
     >>> coin.outputs
     (0, 1)
     """
@@ -55,28 +55,30 @@ class FiniteMechanism(ByContent):
         *,
         name: str = "mechanism",
     ) -> "FiniteMechanism":
-        """Ask ``answer`` about every dataset: a mapping output → chance, or one sure output."""
+        """Call ``answer`` on every dataset: it returns output → probability, or one output."""
         rows: list[dict[Hashable, float]] = []
         outputs: dict[Hashable, int] = {}
         for dataset in universe.datasets:
             reply = answer(dataset)
             if reply is None:
                 raise InvalidMechanism(
-                    "answer", given="returned nothing", needed="return outputs with their chances"
+                    "answer",
+                    given="returned nothing",
+                    needed="return outputs with their probabilities",
                 )
             try:
                 row = reply if isinstance(reply, Mapping) else {reply: 1.0}
-                rows.append({output: float(chance) for output, chance in row.items()})
+                rows.append({output: float(probability) for output, probability in row.items()})
             except (TypeError, ValueError) as error:
                 raise InvalidMechanism(
                     "answer",
                     given=f"returned a {type(reply).__name__} that cannot be read",
-                    needed="return a mapping from outputs to chances, or one output",
+                    needed="return a mapping from outputs to probabilities, or one output",
                 ) from error
             for output in row:
                 outputs.setdefault(output, len(outputs))
         table = np.zeros((len(rows), max(len(outputs), 1)))
         for i, row in enumerate(rows):
-            for output, chance in row.items():
-                table[i, outputs[output]] = chance
+            for output, probability in row.items():
+                table[i, outputs[output]] = probability
         return cls(universe, table, tuple(outputs) or (0,), name)

@@ -16,7 +16,7 @@ from takifugu.papers.composition.results import (
     shortened,
     write_results,
 )
-from takifugu.papers.composition.tables_and_figures.figure_files import write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 from tests.papers.composition import synthetic_cells
 
 

@@ -1,7 +1,7 @@
-"""The plain document inside a world file, read with care: keys, names, labels and numbers.
+"""Strict reading of the fields of a world file: keys, names, labels and numbers.
 
-Nothing here knows what a world is. Every function takes a value as TOML or JSON gave it, and the
-place where it stands, and returns it as the kind asked for or raises one clear `InvalidFile`.
+Every function takes a parsed TOML or JSON value and its place in the file, and returns it as the
+kind needed or raises an `InvalidFile` that names the place.
 """
 
 import re
@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
 
 @dataclass(frozen=True)
 class Part:
-    """One table of the document, and the words that say where it stands."""
+    """One table of the file, and its place in words."""
 
     content: Mapping[str, Any]
     place: str
@@ -65,7 +65,7 @@ class Part:
 
 
 def shown(value: Any) -> str:
-    """A value as it may stand in a message: on one line, and short."""
+    """A value as a message shows it: on one line, and short."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -152,7 +152,7 @@ def squeezed(key: str) -> str:
 
 
 def identity(value: Hashable) -> str:
-    """What tells labels apart: unlike ==, it does not take 1 for true."""
+    """A text that identifies a label; unlike ==, it distinguishes 1 from true."""
     return repr(value)
 
 
@@ -162,18 +162,18 @@ def number(value: Any, place: str) -> float:
         raise wrong_kind(place, value, 'be a number, or a fraction in quotes such as "1/3"')
     exact = _fraction(value, place) if isinstance(value, str) else value
     try:
-        found = float(exact)
+        rounded = float(exact)
     except OverflowError:
-        found = float("inf")
-    if found == 0 and exact != 0:
+        rounded = float("inf")
+    if rounded == 0 and exact != 0:
         raise InvalidFile(
             place,
             given=f"is {shown(value)}, which is not 0 but too small for float64",
             needed="be larger; write 0 for what cannot happen",
         )
-    if not isfinite(found):
+    if not isfinite(rounded):
         raise InvalidFile(place, given=f"is {shown(value)}", needed="be a finite number")
-    return found
+    return rounded
 
 
 def _fraction(value: str, place: str) -> Fraction:
@@ -192,18 +192,18 @@ def numbers(value: Any, place: str) -> list[float]:
     return [number(item, f"{place}, item {i}") for i, item in enumerate(items(value, place), 1)]
 
 
-def chance(value: Any, place: str) -> float:
+def probability(value: Any, place: str) -> float:
     """A number that can be a probability."""
-    found = number(value, place)
-    if not 0 <= found <= 1:
-        raise InvalidFile(place, given=f"is {found:g}", needed="be a probability, from 0 to 1")
-    if 0 < found < LEAST:
+    p = number(value, place)
+    if not 0 <= p <= 1:
+        raise InvalidFile(place, given=f"is {p:g}", needed="be a probability, from 0 to 1")
+    if 0 < p < LEAST:
         raise InvalidFile(
             place,
-            given=f"is {found:g}",
+            given=f"is {p:g}",
             needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
         )
-    return found
+    return p
 
 
 def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
@@ -211,9 +211,11 @@ def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
     if isinstance(value, dict):
         part = Part(table(value, place), place)
         part.only(keys)
-        listed = [chance(part.content.get(key, 0), part.at(key)) for key in keys]
+        listed = [probability(part.content.get(key, 0), part.at(key)) for key in keys]
     else:
-        listed = [chance(x, f"{place}, item {i}") for i, x in enumerate(items(value, place), 1)]
+        listed = [
+            probability(x, f"{place}, item {i}") for i, x in enumerate(items(value, place), 1)
+        ]
     if len(listed) != len(keys):
         raise InvalidFile(place, given=f"has {len(listed)} numbers", needed=f"have {len(keys)}")
     return distribution(listed, place, InvalidFile)
@@ -228,6 +230,6 @@ def flag(part: Part, key: str) -> bool:
 
 
 def placed(error: Malformed, place: str) -> InvalidFile:
-    """An error of the library, told as an error of the file."""
+    """An error of the library as an error of the file."""
     field = f"{place}, {error.field}" if place else error.field
     return InvalidFile(field, given=error.given, needed=error.needed)

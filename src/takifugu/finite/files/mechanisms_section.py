@@ -108,15 +108,15 @@ def _rows(part: Part, datasets: Datasets) -> list[Any]:
         known = datasets.value_texts(column, place)
         by_value.only(known)
         return [by_value.get(key) for key in known]
-    found = datasets.by_dataset(doc.table(value, place), place)
+    by_dataset = datasets.by_dataset(doc.table(value, place), place)
     for dataset in datasets.universe.datasets:
-        if dataset not in found:
+        if dataset not in by_dataset:
             raise InvalidFile(
                 place,
                 given=f"has no row for {doc.shown(doc.text(dataset))}",
                 needed="have one for every dataset",
             )
-    return [found[dataset] for dataset in datasets.universe.datasets]
+    return [by_dataset[dataset] for dataset in datasets.universe.datasets]
 
 
 def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
@@ -139,10 +139,10 @@ def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
 
 
 def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
-    """Report the entry's value with chance `truth`, else one of the others, all alike.
+    """Report the entry's value with probability `truth`, else one of the others, uniformly.
 
-    With `epsilon` the truth is told with chance e^ε/(e^ε + k − 1), k the number of values: the
-    mechanism is then per-entry ε-DP with equality (Warner 1965).
+    With `epsilon` the probability is e^ε/(e^ε + k − 1), k the number of values: the mechanism is
+    then per-entry ε-DP with equality (Warner 1965).
     """
     part.only(("name", "claim", "kind", "entry", "epsilon", "truth"))
     column = datasets.column(part.get("entry"), part.at("entry"))
@@ -151,7 +151,7 @@ def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[
     if k < 2:
         raise InvalidFile(part.at("entry"), given="has one value only", needed="have two or more")
     if part.one_of(("epsilon", "truth"), purpose="strength") == "truth":
-        truth = doc.chance(part.get("truth"), part.at("truth"))
+        truth = doc.probability(part.get("truth"), part.at("truth"))
         lie = (1 - truth) / (k - 1)
     else:
         shrink = float(np.exp(-_epsilon(part, most=300)))
@@ -163,8 +163,8 @@ def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[
 def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
     """How many entries have the value, plus two-sided geometric noise, clamped to 0 … n.
 
-    With α = e^−ε the noise is k with chance (1−α)/(1+α)·α^|k|; what falls outside is counted at
-    the nearest end, so the chance of the ends is α^distance/(1+α): exact, nothing is cut off
+    With α = e^−ε the noise is k with probability (1−α)/(1+α)·α^|k|; what falls outside is counted
+    at the nearest end, so the probability of an end is α^distance/(1+α), exactly
     (Ghosh, Roughgarden, Sundararajan 2009, the truncated geometric mechanism).
     """
     part.only(("name", "claim", "kind", "entries", "value", "epsilon"))
@@ -187,7 +187,7 @@ def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable
 
 
 def _epsilon(part: Part, *, most: float) -> float:
-    """The strength of the noise; so large that a chance would round to 0 is refused."""
+    """The strength of the noise; one so large that a probability would round to 0 is refused."""
     epsilon = doc.number(part.get("epsilon"), part.at("epsilon"))
     if not 0 < epsilon <= most:
         raise InvalidFile(

@@ -1,4 +1,4 @@
-"""From a world with its mechanisms to the text of a file that says the same."""
+"""Write a world with its mechanisms as the text of a world file."""
 
 import json
 from collections.abc import Hashable, Iterable
@@ -19,9 +19,10 @@ from takifugu.priors.universe import Tables
 def write_world(written: WorldFile, *, form: Form = "toml") -> str:
     """The text of a file that `parse_world` reads back.
 
-    What was read from a file comes back with the same fingerprint. A world made in Python may
-    hold what a file cannot: a predicate is written as the datasets it is true of, an entry named
-    by an integer as text; labels other than text, integers, true/false and tuples are refused.
+    A world that was read from a file comes back with the same fingerprint. A world made in Python
+    may hold what a file cannot: a predicate is written as the datasets of which it is true, an
+    entry named by an integer as text; labels other than text, integers, true/false and tuples are
+    refused.
     """
     content = _document(written)
     if form == "json":

@@ -1,4 +1,4 @@
-r"""From the mixture α to an attack: how often to see which output, and what that reveals.
+r"""From the mixture α to an attack: how many times to see which output, and what that reveals.
 
 Seeing output i :math:`c_i` times from independent runs on the same data leaks
 
@@ -53,9 +53,9 @@ class Attack:
     """Outputs which, seen together, leak more than the mechanisms' claims add up to.
 
     Attributes:
-        counts: How often each output is seen.
+        counts: How many times each output is seen.
         runs: How many runs that takes.
-        pair: The secret pair that is told apart.
+        pair: The secret pair that is distinguished.
         prior: The prior under which it is.
         leakage: What is leaked; a lower bound.
         claimed: What the claims add up to; an upper bound.
@@ -73,7 +73,7 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class AttackSearch:
-    """What the search for an attack found.
+    """The result of a search for an attack.
 
     Attributes:
         attack: The attack, or None.
@@ -89,7 +89,7 @@ class AttackSearch:
 
     @property
     def in_the_long_run(self) -> Literal["fails", "holds up to a constant", "undecided"]:
-        """What the necessary condition says of ever more runs at these claims.
+        """What the necessary condition implies for a growing number of runs at these claims.
 
         ``"fails"``: some repetition exceeds the claims by any amount. ``"holds up to a
         constant"``: none does; a small ``attack`` may exist all the same.
@@ -102,7 +102,7 @@ class AttackSearch:
 def leakage_of_outputs(
     world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[MechanismOutput, int]
 ) -> OutputLeakage:
-    """What seeing every output of ``counts`` that often reveals, at worst over pairs and priors."""
+    """What seeing the outputs in ``counts`` together reveals: the worst pair and prior."""
     outputs = output_table(world, mechanisms)
     value, error = _losses(world, outputs, _row(outputs, counts)[None, :])
     p, t = np.unravel_index(int(np.argmax(value[0])), value[0].shape)
@@ -125,17 +125,17 @@ def odds_of_outputs(
     """e^leakage for one pair and prior in exact rational arithmetic; None if it is infinite."""
     outputs = output_table(world, mechanisms)
     row = _row(outputs, counts)
-    total, chance = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    total, probability = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
     for side, secret in enumerate((pair.left, pair.right)):
         for d in np.flatnonzero(world.mask(secret) & (world.weights[prior] > 0)):
             weight = Fraction(float(world.weights[prior, d]))
-            chance[side] += weight
+            probability[side] += weight
             for i in np.flatnonzero(row):
-                weight *= Fraction(float(outputs.chance[i, d])) ** int(row[i])
+                weight *= Fraction(float(outputs.probability[i, d])) ** int(row[i])
             total[side] += weight
-    if not total[1] * chance[0]:
+    if not total[1] * probability[0]:
         return None
-    return total[0] * chance[1] / (total[1] * chance[0])
+    return total[0] * probability[1] / (total[1] * probability[0])
 
 
 def search_attack(
@@ -155,7 +155,7 @@ def search_attack(
     condition = condition_on_claims(world, mechanisms, claims)
     outputs = condition.outputs
     price = claims_by_output(outputs, mechanisms, claims)
-    size, runs, spent = len(outputs.answers), 0, 0
+    size, runs, spent = len(outputs.labels), 0, 0
     while (spent := spent + comb(size + runs, runs + 1)) <= most_multisets:
         runs += 1
         if found := _best(world, outputs, price, _multisets(size, runs), fewest=True):
@@ -174,13 +174,13 @@ def search_attack(
 
 
 def _row(outputs: OutputTable, counts: Mapping[MechanismOutput, int]) -> Integers:
-    row = np.zeros(len(outputs.answers), dtype=np.int64)
-    for answer, count in counts.items():
+    row = np.zeros(len(outputs.labels), dtype=np.int64)
+    for output, count in counts.items():
         if not isinstance(count, int | np.integer) or count < 0:
             raise InvalidMechanism(
-                "counts", given=f"of {answer} is {count}", needed="be a whole number, 0 or more"
+                "counts", given=f"of {output} is {count}", needed="be a whole number, 0 or more"
             )
-        row[outputs.position(answer)] = count
+        row[outputs.position(output)] = count
     return row
 
 
@@ -194,8 +194,8 @@ def _multisets(size: int, runs: int) -> Integers:
 
 def _multiples(outputs: OutputTable, certificate: Certificate, most: int) -> Iterator[Integers]:
     """Blocks of counts: the outputs to see once, and kα rounded by largest remainders."""
-    once = np.zeros(len(outputs.answers), dtype=np.int64)
-    once[[outputs.position(answer) for answer in certificate.once]] = 1
+    once = np.zeros(len(outputs.labels), dtype=np.int64)
+    once[[outputs.position(output) for output in certificate.once]] = 1
     if not certificate.alpha.any():
         if once.sum() <= most:
             yield once[None, :]
@@ -217,7 +217,7 @@ def _best(
     runs = counts.sum(axis=1)
     claimed = up(up(counts @ price) + gamma(len(price)) * (counts @ price))
     best: tuple[int, float, int, int, float] | None = None
-    block = max(1, 2_000_000 // (counts.shape[1] + outputs.chance.shape[1]))
+    block = max(1, 2_000_000 // (counts.shape[1] + outputs.probability.shape[1]))
     for start in range(0, len(counts), block):
         value, error = _losses(world, outputs, counts[start : start + block])
         lower = value.max(axis=(1, 2)) - error
@@ -232,7 +232,7 @@ def _best(
     p, t = divmod(place, len(world.listed_priors))
     seen = np.flatnonzero(counts[row])
     return Attack(
-        counts=tuple((outputs.answers[i], int(counts[row, i])) for i in seen),
+        counts=tuple((outputs.labels[i], int(counts[row, i])) for i in seen),
         runs=int(runs[row]),
         pair=world.pairs[p],
         prior=world.listed_priors[t].name,
@@ -248,10 +248,10 @@ def _losses(world: World, outputs: OutputTable, counts: Integers) -> tuple[Float
     −∞ where the outputs cannot be seen together under s, or the prior leaves the pair out.
     """
     n = len(world.universe)
-    known = np.where(outputs.chance > 0, outputs.log, 0.0)
+    known = np.where(outputs.probability > 0, outputs.log, 0.0)
     score = counts @ known  # [multiset, dataset]
     size = (counts @ np.abs(known)).max(axis=1)
-    score = np.where(counts @ (outputs.chance == 0) > 0, -np.inf, score)
+    score = np.where(counts @ (outputs.probability == 0) > 0, -np.inf, score)
     with np.errstate(divide="ignore"):
         prior = np.log(world.weights)  # [prior, dataset]
     total = np.empty((len(counts), len(world.secrets), len(prior)))
@@ -259,11 +259,13 @@ def _losses(world: World, outputs: OutputTable, counts: Integers) -> tuple[Float
         rows = np.flatnonzero(world.mask(secret))
         for t in range(len(prior)):
             total[:, s, t] = log_sum(score[:, rows] + prior[t, rows])
-            total[:, s, t] -= log_sum(prior[t, rows][None, :])[0] if world.chances[t, s] else 0.0
+            total[:, s, t] -= (
+                log_sum(prior[t, rows][None, :])[0] if world.secret_probabilities[t, s] else 0.0
+            )
     left, right = (list(side) for side in zip(*world.sides, strict=True))
     with np.errstate(invalid="ignore"):
         value = total[:, left] - total[:, right]
-    possible = (world.chances.T[left] > 0) & (world.chances.T[right] > 0)
+    possible = (world.secret_probabilities.T[left] > 0) & (world.secret_probabilities.T[right] > 0)
     value = np.where((total[:, left] == -np.inf) | ~possible, -np.inf, value)
     weight = float(np.abs(prior[np.isfinite(prior)]).max())
     # every term is off by γ times its size, every sum by γ(n); both sides, and their division

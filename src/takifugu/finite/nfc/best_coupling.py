@@ -73,7 +73,7 @@ def _ratios(outputs: OutputTable, left: Integers, right: Integers) -> tuple[Floa
     """Every constraint log P(ω|D) − log P(ω|D_ℓ), by ℓ, and which D it belongs to."""
     rows, owner = [], []
     for i, dataset in enumerate(left):
-        kept = np.flatnonzero(outputs.chance[:, dataset] > 0)
+        kept = np.flatnonzero(outputs.probability[:, dataset] > 0)
         rows.append(outputs.log[kept, dataset, None] - outputs.log[np.ix_(kept, right)])
         owner += [i] * len(kept)
     return np.concatenate(rows), np.array(owner, dtype=np.int64)

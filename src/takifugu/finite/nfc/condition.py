@@ -12,10 +12,10 @@ The smallest such ε is a linear program in β; its dual is a mixture α of outp
           \qquad r_{ωℓ} = \log P(ω|D^*) - \log P(ω|D_ℓ).
 
 Zeros: an output with P(ω|D*) = 0 asks for nothing. A dataset with P(ω|D_ℓ) = 0 for a kept ω
-cannot carry weight; one sight of that ω rules it out. If none is left, ε is infinite.
+cannot carry weight; seeing that ω once rules it out. If none is left, ε is infinite.
 
-The solver is believed in nothing: ``upper`` is recomputed from β and rounded up, ``lower``
-from α and rounded down.
+The solver is not trusted: ``upper`` is recomputed from β and rounded up, ``lower`` from α and
+rounded down.
 """
 
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def necessary_condition(world: World, mechanisms: Sequence[FiniteMechanism]) -> 
     divergence for every D_ℓ.
     """
     outputs = output_table(world, mechanisms)
-    return _solve_all(world, outputs, np.zeros(len(outputs.answers)))
+    return _solve_all(world, outputs, np.zeros(len(outputs.labels)))
 
 
 def condition_on_claims(
@@ -132,13 +132,14 @@ def claims_by_output(
     return np.asarray(claims, dtype=np.float64)[outputs.mechanism]
 
 
-def constraint_values(chance: ArrayLike, dataset: int, beta: Floats) -> Floats:
-    """``[output]``: log P(ω|D*) − Σ β_ℓ log P(ω|D_ℓ), rounded up; ``chance`` is [output, dataset].
+def constraint_values(probability: ArrayLike, dataset: int, beta: Floats) -> Floats:
+    """``[output]``: log P(ω|D*) − Σ β_ℓ log P(ω|D_ℓ), rounded up.
 
-    −∞ where P(ω|D*) = 0, and +∞ where it is not and a dataset that carries weight has chance 0.
+    ``probability`` is ``[output, dataset]``. −∞ where P(ω|D*) = 0, and +∞ where it is not and a
+    dataset that carries weight has probability 0.
     ``beta`` is read as weights in proportion, so its own sum may be off 1 by rounding.
     """
-    table = np.asarray(chance, dtype=np.float64)
+    table = np.asarray(probability, dtype=np.float64)
     carried = np.flatnonzero(beta > 0)
     weight = beta[carried] / beta[carried].sum()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,8 +155,8 @@ def proven_by_beta(outputs: OutputTable, dataset: int, beta: Floats, claims: Flo
     """The largest constraint value over all outputs, less the claims; rounded up."""
     if not (beta > 0).any():
         return np.inf
-    kept = outputs.chance[:, dataset] > 0
-    value, claim = constraint_values(outputs.chance[kept], dataset, beta), claims[kept]
+    kept = outputs.probability[:, dataset] > 0
+    value, claim = constraint_values(outputs.probability[kept], dataset, beta), claims[kept]
     return float(np.max(value - claim + gamma(8) * (np.abs(value) + claim)))
 
 
@@ -174,9 +175,9 @@ def proven_by_alpha(
     seen = np.flatnonzero(alpha > 0)
     among = np.array(requirement.among)
     shown = np.union1d(seen, np.asarray(once, dtype=np.int64)).astype(np.int64)
-    if (outputs.chance[shown, requirement.dataset] == 0).any():
+    if (outputs.probability[shown, requirement.dataset] == 0).any():
         return -np.inf  # such an output never comes from D*
-    alive = among[(outputs.chance[np.ix_(shown, among)] > 0).all(axis=0)]
+    alive = among[(outputs.probability[np.ix_(shown, among)] > 0).all(axis=0)]
     if not alive.size:
         return np.inf
     if not seen.size:
@@ -193,12 +194,12 @@ def _solve_all(world: World, outputs: OutputTable, claims: Floats) -> Condition:
 
 
 def _solve(outputs: OutputTable, requirement: Requirement, claims: Floats) -> Certificate:
-    kept = np.flatnonzero(outputs.chance[:, requirement.dataset] > 0)
+    kept = np.flatnonzero(outputs.probability[:, requirement.dataset] > 0)
     among = np.array(requirement.among)
-    impossible = outputs.chance[np.ix_(kept, among)] == 0  # [output, dataset]
+    impossible = outputs.probability[np.ix_(kept, among)] == 0  # [output, dataset]
     once = tuple(int(kept[i]) for i in _rule_out(impossible))
     carriers = among[~impossible.any(axis=0)]
-    beta, alpha = np.zeros(outputs.chance.shape[1]), np.zeros(len(outputs.answers))
+    beta, alpha = np.zeros(outputs.probability.shape[1]), np.zeros(len(outputs.labels))
     if carriers.size:
         ratio = outputs.log[kept, requirement.dataset, None] - outputs.log[np.ix_(kept, carriers)]
         beta[carriers], alpha[kept] = _game(ratio - claims[kept, None])
@@ -208,7 +209,7 @@ def _solve(outputs: OutputTable, requirement: Requirement, claims: Floats) -> Ce
         lower=proven_by_alpha(outputs, requirement, alpha, once, claims),
         beta=frozen(beta),
         alpha=frozen(alpha),
-        once=tuple(outputs.answers[i] for i in once),
+        once=tuple(outputs.labels[i] for i in once),
     )
 
 

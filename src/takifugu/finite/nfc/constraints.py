@@ -1,4 +1,4 @@
-"""NfC constraints as things of their own: what a mechanism asks of them, which are redundant."""
+"""NfC constraints on their own: the ε a mechanism needs for each, and which are redundant."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOLERANCE = 1e-9  # of the linear programs that decide redundancy
 
 @dataclass(frozen=True, eq=False)
 class Constraint(ByContent):
-    """log P(ω|``dataset``) ≤ ε + Σ β_ℓ log P(ω|D_ℓ) for all outputs; ε is said elsewhere."""
+    """log P(ω|``dataset``) ≤ ε + Σ β_ℓ log P(ω|D_ℓ) for all outputs; ε is given elsewhere."""
 
     universe: Universe
     dataset: Hashable
@@ -31,7 +31,7 @@ class Constraint(ByContent):
             raise InvalidWorld(
                 "beta",
                 given=f"has shape {beta.shape}, or weight on {self.dataset!r} itself",
-                needed=f"hold one weight for each of {n} datasets, 0 for the one that is to hide",
+                needed=f"hold one weight for each of {n} datasets, 0 for the one that must hide",
             )
 
     @property
@@ -59,7 +59,7 @@ class ReducedConstraints:
 
 
 def needed_epsilons(constraints: Sequence[Constraint], mechanism: FiniteMechanism) -> Floats:
-    """``[constraint, output]``: the ε that each output asks of each constraint, rounded up."""
+    """``[constraint, output]``: the ε that each output needs in each constraint, rounded up."""
     universe = one_universe(constraints)
     if mechanism.universe != universe:
         raise InvalidWorld(
@@ -100,7 +100,7 @@ def non_redundant(constraints: Sequence[Constraint]) -> ReducedConstraints:
     (Duality over Ω₂ asks for Σ λ_i wⁱ ≤ w only; all these vectors sum to 0, so equality holds,
     and Ω₂ may be replaced by all vectors. ε drops out.) The same λ shows it for likelihoods with
     zeros, and for ε > 0 every such v is part of a mechanism: the paper's Step 2. At ε = 0 the
-    question is empty: a mechanism that obeys w with ε = 0 is the same on D_t and all D_ℓ.
+    condition is empty: a mechanism that obeys w with ε = 0 is the same on D_t and all D_ℓ.
 
     What is left depends on the order of the constraints; it is always non-redundant.
     """
@@ -153,11 +153,11 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
 
 
 def one_universe(constraints: Sequence[Constraint]) -> Universe:
-    """The datasets that all constraints are about; an error if there is no such thing."""
+    """The datasets that all constraints are about; an error if they differ."""
     if not constraints or any(c.universe != constraints[0].universe for c in constraints):
         raise InvalidWorld(
             "constraints",
-            given="is empty, or they speak of different datasets",
+            given="is empty, or about different datasets",
             needed="hold at least one constraint, all over the same datasets",
         )
     return constraints[0].universe

@@ -23,7 +23,7 @@ from takifugu.finite.nfc.requirements import Requirement, output_table, requirem
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen, gamma
 
-MOST_SETS = 200_000  # how many candidate sets are tried for one dataset to prove that none is less
+MOST_SETS = 200_000  # candidate sets tried for one dataset to prove that none is smaller
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class StyleComparison:
         one_hot: Whether its β has one non-zero entry.
         behind: The position of the dataset of the best DP-style certificate.
         epsilon: What that certificate proves; an upper bound, infinite if there is none.
-        same: Whether it costs no more than any other β, as far as rounding lets one see:
+        same: Whether it costs no more than any other β, up to rounding:
             ``epsilon`` is within ``tolerance`` of the certificate's lower bound.
     """
 
@@ -73,7 +73,7 @@ def dp_styles(
     *,
     tolerance: float = 1e-9,
 ) -> tuple[StyleComparison, ...]:
-    """Which certificates of ``condition`` are DP-style, and what insisting on it would cost."""
+    """Which certificates of ``condition`` are DP-style, and what requiring that would cost."""
     cost = dp_costs(world, mechanisms)
     result = []
     for certificate in condition.certificates:
@@ -94,7 +94,7 @@ def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
     costs = np.empty((n, n))
     with np.errstate(invalid="ignore"):
         for d in range(n):
-            kept = outputs.log[outputs.chance[:, d] > 0]  # [output, dataset]
+            kept = outputs.log[outputs.probability[:, d] > 0]  # [output, dataset]
             slack = gamma(16) * (np.abs(kept[:, [d]]) + np.abs(kept))
             costs[d] = (kept[:, [d]] - kept + slack).max(axis=0)
     np.fill_diagonal(costs, 0.0)
@@ -125,12 +125,12 @@ def least_dp_constraints(
             f" the mechanisms need ε = {needed:g} or more"
         )
     allowed = dp_costs(world, mechanisms) <= epsilon
-    asked: dict[int, list[Requirement]] = {}
+    by_dataset: dict[int, list[Requirement]] = {}
     for requirement in requirements(world):
-        asked.setdefault(requirement.dataset, []).append(requirement)
+        by_dataset.setdefault(requirement.dataset, []).append(requirement)
     constraints: list[tuple[int, int]] = []
     at_least = 0
-    for dataset, wanted in sorted(asked.items()):
+    for dataset, wanted in sorted(by_dataset.items()):
         meets = np.zeros((len(wanted), len(world.universe)), dtype=bool)
         for i, requirement in enumerate(wanted):
             meets[i, list(requirement.among)] = True
@@ -141,13 +141,13 @@ def least_dp_constraints(
 
 
 def _cover(meets: Booleans) -> tuple[list[int], int]:
-    """Few columns of ``[requirement, dataset]`` that meet every row, and how few it must be."""
+    """Few columns of ``[requirement, dataset]`` that meet every row; and at least how many."""
     everything = (1 << len(meets)) - 1
     masks = {
         int(j): sum(1 << int(i) for i in np.flatnonzero(meets[:, j]))
         for j in np.flatnonzero(meets.any(axis=0))
     }
-    useful: dict[int, int] = {}  # rows met -> column; a column that meets no more is left out
+    useful: dict[int, int] = {}  # rows met -> column; dominated columns are left out
     for j, mask in sorted(masks.items(), key=lambda item: -item[1].bit_count()):
         if not any(mask & known == mask for known in useful):
             useful[mask] = j
@@ -166,7 +166,7 @@ def _cover(meets: Booleans) -> tuple[list[int], int]:
 
 
 def _greedy(masks: list[int], everything: int) -> list[int]:
-    """Always the mask that meets most of what is left; then without those that add nothing."""
+    """Repeatedly the mask that meets most of what is left; then redundant ones are dropped."""
     chosen: list[int] = []
     left = everything
     while left:

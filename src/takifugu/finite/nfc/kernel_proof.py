@@ -82,8 +82,8 @@ def prove_with_kernel(
     """What ``kernel`` [dataset, dataset] proves for ``pair``, under each prior that allows it.
 
     Rows are read for the datasets with the left secret only; weight on a dataset without the
-    right secret is an error. Where a prior gives no chance to a dataset that carries weight,
-    nothing is proven: ``once`` is infinite.
+    right secret is an error. Where a dataset that carries weight has probability 0 under a
+    prior, nothing is proven: ``once`` is infinite.
     """
     outputs = output_table(world, mechanisms)
     left, right = world.mask(pair.left), world.mask(pair.right)
@@ -135,7 +135,7 @@ def prove_for_prior(
     """What ``kernel``, whose rows sum to 1, proves for one pair under one prior."""
     left, _ = supports(world, pair, prior)
     p, q = world.conditional(prior, pair.left), world.conditional(prior, pair.right)
-    claims = np.zeros(len(outputs.answers))
+    claims = np.zeros(len(outputs.labels))
     per_run = max(proven_by_beta(outputs, int(d), kernel[d], claims) for d in left)
     arrived = p @ kernel
     error = gamma(2 * len(p) + 8)

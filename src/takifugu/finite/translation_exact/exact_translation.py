@@ -28,7 +28,7 @@ from takifugu.priors.universe import Tables
 
 FIRST = 20.0  # the Σ ε at which climbing starts
 STEP = 1.5  # by what ε grows
-ROUNDS = 3  # how often a solution is refined from itself
+ROUNDS = 3  # refinements of a solution from itself
 ENOUGH = 1e-9  # a gap at which refining stops
 
 
@@ -137,42 +137,48 @@ def translation_exact(
     Args:
         world: Tables, a list of priors, and ordered secret pairs.
         epsilon: The total ε spent on an entry: one number, or one for each entry, by name or in
-            order. 0 says that no mechanism looks at the entry.
+            order. 0 means that no mechanism uses the entry.
         pairs: Only these pairs of the world; all of them if left out.
-        tolerance: The largest gap between the bounds to return; a wider one is an error.
+        tolerance: The largest gap allowed between the bounds; a wider one is an error.
     """
     universe = world.universe
     if not isinstance(universe, Tables):
         raise InvalidWorld(
             "world",
             given="has datasets that are not tables",
-            needed="be over `Tables`; per-entry privacy speaks of entries",
+            needed="be over `Tables`; per-entry privacy is about entries",
         )
     allowance = allowance_per_entry(universe, epsilon)
     if not tolerance > 0:
         raise UnsoundRequest(f"`tolerance` is {tolerance:g}; it must be positive")
     chosen = world.pairs if pairs is None else tuple(pairs)
-    asked = World(universe, world.priors, chosen, world.unsupported)
-    shape = (len(asked.pairs), len(asked.listed_priors))
+    chosen_world = World(universe, world.priors, chosen, world.unsupported)
+    shape = (len(chosen_world.pairs), len(chosen_world.listed_priors))
     uppers, lowers = np.full(shape, -np.inf), np.full(shape, -np.inf)
     top: dict[str, tuple[_Solved, PairAndPrior]] = {}
-    for p, pair in enumerate(asked.pairs):
-        for q, prior in enumerate(asked.listed_priors):
-            left, right = asked.sides[p]
-            if min(asked.chances[q, left], asked.chances[q, right]) == 0:
+    for p, pair in enumerate(chosen_world.pairs):
+        for q, prior in enumerate(chosen_world.listed_priors):
+            left, right = chosen_world.sides[p]
+            if (
+                min(
+                    chosen_world.secret_probabilities[q, left],
+                    chosen_world.secret_probabilities[q, right],
+                )
+                == 0
+            ):
                 continue  # the world was built with unsupported="skip"
-            found = _solve(asked, q, pair, allowance, universe.shape, tolerance)
-            uppers[p, q], lowers[p, q] = found.upper, found.lower
+            solved = _solve(chosen_world, q, pair, allowance, universe.shape, tolerance)
+            uppers[p, q], lowers[p, q] = solved.upper, solved.lower
             here = PairAndPrior(pair, prior.name)
-            if "upper" not in top or found.upper > top["upper"][0].upper:
-                top["upper"] = found, here
-            if "lower" not in top or found.lower > top["lower"][0].lower:
-                top["lower"] = found, here
+            if "upper" not in top or solved.upper > top["upper"][0].upper:
+                top["upper"] = solved, here
+            if "lower" not in top or solved.lower > top["lower"][0].lower:
+                top["lower"] = solved, here
     if not top:
         raise InvalidWorld(
             "world",
             given="has no pair of which some prior allows both sides",
-            needed="have at least one; there is nothing to tell apart",
+            needed="have at least one such pair",
         )
     (above, binding), (below, attacked) = top["upper"], top["lower"]
     mechanism = FiniteMechanism(

@@ -24,7 +24,7 @@ from takifugu.papers.composition.tables_and_figures.curve_figures import (
     kept_drawings,
     write_panels,
 )
-from takifugu.papers.composition.tables_and_figures.figure_files import check_folder, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import check_folder, write_whole
 from takifugu.papers.composition.tables_and_figures.manifest import manifest
 from takifugu.papers.composition.tables_and_figures.result_files import (
     pictures,

@@ -26,7 +26,7 @@ from takifugu.papers.composition.results import (
 from takifugu.papers.composition.tables_and_figures import formats
 from takifugu.papers.composition.tables_and_figures.cell_figures import overview_figure
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES, NOTES
-from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
 from takifugu.papers.composition.tables_and_figures.paper_tables import ORIGIN, facts, tables
 from takifugu.papers.composition.tables_and_figures.result_files import printed_shift

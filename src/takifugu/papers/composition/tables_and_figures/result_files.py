@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from takifugu.papers.composition.results import About, Results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures import formats
-from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.paper_tables import all_tables
 
 if TYPE_CHECKING:
