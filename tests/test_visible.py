@@ -7,8 +7,10 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -24,7 +26,7 @@ from takifugu.reports.page import Facts, Page, Part, Quoted, Section, Table, Wor
 from takifugu.reports.page_figures import drawing
 from takifugu.reports.plots import save
 from takifugu.reports.releases import estimates_figure
-from takifugu.visible import csv_cell, visible
+from takifugu.visible import csv_cell, four_digits, visible
 
 ANYTHING = st.text(st.characters(codec=None), max_size=30)  # half characters too
 HOSTILE = (
@@ -156,3 +158,22 @@ def test_commands_print_by_one_function() -> None:
         "telling.py": 1,
         "collapse.py": 1,
     }
+
+
+@given(value=st.fractions(), rounded=st.sampled_from(["up", "down", "nearest"]))
+def test_a_number_for_people_has_four_digits_rounded_as_asked(
+    value: Fraction, rounded: Literal["up", "down", "nearest"]
+) -> None:
+    text = four_digits(value, rounded)
+    seen = Fraction(text)
+    assert len(Decimal(text).normalize().as_tuple().digits) <= 4
+    assert abs(seen - value) <= abs(value) / 1000
+    if rounded != "nearest":
+        assert seen >= value if rounded == "up" else seen <= value
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_off_by_its_own_rounding_at_most(value: float) -> None:
+    spare = abs(Fraction(value)) / 10**11
+    up, down = Fraction(four_digits(value, "up")), Fraction(four_digits(value, "down"))
+    assert down - spare <= Fraction(value) <= up + spare

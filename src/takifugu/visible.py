@@ -1,12 +1,16 @@
-r"""Text from files and tables, made fit to be looked at.
+r"""Text and numbers as people see them.
 
-A label may hold anything: an escape sequence that rewrites a terminal, a mark that turns the order
-of letters around, half a character. What people read shows such marks instead of obeying them.
+A label may hold anything: an escape sequence that rewrites a terminal, a mark that reverses the
+order of letters, half a character. What people read shows such characters instead of obeying them.
+A number that people read has at most four significant digits; ``--json`` has all of them.
 """
 
 import re
 import unicodedata
-from typing import Any
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from math import isinf
+from typing import Any, Literal
 
 # Control (C0, C1, DEL), format (bidi, zero width), surrogate; line and paragraph separator
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -18,6 +22,15 @@ EMPTY = (
     range(0xFFF0, 0xFFF9),
     range(0xE0000, 0xE1000),
 )
+DIGITS = {
+    rule: Context(prec=4, rounding=rounding)
+    for rule, rounding in (
+        ("nearest", ROUND_HALF_EVEN),
+        ("up", ROUND_CEILING),
+        ("down", ROUND_FLOOR),
+    )
+}
+FLOAT = Context(prec=12)
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -50,6 +63,36 @@ def _escape(letter: str) -> str:
         return f"\\u{point:04x}"
     high, low = divmod(point - 0x10000, 0x400)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def four_digits(
+    value: float | Fraction | Decimal, rounded: Literal["nearest", "up", "down"] = "nearest"
+) -> str:
+    """A number with at most four significant digits: a loss ``"up"``, an allowance ``"down"``.
+
+    A `Fraction`, `Decimal` or `int` is exact and is rounded as it is, so that a reader who types
+    an allowance that was rounded down stays within it. A float has already been rounded: it counts
+    as the number that its first twelve digits spell, or 0.1 + 0.2 would be 0.3001 rounded up.
+
+    >>> four_digits(0.0924179), four_digits(Fraction(1, 3), "up"), four_digits(0.1 + 0.2, "up")
+    ('0.09242', '0.3334', '0.3')
+    >>> four_digits(1234567.8), four_digits(2.5e-7), four_digits(float("inf"))
+    ('1235000', '2.5e-7', 'infinity')
+    """
+    if isinstance(value, float) and isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    context = DIGITS[rounded]
+    if isinstance(value, float):
+        number = context.plus(FLOAT.create_decimal_from_float(value))
+    elif isinstance(value, Decimal):
+        number = context.plus(value)
+    else:
+        exact = Fraction(value)
+        number = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    number = number.normalize(context)
+    if not number:
+        return "0"
+    return f"{number:f}" if -5 < number.adjusted() < 9 else f"{number:e}"
 
 
 def csv_cell(value: Any) -> Any:

@@ -13,6 +13,7 @@ from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.influence import InfluenceCurve
+    from takifugu.priors import Prior
 
 
 def run_curve(
@@ -66,7 +67,7 @@ def run_curve(
 
 
 def _result(
-    curve: "InfluenceCurve", belief: Any, uncertainty: float, epsilon: float | None
+    curve: "InfluenceCurve", belief: "Prior", uncertainty: float, epsilon: float | None
 ) -> dict[str, Any]:
     points = [
         {
