@@ -243,7 +243,8 @@ def revealing_multiset(case: PairUnderPrior, *, limit: int = 100_000) -> Integer
             if spent > limit:
                 raise TooLarge(
                     f"whether some multiset of outputs is impossible on one side of a pair was not"
-                    f" settled within {limit:,} steps; ask for fewer runs or fewer outputs"
+                    f" settled within {limit:,} steps; ask for fewer runs or fewer outputs",
+                    limit=limit,
                 )
             missing = [t for t in minimal if not t & seen]
             if not missing:

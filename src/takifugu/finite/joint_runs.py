@@ -267,7 +267,9 @@ def _written_out(runs: Runs, limit: int) -> FiniteMechanism:
         raise TooLarge(
             f"the composition has {size:,} outputs on {len(universe):,} datasets, and {limit:,}"
             " numbers in the range of float64 are allowed; `joint_leakage` bounds its loss"
-            " without writing it out"
+            " without writing it out",
+            size=size,
+            limit=limit,
         )
     table = np.ones((len(universe), 1))
     names: list[tuple[Hashable, ...]] = [()]
@@ -302,7 +304,8 @@ def _check_written(table: Floats, runs: Runs) -> None:
     if (possible & (table < LEAST)).any():
         raise TooLarge(
             f"the composition has outputs with a probability below {LEAST:.3g}, too small to write"
-            " out; `joint_leakage` bounds its loss without writing it out"
+            " out; `joint_leakage` bounds its loss without writing it out",
+            reason="underflow",
         )
     off = float(np.abs(table.sum(axis=1) - 1).max())
     if off > SUMS_TO_ONE:

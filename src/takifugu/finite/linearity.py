@@ -131,7 +131,11 @@ def _search(
 ) -> nfc.AttackSearch:
     """Look for an attack: all multisets of few runs, then repetitions of the certificate's."""
     if size > MOST_NFC:
-        raise TooLarge(f"composition was not examined: {size:,} numbers, at most {MOST_NFC:,}")
+        raise TooLarge(
+            f"composition was not examined: {size:,} numbers, at most {MOST_NFC:,}",
+            size=size,
+            limit=MOST_NFC,
+        )
     most = min(20_000, comb(len(mechanism.outputs) + LISTED_RUNS, LISTED_RUNS))
     return nfc.search_attack(world, [mechanism], [epsilon], most_multisets=most)
 

@@ -114,7 +114,9 @@ def _judge(
     if cells > MOST_CELLS:
         raise TooLarge(
             f"mechanism {mechanism.name!r} has {cells:,} combinations of pair, prior and output and"
-            f" at most {MOST_CELLS:,} are checked; use fewer pairs or priors"
+            f" at most {MOST_CELLS:,} are checked; use fewer pairs or priors",
+            size=cells,
+            limit=MOST_CELLS,
         )
     once = leakage(world, mechanism)
     return MechanismVerdict(

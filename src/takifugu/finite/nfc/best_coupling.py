@@ -127,7 +127,8 @@ def _solve(
     if solved.status != 0:
         raise UnsoundRequest(
             f"the linear program for the best coupling was not solved ({solved.message});"
-            " no number is given"
+            " no number is given",
+            reason="not solved",
         )
     kernel = np.zeros(allowed.shape)
     kernel[allowed] = np.maximum(solved.x[:cells], 0.0)
@@ -186,5 +187,6 @@ def _refute(p: Floats, q: Floats, allowed: Booleans) -> None:
     if not weight * (1 + gamma(2 * len(p) + 2 * len(q) + 8)) < 1:
         raise UnsoundRequest(
             "the linear program for the best coupling has no solution, but this could not be"
-            " proven; no number is given. Likelihoods of very different size may be the cause"
+            " proven; no number is given. Likelihoods of very different size may be the cause",
+            reason="not proven",
         )

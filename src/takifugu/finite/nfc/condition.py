@@ -242,7 +242,8 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
     if solved.status != 0:
         raise UnsoundRequest(
             f"the linear program of the necessary condition was not solved ({solved.message});"
-            " no number is given. Likelihoods of very different size may be the cause"
+            " no number is given. Likelihoods of very different size may be the cause",
+            reason="not solved",
         )
     return without_dust(solved.x[:columns]), without_dust(-solved.ineqlin.marginals)
 

@@ -79,7 +79,8 @@ def constraints_of(universe: Universe, condition: Condition) -> tuple[Constraint
     if not all(certificate.beta.any() for certificate in condition.certificates):
         raise UnsoundRequest(
             "some requirement has no certificate at any ε (its ε is infinite), so there is no"
-            " set of constraints that meets the necessary condition"
+            " set of constraints that meets the necessary condition",
+            reason="no certificate",
         )
     return tuple(
         dict.fromkeys(
@@ -114,7 +115,10 @@ def non_redundant(constraints: Sequence[Constraint]) -> ReducedConstraints:
     for i in range(len(constraints)):
         witness, combination = decide(rows, i, kept)
         if (witness is not None) != (i in kept):
-            raise UnsoundRequest("rounding leaves it open which of the constraints are redundant")
+            raise UnsoundRequest(
+                "rounding leaves it open which of the constraints are redundant",
+                reason="rounding",
+            )
         if witness is not None:
             witnesses.append(witness)
         if combination is not None:
@@ -136,7 +140,9 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
         options=FINE,
     )
     if solved.status != 0:
-        raise UnsoundRequest(f"redundancy could not be decided ({solved.message})")
+        raise UnsoundRequest(
+            f"redundancy could not be decided ({solved.message})", reason="not solved"
+        )
     if -solved.fun > 1 + TOLERANCE:
         v = solved.x - solved.x.max()
         v = v / max(1.0, float((rows[others] @ v).max(initial=0.0)))
@@ -147,7 +153,8 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
     residual = float(np.abs(combination @ rows - rows[i]).max())
     if not max(residual, combination.sum() - 1) <= TOLERANCE:
         raise UnsoundRequest(
-            f"redundancy could not be decided: constraint {i} is implied up to {residual:g} only"
+            f"redundancy could not be decided: constraint {i} is implied up to {residual:g} only",
+            reason="rounding",
         )
     return None, frozen(combination)
 

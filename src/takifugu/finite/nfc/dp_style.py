@@ -122,7 +122,10 @@ def least_dp_constraints(
     if not needed <= epsilon:  # also true for NaN
         raise UnsoundRequest(
             f"no set of DP-style constraints meets every requirement at ε = {epsilon:g};"
-            f" the mechanisms need ε = {needed:g} or more"
+            f" the mechanisms need ε = {needed:g} or more",
+            field="epsilon",
+            given=epsilon,
+            needed=needed,
         )
     allowed = dp_costs(world, mechanisms) <= epsilon
     by_dataset: dict[int, list[Requirement]] = {}

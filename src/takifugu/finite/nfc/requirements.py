@@ -123,7 +123,9 @@ def requirements(world: World) -> tuple[Requirement, ...]:
     if len(required) > MOST_REQUIREMENTS:
         raise TooLarge(
             f"the necessary condition is {len(required):,} linear programs here and at most"
-            f" {MOST_REQUIREMENTS:,} are solved; use fewer pairs or a smaller world"
+            f" {MOST_REQUIREMENTS:,} are solved; use fewer pairs or a smaller world",
+            size=len(required),
+            limit=MOST_REQUIREMENTS,
         )
     return tuple(
         Requirement(world.pairs[p], dataset, among, tuple(names))

@@ -52,7 +52,9 @@ def witness(log_g: Floats, allowance: Floats, shape: tuple[int, ...]) -> Floats:
     if not (admissible(g, allowance, shape) and admissible(1 - g, allowance, shape)):
         raise UnsoundRequest(
             "the worst mechanism found is not differentially private after rounding; no bound is"
-            " given. Ask for an ε that is not so small or so uneven"
+            " given. Ask for an ε that is not so small or so uneven",
+            field="epsilon",
+            reason="rounding",
         )
     return g
 

@@ -63,7 +63,9 @@ def coupling(
     if cells > MOST_CELLS or (net is not None and net.nodes * net.datasets > MOST_CELLS):
         raise TooLarge(
             f"the coupling has {cells:,} cells and at most {MOST_CELLS:,} are written out; the"
-            " upper bound itself does not need them"
+            " upper bound itself does not need them",
+            size=cells,
+            limit=MOST_CELLS,
         )
     settled = np.ones((1, 1)) if net is None or routing is None else _rest(problem, net, routing)
     codes = np.stack(np.unravel_index(np.arange(len(mu)), problem.whole_shape), axis=1)

@@ -89,14 +89,20 @@ class ExactTranslation:
         t: E[g|s] ≤ t·E[g|s′] + δ·(t − 1)/(e^{ε_min} − 1), since Σ γ e^{d} ≤ t.
         """
         if not 0 <= delta <= 1:
-            raise UnsoundRequest(f"`delta` is {delta:g}; it must be a probability, from 0 to 1")
+            raise UnsoundRequest(
+                f"`delta` is {delta:g}; it must be a probability, from 0 to 1",
+                field="delta",
+                given=delta,
+            )
         least = float(self.epsilon.min())
         if delta == 0:
             return self.upper, 0.0
         if least == 0:
             raise UnsoundRequest(
                 "an entry has ε = 0 and `delta` is positive; the proof divides by e^ε − 1. Give"
-                " every entry a positive ε"
+                " every entry a positive ε",
+                field="epsilon",
+                given=0.0,
             )
         spent = delta * float(np.expm1(self.upper) / np.expm1(least)) * (1 + 32 * UNIT)
         return self.upper, min(1.0, spent)
@@ -150,7 +156,9 @@ def translation_exact(
         )
     allowance = allowance_per_entry(universe, epsilon)
     if not tolerance > 0:
-        raise UnsoundRequest(f"`tolerance` is {tolerance:g}; it must be positive")
+        raise UnsoundRequest(
+            f"`tolerance` is {tolerance:g}; it must be positive", field="tolerance", given=tolerance
+        )
     chosen = world.pairs if pairs is None else tuple(pairs)
     chosen_world = World(universe, world.priors, chosen, world.unsupported)
     shape = (len(chosen_world.pairs), len(chosen_world.listed_priors))
@@ -239,7 +247,10 @@ def _solve(
         raise UnsoundRequest(
             f"the exact translation for {pair} ends with bounds {upper - lower:.3g} apart, and"
             f" `tolerance` asks for {tolerance:g}; nothing uncertified is returned. Ask for a"
-            " smaller ε (Σ ε over the entries up to 30 works as a rule) or a wider tolerance"
+            " smaller ε (Σ ε over the entries up to 30 works as a rule) or a wider tolerance",
+            field="tolerance",
+            given=tolerance,
+            needed=upper - lower,
         )
     return _Solved(upper, min(lower, upper), g, mu, nu, problem, net, routing)
 

@@ -68,7 +68,9 @@ def network(problem: TransportProblem) -> Network:
     if len(tail) > MOST_EDGES:
         raise TooLarge(
             f"the exact translation of this world needs {len(tail):,} constraints and at most"
-            f" {MOST_EDGES:,} are tried; leave out entries, or use a bound for the prior's family"
+            f" {MOST_EDGES:,} are tried; leave out entries, or use a bound for the prior's family",
+            size=len(tail),
+            limit=MOST_EDGES,
         )
     return Network(size, nodes, tail, head, loss, tuple(lines))
 

@@ -49,12 +49,17 @@ def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
         if not 0 <= value < np.inf:
             raise UnsoundRequest(
                 f"`epsilon` of entry {name!r} is {value:g}; it must be a finite number, 0 or more:"
-                " a mechanism without a finite ε may reveal the entry outright"
+                " a mechanism without a finite ε may reveal the entry outright",
+                field="epsilon",
+                given=value,
             )
     if sum(given) > MOST_LOSS:
         raise TooLarge(
             f"`epsilon` adds up to {sum(given):g} over the entries; at most {MOST_LOSS:g} can be"
-            " certified in double precision. Ask for a smaller ε: the loss never exceeds the sum"
+            " certified in double precision. Ask for a smaller ε: the loss never exceeds the sum",
+            field="epsilon",
+            size=sum(given),
+            limit=MOST_LOSS,
         )
     return frozen(given)
 

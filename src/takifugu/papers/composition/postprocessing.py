@@ -87,7 +87,11 @@ def paper_construction(
     d = −1/β at one dataset of β and 1/β at another, so that d·w = 0; c* is found by doubling.
     """
     if not TOLERANCE < epsilon < np.inf:
-        raise UnsoundRequest(f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}")
+        raise UnsoundRequest(
+            f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}",
+            field="epsilon",
+            given=epsilon,
+        )
     universe = one_universe(constraints)
     rows = np.array([c.weights for c in constraints])
     mixed = [i for i, c in enumerate(constraints) if np.count_nonzero(c.beta) >= 2]
@@ -95,13 +99,17 @@ def paper_construction(
     if target not in mixed:
         raise UnsoundRequest(
             "the construction is against a constraint with two or more non-zero weights;"
-            f" {'constraint ' + str(which) if which is not None else 'every one given'} has one"
+            f" {'constraint ' + str(which) if which is not None else 'every one given'} has one",
+            field="which",
+            given=which,
         )
     witness, _ = decide(rows, target, range(len(rows)))
     if witness is None:
         raise UnsoundRequest(
             f"constraint {target} is implied by the others; the construction is for"
-            " non-redundant constraints: call `non_redundant` first"
+            " non-redundant constraints: call `non_redundant` first",
+            field="constraints",
+            given=target,
         )
     star, prime = _step_1(rows, target, witness, epsilon)
     mechanism = _step_2(universe, rows, star, prime, epsilon)

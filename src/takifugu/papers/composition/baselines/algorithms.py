@@ -182,7 +182,8 @@ def _per_entry(translation: Translation, epsilon: Number, *, paper: bool) -> flo
     if not isinstance(translation, InfluenceCurve):
         raise UnsoundRequest(
             "the printed algorithm goes through the points of an influence curve; give a curve,"
-            " or leave paper=True out"
+            " or leave paper=True out",
+            field="translation",
         )
     return positive(calibrate(translation, target, paper=True), "the printed per-entry epsilon")
 
@@ -190,7 +191,9 @@ def _per_entry(translation: Translation, epsilon: Number, *, paper: bool) -> flo
 def _in_units(lipschitz: Number, unit: Number) -> int:
     moves, grid = exactly(lipschitz, "lipschitz"), exactly(unit, "unit")
     if not (moves > 0 and grid > 0):
-        raise UnsoundRequest("lipschitz and unit must be positive")
+        raise UnsoundRequest(
+            "lipschitz and unit must be positive", field="unit" if moves > 0 else "lipschitz"
+        )
     return ceil(moves / grid)
 
 

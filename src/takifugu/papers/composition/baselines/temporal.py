@@ -165,5 +165,5 @@ def _reverse(P: Floats, before: Floats) -> Floats:
 def _spent(epsilons: Sequence[float]) -> Floats:
     spent = np.asarray(epsilons, dtype=np.float64)
     if spent.ndim != 1 or not spent.size or not (np.isfinite(spent) & (spent >= 0)).all():
-        raise UnsoundRequest("every entry needs an epsilon, 0 or more and finite")
+        raise UnsoundRequest("every entry needs an epsilon, 0 or more and finite", field="epsilons")
     return spent

@@ -100,7 +100,11 @@ class LinearAnswers:
                 "maps", given="hold a longer map", needed=f"have at most {BITS} rows each"
             )
         if len(self.maps) > MAPS:
-            raise TooLarge(f"{len(self.maps)} maps have too many subsets; take at most {MAPS}")
+            raise TooLarge(
+                f"{len(self.maps)} maps have too many subsets; use at most {MAPS}",
+                size=len(self.maps),
+                limit=MAPS,
+            )
         if not len(self.maps) == len(self.chances) == len(set(self.names)) == len(self.names):
             raise InvalidMechanism(
                 "names",

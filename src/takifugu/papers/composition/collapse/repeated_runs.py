@@ -235,7 +235,9 @@ class Simulated:
         if self.unrevealed:
             raise UnsoundRequest(
                 f"{self.unrevealed} of {len(self.runs)} attacks were given up after {self.limit}"
-                " runs, so that a mean would be too small; raise `limit`, or look at `runs`"
+                " runs, so that a mean would be too small; raise `limit`, or use `runs`",
+                field="limit",
+                given=self.limit,
             )
         return float(self.runs.mean())
 

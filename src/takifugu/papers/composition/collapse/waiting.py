@@ -55,7 +55,12 @@ class Waiting:
     def tail(self, k: int) -> Fraction:
         """P(T > k): the chance that ``k`` runs have not revealed the secret."""
         if k > LONGEST:
-            raise TooLarge(f"the exact chance after {k:,} runs; ask for at most {LONGEST:,} runs")
+            raise TooLarge(
+                f"the exact probability after {k:,} runs is out of reach; ask for at most"
+                f" {LONGEST:,} runs",
+                size=k,
+                limit=LONGEST,
+            )
         if k <= 0:
             return Fraction(1)
         return sum((c * rate**k for c, rate in self.terms), Fraction(0))

@@ -251,5 +251,7 @@ def room_for(size: int, what: str) -> None:
     """Refuse to write out more than fits."""
     if size > ROOM:
         raise TooLarge(
-            f"this would write out {size:,} {what}, more than {ROOM:,}; take a smaller world"
+            f"this would write out {size:,} {what}, more than {ROOM:,}; use a smaller world",
+            size=size,
+            limit=ROOM,
         )

@@ -38,7 +38,9 @@ def blowfish_privacy(
     if len(inside) > MOST_ALLOWED:
         raise TooLarge(
             f"the constraints allow {len(inside):,} datasets; the neighbours of at most"
-            f" {MOST_ALLOWED:,} are searched. Use fewer entries or values"
+            f" {MOST_ALLOWED:,} are searched. Use fewer entries or values",
+            size=len(inside),
+            limit=MOST_ALLOWED,
         )
     tosses = dict.fromkeys(
         (min(i, k), max(i, k)) for i in inside for k in _neighbours(tables, pairs, inside, i)

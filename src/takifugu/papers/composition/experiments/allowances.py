@@ -75,7 +75,11 @@ def shifted(epsilon: float) -> float:
 def targets(epsilons: Sequence[float] = EPSILONS) -> tuple[float, ...]:
     """Every plain ε that the experiment needs, with and without uncertainty; rising."""
     if not epsilons or not all(0 < e < np.inf for e in epsilons):
-        raise UnsoundRequest("every epsilon must be positive and finite, and there must be one")
+        raise UnsoundRequest(
+            "every epsilon must be positive and finite, and there must be at least one",
+            field="epsilons",
+            given=tuple(epsilons),
+        )
     rooms = (shifted(e) for e in epsilons)
     return tuple(sorted({*map(float, epsilons), *(room for room in rooms if room > 0)}))
 

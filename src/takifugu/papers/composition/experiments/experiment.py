@@ -226,7 +226,13 @@ def _check(prepared: Prepared, repetitions: int, rng_seed: int) -> None:
     groups_asked(counts)
     if not isinstance(repetitions, int) or repetitions < 2:
         raise UnsoundRequest(
-            f"repetitions are {repetitions}; there must be 2 or more, for an interval"
+            f"repetitions is {repetitions}; an interval needs 2 or more",
+            field="repetitions",
+            given=repetitions,
         )
     if not isinstance(rng_seed, int) or rng_seed < 0:
-        raise UnsoundRequest(f"the seed is {rng_seed}; it must be a whole number, 0 or more")
+        raise UnsoundRequest(
+            f"the seed is {rng_seed}; it must be a whole number, 0 or more",
+            field="rng_seed",
+            given=rng_seed,
+        )

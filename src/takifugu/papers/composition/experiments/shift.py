@@ -125,7 +125,7 @@ def printed_shifts(
 ) -> tuple[PrintedShift, ...]:
     """One printed column without uncertainty, read at ε − 0.405, beside the column with it."""
     if not all(epsilon > 0 for epsilon in (*plain, *uncertain)):
-        raise UnsoundRequest("every ε of a printed column must be positive")
+        raise UnsoundRequest("every ε of a printed column must be positive", field="epsilon")
     known = sorted(plain)
     found = []
     for epsilon, printed in sorted(uncertain.items()):
