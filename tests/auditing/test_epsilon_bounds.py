@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.auditing import Claim, epsilon_below, largest_finding, power
-from takifugu.auditing.bounds import chance_above, chance_below
+from takifugu.auditing.epsilon_bounds import probability_above, probability_below
 from takifugu.errors import UnsoundRequest
 
 
@@ -25,7 +25,7 @@ def test_a_chance_at_its_bound_would_hardly_give_the_count(
     """Clopper and Pearson: the bound is the chance at which the tail is exactly the error."""
     k = data.draw(st.integers(0, n))
     error = 10.0**-exponent
-    low, high = (float(f(k, n, error=error)) for f in (chance_below, chance_above))
+    low, high = (float(f(k, n, error=error)) for f in (probability_below, probability_above))
     assert 0 <= low <= k / n <= high <= 1
     if k > 0:
         tail = sum(binomial(n, Fraction(low))[k:])
