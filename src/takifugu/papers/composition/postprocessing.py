@@ -1,6 +1,6 @@
 r"""NfC constraints survive every post-processing; the paper's theorem that they do not is false.
 
-The paper (Section 5, Theorem "NfC and Post-processing Invariance") says that a non-redundant set
+The paper (Section 5, Theorem "NfC and Post-processing Invariance") states that a non-redundant set
 of constraints
 
 .. math:: \log P(ω|D_t) \le ε + \sum_ℓ β_ℓ \log P(ω|D_ℓ) \quad\text{for every output } ω
@@ -38,7 +38,7 @@ from takifugu.priors.universe import Universe
 
 @dataclass(frozen=True, eq=False)
 class Construction:
-    """The paper's counterexample, built, and what it comes to.
+    """The paper's counterexample and its numbers.
 
     Attributes:
         constraint: The position of the constraint that it is meant to break.
@@ -46,8 +46,8 @@ class Construction:
         mechanism: M̂, with outputs 0, 1, 2, 3; outputs 0 and 2 use up the constraint.
         channel: ``[4, 2]``: the randomised post-processing A.
         processed: A∘M̂, with outputs 0 and 1.
-        before: ``[constraint, 4]``: what the outputs of M̂ ask of each constraint.
-        after: ``[constraint, 2]``: what the outputs of A∘M̂ ask of each constraint.
+        before: ``[constraint, 4]``: the ε that the outputs of M̂ need in each constraint.
+        after: ``[constraint, 2]``: the ε that the outputs of A∘M̂ need in each.
         weights: ``[dataset]``: w, the coefficients of the printed sum.
         sums: ``[dataset]``: log(a + b), a and b the two ratios of the printed proof.
         roots: ``[dataset]``: log(2√(ab)), what the proof puts in its place.
@@ -66,7 +66,7 @@ class Construction:
 
     @property
     def broken(self) -> bool:
-        """Whether A∘M̂ asks more than ε of any constraint: the theorem says so, Hölder not."""
+        """Whether A∘M̂ needs more than ε in some constraint: so says the theorem, against Hölder."""
         return bool(self.after.max() > self.epsilon + TOLERANCE)
 
     @property
@@ -115,8 +115,8 @@ def paper_construction(
     mechanism = _step_2(universe, rows, star, prime, epsilon)
     t = universe.position(constraints[target].dataset)
     seen = mechanism.likelihood[:, [0, 2]]
-    chance = seen[t].min() / seen[t]  # p* over P(M̂(D_t) = 0) and over P(M̂(D_t) = 2)
-    channel = np.array([[1 - chance[0], chance[0]], [1, 0], [1 - chance[1], chance[1]], [1, 0]])
+    kept = seen[t].min() / seen[t]  # p* over P(M̂(D_t) = 0) and over P(M̂(D_t) = 2)
+    channel = np.array([[1 - kept[0], kept[0]], [1, 0], [1 - kept[1], kept[1]], [1, 0]])
     processed = post_process(mechanism, channel, outputs=(0, 1))
     ratios = seen / seen[t]
     return Construction(
