@@ -10,7 +10,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.results import (
     Results,
-    Shifted,
+    ShiftedCell,
     merged,
     read_results,
     shortened,
@@ -30,7 +30,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_shortening_keeps_five_digits_and_what_was_asked_for() -> None:
-    shift = Shifted(
+    shift = ShiftedCell(
         "one", "Ours-Exp", 0.5, 0.0945349, False, True, synthetic_cells.cells()[0].measured
     )
     made = replace(synthetic_cells.results("one"), shifted=(shift,))

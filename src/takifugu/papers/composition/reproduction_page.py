@@ -15,7 +15,7 @@ from takifugu.papers.composition.data import SOURCES
 from takifugu.papers.composition.experiments.findings import findings, word
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
-from takifugu.papers.composition.experiments.verdicts import Verdict
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
 from takifugu.papers.composition.results import (
     Results,
     merged,
@@ -121,7 +121,7 @@ def _short(results: Results) -> Iterator[str]:
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
 
 
-def _counted(verdict: Verdict) -> str:
+def _counted(verdict: ClaimVerdict) -> str:
     asked = verdict.held + verdict.failed + verdict.open
     left = f", {verdict.open} open" if verdict.open else ""
     return f"{word(verdict)}: {verdict.held} of {asked}{left}"

@@ -16,7 +16,7 @@ ORIGINS = ("paper", "real", "simulated")
 
 
 @dataclass(frozen=True)
-class About:
+class DatasetSummary:
     """What is public about a dataset: all that tables and pages say of it.
 
     Attributes:
@@ -49,7 +49,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Shifted:
+class ShiftedCell:
     """An uncertain cell run again without uncertainty at a smaller ε.
 
     Attributes:
@@ -75,22 +75,22 @@ class Shifted:
 class Results:
     """Cells of one or several datasets, each told about once; the shifts that were run again."""
 
-    about: tuple[About, ...]
+    about: tuple[DatasetSummary, ...]
     cells: tuple[Cell, ...]
-    shifted: tuple[Shifted, ...] = ()
+    shifted: tuple[ShiftedCell, ...] = ()
 
     def of(self, key: str) -> tuple[Cell, ...]:
         """The cells of one dataset."""
         return tuple(cell for cell in self.cells if cell.data == key)
 
-    def shifted_of(self, key: str) -> tuple[Shifted, ...]:
+    def shifted_of(self, key: str) -> tuple[ShiftedCell, ...]:
         """The shifts of one dataset."""
         return tuple(one for one in self.shifted if one.data == key)
 
 
-def about(prepared: Prepared, *, repetitions: int) -> About:
+def about(prepared: Prepared, *, repetitions: int) -> DatasetSummary:
     """What may be said of data that was made ready."""
-    return About(
+    return DatasetSummary(
         prepared.key,
         prepared.title,
         prepared.family,
@@ -108,7 +108,7 @@ def about(prepared: Prepared, *, repetitions: int) -> About:
 
 def merged(parts: Iterable[Results]) -> Results:
     """Several results as one; of a dataset that comes twice the last one counts."""
-    told: dict[str, tuple[About, Results]] = {}
+    told: dict[str, tuple[DatasetSummary, Results]] = {}
     for part in parts:
         for one in part.about:
             told[one.key] = one, part
@@ -146,7 +146,7 @@ def read_results(path: Path) -> Results:
         told = tuple(_read_about(one) for one in document["about"])
         cells = tuple(from_document(one) for one in document["cells"])
         shifted = tuple(
-            Shifted(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
+            ShiftedCell(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidFile(
@@ -192,11 +192,11 @@ def _line(value: Any) -> str:
     return "  " + json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _told(one: About) -> dict[str, Any]:
+def _told(one: DatasetSummary) -> dict[str, Any]:
     return {**vars(one), "facts": dict(one.facts), "notes": list(one.notes)}
 
 
-def _read_about(given: dict[str, Any]) -> About:
+def _read_about(given: dict[str, Any]) -> DatasetSummary:
     if given["family"] not in get_args(Family) or given["origin"] not in ORIGINS:
         raise ValueError
-    return About(**{**given, "notes": tuple(given["notes"])})
+    return DatasetSummary(**{**given, "notes": tuple(given["notes"])})

@@ -16,7 +16,7 @@ from takifugu.papers.composition.data import (
     REAL,
     SIMULATED,
     SOURCES,
-    Source,
+    PaperDataset,
     find,
     prepare,
     read_prepared,
@@ -120,7 +120,7 @@ def test_sources_are_found_by_their_files_also_one_folder_down(tmp_path: Path) -
 
 @pytest.mark.parametrize("source", REAL, ids=lambda source: source.key)
 def test_a_missing_file_is_named_with_its_columns_and_its_publisher(
-    source: Source, tmp_path: Path
+    source: PaperDataset, tmp_path: Path
 ) -> None:
     line = refused(source.key, tmp_path)
     needed = next(iter(source.files.values()))

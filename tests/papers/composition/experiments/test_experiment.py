@@ -19,7 +19,7 @@ from takifugu.papers.composition.experiments.contenders import (
 )
 from takifugu.papers.composition.experiments.experiment import grid, identity, run
 from takifugu.papers.composition.experiments.finished_cells import (
-    Finished,
+    FinishedCells,
     from_document,
     to_document,
 )
@@ -167,7 +167,7 @@ def test_a_cell_of_other_settings_is_not_taken_for_this_one(
         for one in (given, {"world": prepared(), "repetitions": REPETITIONS, "seed": SEED})
     ]
     assert names[0] != names[1]
-    finished = Finished(whole[0] / "cells-small.jsonl")
+    finished = FinishedCells(whole[0] / "cells-small.jsonl")
     assert finished.get(names[0]) is None
     assert finished.get(names[1]) is not None
 
@@ -227,4 +227,4 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("")
     with pytest.raises(InvalidFile, match="cannot be"):
-        Finished(blocked / "cells.jsonl")
+        FinishedCells(blocked / "cells.jsonl")

@@ -10,7 +10,7 @@ from takifugu.papers.composition.experiments.metrics import (
     LESS_IS_BETTER,
     METRICS,
     K,
-    groups_asked,
+    groups_counted,
     least_mistakes,
     majority,
     scores,
@@ -44,7 +44,7 @@ def test_metrics_are_what_the_definitions_say(
 ) -> None:
     counts, named = world
     found = scores(np.array(counts), np.array(named))
-    asked = groups_asked(np.array(counts))
+    asked = groups_counted(np.array(counts))
     assert tuple(found) == METRICS
     for name, values in found.items():
         slow = [
@@ -85,7 +85,7 @@ def test_a_tie_at_the_end_has_as_many_seats_as_are_left() -> None:
 
 def test_a_place_that_nobody_earned_is_not_asked() -> None:
     counts = np.array([[4, 2, 0, 0, 0], FULL])
-    asked = groups_asked(counts)
+    asked = groups_counted(counts)
     assert asked["acc@2"].tolist() == [True, True]
     assert asked["acc@3"].tolist() == [False, True]
     found = scores(counts, np.array([[[0, 3, 1], [0, 1, 2]]]))

@@ -39,7 +39,7 @@ def calibrate(curve: InfluenceCurve, epsilon: float, *, paper: bool = False) -> 
 
 
 @dataclass(frozen=True)
-class Composition:
+class CurveComposition:
     """The Pufferfish loss of several releases on the same entries, three ways; upper bounds.
 
     Attributes:
@@ -53,7 +53,7 @@ class Composition:
     by_adding: float
 
 
-def compose(curve: InfluenceCurve, epsilons: Sequence[float]) -> Composition:
+def compose_by_curve(curve: InfluenceCurve, epsilons: Sequence[float]) -> CurveComposition:
     """Releases calibrated one by one to Pufferfish losses ``epsilons`` by the pooled curve."""
     if not len(epsilons) or not all(0 < e < np.inf for e in epsilons):
         raise UnsoundRequest("every release needs a positive, finite epsilon", field="epsilons")
@@ -71,7 +71,7 @@ def compose(curve: InfluenceCurve, epsilons: Sequence[float]) -> Composition:
         spent.append(float(room[best]))
         leaks.append(float(pooled[best]))
     by_theorem_7 = max(leaks) + fsum(e - a for e, a in zip(epsilons, leaks, strict=True))
-    return Composition(
+    return CurveComposition(
         by_sum=float(curve.to_pufferfish(up(fsum(spent)))),
         by_theorem_7=float(up(by_theorem_7)),
         by_adding=float(up(fsum(epsilons))),

@@ -53,7 +53,7 @@ Facts = Mapping[str, int | str]
 
 
 @dataclass(frozen=True)
-class About:
+class DatasetInfo:
     """What a dataset is, beside its rows.
 
     Attributes:
@@ -161,7 +161,7 @@ def by_people(engine: Engine) -> Parts:
 
 
 def prepare_table(
-    about: About,
+    about: DatasetInfo,
     declaration: Declaration,
     split: Callable[[Engine], Parts],
     *,
@@ -231,7 +231,7 @@ def prepare_table(
     )
 
 
-def _astray(about: About, rows: int, of: int) -> InvalidFile:
+def _astray(about: DatasetInfo, rows: int, of: int) -> InvalidFile:
     return InvalidFile(
         about.key,
         given=f"has {rows:,} of {of:,} rows in no group",

@@ -23,18 +23,18 @@ from takifugu.papers.composition.experiments.contenders import (
     CONTENDERS,
     MAJORITY,
     TAKIFUGU,
-    Entrant,
-    entrant_at,
+    CalibratedContender,
+    calibrated_at,
 )
 from takifugu.papers.composition.experiments.estimates import estimate, known
-from takifugu.papers.composition.experiments.finished_cells import Finished
+from takifugu.papers.composition.experiments.finished_cells import FinishedCells
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
 from takifugu.papers.composition.experiments.metrics import (
     LESS_IS_BETTER,
     METRICS,
     Scores,
     checked_counts,
-    groups_asked,
+    groups_counted,
     least_mistakes,
     majority,
     scores,
@@ -76,14 +76,14 @@ def run(
     allowed = allowances(
         prepared.chain, epsilons, folder=folder, progress=partial(step, "translations")
     )
-    finished = Finished(folder / f"cells-{prepared.key}.jsonl")
+    finished = FinishedCells(folder / f"cells-{prepared.key}.jsonl")
     names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
     ours: tuple[tuple[bool, float], Trial] | None = None
     for done, (name, uncertain, epsilon) in enumerate(places):
         mark = names[name, uncertain, epsilon]
         if finished.get(mark) is None:
             if ours is None or ours[0] != (uncertain, epsilon):
-                best = entrant_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
+                best = calibrated_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
                 ours = (uncertain, epsilon), trial(prepared, best, repetitions, rng_seed)
             finished.add(
                 mark,
@@ -106,16 +106,18 @@ def run(
 class Trial:
     """What a mechanism answered, scored: ``[repetition, group]`` of each metric."""
 
-    def __init__(self, entrant: Entrant, found: Scores) -> None:
-        self.entrant = entrant
+    def __init__(self, calibrated: CalibratedContender, found: Scores) -> None:
+        self.calibrated = calibrated
         self.found = found
 
 
-def trial(prepared: Prepared, entrant: Entrant, repetitions: int, rng_seed: int) -> Trial:
+def trial(
+    prepared: Prepared, calibrated: CalibratedContender, repetitions: int, rng_seed: int
+) -> Trial:
     """Run a mechanism on the true counts, as often as asked, from the dataset's stream."""
     rng = np.random.default_rng(stream(prepared, rng_seed))
-    named = entrant.mechanism.simulate(prepared.counts, repetitions, rng=rng)
-    return Trial(entrant, scores(prepared.counts, named))
+    named = calibrated.mechanism.simulate(prepared.counts, repetitions, rng=rng)
+    return Trial(calibrated, scores(prepared.counts, named))
 
 
 def cell(
@@ -137,15 +139,15 @@ def cell(
         return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead)
     there = ours
     if name != TAKIFUGU:
-        runner = entrant_at(name, prepared, allowed, epsilon, uncertain=uncertain)
+        runner = calibrated_at(name, prepared, allowed, epsilon, uncertain=uncertain)
         there = trial(prepared, runner, repetitions, rng_seed)
     return Cell(
         prepared.key,
         name,
         uncertain,
         epsilon,
-        there.entrant.epsilon_dp,
-        there.entrant.noise,
+        there.calibrated.epsilon_dp,
+        there.calibrated.noise,
         measures(prepared, there.found),
         {} if name == TAKIFUGU else _lead(prepared, ours, there),
     )
@@ -208,7 +210,7 @@ def identity(
 
 
 def _lead(prepared: Prepared, ours: Trial, theirs: Trial) -> dict[str, Estimate]:
-    if ours.entrant.mechanism == theirs.entrant.mechanism:  # one law, so no lead at all
+    if ours.calibrated.mechanism == theirs.calibrated.mechanism:  # one law, so no lead at all
         return dict.fromkeys(METRICS, Estimate(0.0, 0.0))
     return leads(prepared, ours.found, theirs.found)
 
@@ -223,7 +225,7 @@ def _check(prepared: Prepared, repetitions: int, rng_seed: int) -> None:
             needed=f"count the {labels} states of the chain in each of"
             f" {len(prepared.groups)} groups",
         )
-    groups_asked(counts)
+    groups_counted(counts)
     if not isinstance(repetitions, int) or repetitions < 2:
         raise UnsoundRequest(
             f"repetitions is {repetitions}; an interval needs 2 or more",

@@ -48,7 +48,7 @@ def scores(counts: Integers, named: Integers) -> dict[str, Floats]:
             needed=f"hold {K} labels for each of {len(best)} groups in every repetition",
         )
     said = np.take_along_axis(table[None], named, axis=2)  # [repetition, group, place]
-    asked = groups_asked(table)
+    asked = groups_counted(table)
     discount = 1 / np.log2(np.arange(K) + 2.0)
     found = {f"acc@{k + 1}": (said[:, :, k] == best[:, k]).astype(np.float64) for k in range(K)}
     found["hit"] = _hits(said, best) / np.maximum((best > 0).sum(axis=1), 1)
@@ -57,7 +57,7 @@ def scores(counts: Integers, named: Integers) -> dict[str, Floats]:
     return {name: found[name][:, asked[name]] for name in METRICS}
 
 
-def groups_asked(counts: Integers) -> dict[str, Booleans]:
+def groups_counted(counts: Integers) -> dict[str, Booleans]:
     """``[group]`` for each metric: whether the group has an answer that could be right."""
     table = checked_counts(counts)
     best = _best(table)

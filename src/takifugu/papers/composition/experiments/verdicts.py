@@ -78,7 +78,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim about a dataset.
 
     Attributes:
@@ -100,7 +100,7 @@ class Verdict:
     detail: str
 
 
-def verdicts(cells: Iterable[Cell]) -> tuple[Verdict, ...]:
+def verdicts(cells: Iterable[Cell]) -> tuple[ClaimVerdict, ...]:
     """Every claim about every dataset."""
     found = judgements(cells)
     return tuple(
@@ -129,7 +129,7 @@ def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
     return tuple(found)
 
 
-def _verdict(data: str, claim: str, judged: list[Judgement]) -> Verdict:
+def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:
     said = [one.holds for one in judged]
     held, failed, left = said.count(True), said.count(False), said.count(None)
     words = f"shown in {held} of {len(judged)} comparisons" if judged else "nothing to compare"
@@ -138,7 +138,7 @@ def _verdict(data: str, claim: str, judged: list[Judgement]) -> Verdict:
     if left:
         words += f", open in {_named(judged, None) if claim in OF_ALL else left}"
     holds = held == len(judged) if claim in OF_ALL else held > 0 and not failed
-    return Verdict(data, claim, holds, held, failed, left, words)
+    return ClaimVerdict(data, claim, holds, held, failed, left, words)
 
 
 def _named(judged: list[Judgement], holds: bool | None) -> str:
