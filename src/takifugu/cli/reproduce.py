@@ -4,13 +4,16 @@ import json
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from takifugu.cli.options import InvalidOption
 from takifugu.cli.telling import echo
 from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.papers.composition.reproduction import Reproduction
 
 WHAT = ("figures", "foursquare", "capture24", "all")
 REPETITIONS, MOST, SEED = 200, 100_000, 2025

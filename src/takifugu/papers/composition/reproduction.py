@@ -1,7 +1,7 @@
 """The experiments of the paper from data to page: find, prepare, run, write.
 
-Everything that was measured is kept in the folder of the run, so that a run that was stopped goes
-on where it was, and a second one with the same request measures nothing again.
+Everything that was measured is kept in the folder of the run, so that an interrupted run resumes
+where it stopped, and a second one with the same request measures nothing again.
 """
 
 import json
@@ -53,7 +53,7 @@ class ReproductionRequest:
         what: The influence curves, one of the experiments, or all of it.
         data: A folder with data; None for the simulated worlds.
         out: Where everything is written.
-        repetitions: How often each mechanism is run on each group.
+        repetitions: How many times each mechanism is run on each group.
         seed: The seed of the simulations.
         command: What the user typed, for the manifest.
     """
@@ -79,8 +79,8 @@ class Reproduction:
     seconds: float
 
 
-def reproduce(request: ReproductionRequest, progress: Progress, tell: Notify) -> Reproduction:
-    """Do all of it; ``tell`` gets a line for what is missing or left out, before the work."""
+def reproduce(request: ReproductionRequest, progress: Progress, notify: Notify) -> Reproduction:
+    """Reproduce what is requested; ``notify`` gets a line for what is missing, before the work."""
     start = time.monotonic()
     planned = choose_datasets(request.what, request.data)
     check_folder(request.out / "work")
@@ -88,7 +88,7 @@ def reproduce(request: ReproductionRequest, progress: Progress, tell: Notify) ->
     if planned.curves and alarm_file() is None:
         notices.append(LEFT_OUT)
     for notice in notices:
-        tell(notice)
+        notify(notice)
     results = merged([_measured(source, request, progress) for source in planned.sources])
     shown = findings(results)
     files, figures = _drawn(results, request, curves=planned.curves, progress=progress)
@@ -97,7 +97,7 @@ def reproduce(request: ReproductionRequest, progress: Progress, tell: Notify) ->
     write_whole(request.out / "index.html", page(results, figures, shown, notices).html())
     files += [request.out / "results.json", request.out / "index.html"]
     seconds = time.monotonic() - start
-    said = manifest(
+    description = manifest(
         results,
         command=request.command,
         seed=request.seed,
@@ -107,7 +107,7 @@ def reproduce(request: ReproductionRequest, progress: Progress, tell: Notify) ->
         notices=notices,
     )
     path = request.out / "manifest.json"
-    write_whole(path, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
     return Reproduction(
         request.out / "index.html",
         path,
@@ -120,7 +120,7 @@ def reproduce(request: ReproductionRequest, progress: Progress, tell: Notify) ->
 
 
 def _measured(source: PaperDataset, request: ReproductionRequest, progress: Progress) -> Results:
-    """One dataset: made ready, every mechanism run on it, and the shift shown on the same runs."""
+    """One dataset: prepared, every mechanism run on it, and the shift on the same runs."""
     work = request.out / "work"
     simulated = source.about.origin == "simulated"
     prepared = prepare(source, None if simulated else request.data, work, progress)

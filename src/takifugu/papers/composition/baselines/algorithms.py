@@ -37,7 +37,7 @@ class PufferfishLaplace:
     for each but the first, and L grows by that; for groups over public keys it is one answer.
 
     Attributes:
-        epsilon: The Pufferfish loss asked for.
+        epsilon: The Pufferfish loss requested.
         noise: The noise, in units.
         unit: The grid.
         paper: Whether ε_DP was computed as printed.
@@ -107,10 +107,10 @@ class PufferfishLaplace:
 
 @dataclass(frozen=True)
 class PufferfishExponential:
-    """Algorithm 2: an answer r with chance ∝ exp(u(D, r)·ε_DP / 2L), scores in whole units.
+    """Algorithm 2: an answer r with probability ∝ exp(u(D, r)·ε_DP / 2L), scores in whole units.
 
     Attributes:
-        epsilon: The Pufferfish loss asked for.
+        epsilon: The Pufferfish loss requested.
         selection: The exponential mechanism, scores in units.
         unit: The grid to which scores are rounded; their Lipschitz constant becomes ⌈L/unit⌉.
         paper: Whether ε_DP was computed as printed.
@@ -147,11 +147,11 @@ class PufferfishExponential:
         return self.selection.pure
 
     def chances(self, values: ArrayLike) -> Floats:
-        """``[..., place, candidate]``: exact, from public or made-up scores; not private."""
+        """``[..., place, candidate]``: exact, from public or synthetic scores; not private."""
         return self.selection.chances(_rounded(values, self.unit))
 
     def error(self, values: ArrayLike | None = None) -> RankChances:
-        """How likely each rank is in each place, given public or made-up scores."""
+        """The probability of each rank in each place, given public or synthetic scores."""
         return self.selection.error(None if values is None else _rounded(values, self.unit))
 
     def release(self, values: ArrayLike) -> Integers:

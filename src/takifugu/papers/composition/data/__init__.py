@@ -1,4 +1,4 @@
-"""Datasets made ready for the experiments of the paper."""
+"""Datasets prepared for the experiments of the paper."""
 
 from takifugu.papers.composition.data.catalogue import REAL, SIMULATED, SOURCES, find
 from takifugu.papers.composition.data.paper_dataset import PaperDataset, prepare

@@ -193,12 +193,12 @@ SLEEP = PaperDataset(
 SIMULATED_CHECK_INS = PaperDataset(
     DatasetInfo(
         "simulated-checkins",
-        "Made-up check-ins, 77 countries",
+        "Synthetic check-ins, 77 countries",
         "foursquare",
         "simulated",
         "country",
         (
-            f"Made up: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
+            f"Synthetic: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
             f" seed {simulated.SEED}. No person and no place is real.",
             BY_COUNTRY,
         ),
@@ -213,12 +213,12 @@ SIMULATED_CHECK_INS = PaperDataset(
 SIMULATED_ACTIVITIES = PaperDataset(
     DatasetInfo(
         "simulated-activities",
-        "Made-up activities, 151 people",
+        "Synthetic activities, 151 people",
         "capture24",
         "simulated",
         "age group",
         (
-            "Made up: a day of 151 people in epochs of 30 seconds from the model of"
+            "Synthetic: a day of 151 people in epochs of 30 seconds from the model of"
             f" takifugu.synthetic, seed {simulated.SEED}. No person is real.",
             HELD_OUT,
         ),
@@ -237,9 +237,9 @@ SOURCES: Mapping[str, PaperDataset] = {source.key: source for source in (*REAL, 
 
 
 def find(folder: Path | str | None) -> list[PaperDataset]:
-    """The sources that there are files of in ``folder`` or a folder in it; without, the made-up.
+    """The datasets that have files in ``folder`` or a folder in it; without one, the simulated.
 
-    One file whose name tells is enough: if others are missing, `prepare` says which.
+    One identifying file is enough: if others are missing, `prepare` names them.
     """
     if folder is None:
         return list(SIMULATED)

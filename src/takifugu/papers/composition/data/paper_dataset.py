@@ -75,9 +75,9 @@ def prepare(
 
     Args:
         source: The dataset.
-        data_dir: Where its files are; None for one that is made up.
+        data_dir: Where its files are; None for a simulated dataset.
         work_dir: Where tables are put, for this run and the next.
-        progress: Told what is being done, how many steps are done and how many there are.
+        progress: Called with what is being done, the steps done and the steps in all.
     """
     work = Path(work_dir)
     found = source.within(None if data_dir is None else Path(data_dir))

@@ -87,7 +87,7 @@ class Parts:
 def check_ins(path: Path, *, order: Order, groups: tuple[str, ...] | None = None) -> Declaration:
     """A table of check-ins, its raw categories merged into the paper's 78 labels.
 
-    The map is asked for every category that occurs, so that accents, case and repeated blanks do
+    The map is applied to every category that occurs, so that accents, case and repeated blanks do
     not matter: it writes "Cafe" and "Ramen / Noodle House", the data "Café" and "Ramen /  Noodle
     House". A category that it does not know, or none, is "other".
     """

@@ -56,7 +56,7 @@ def read_rows(needed: RequiredFile, paths: Sequence[Path]) -> list[tuple[Any, ..
 def refuse_misfits(
     files: Sequence[tuple[RequiredFile, Sequence[ReadFile]]], error: "duckdb.Error"
 ) -> NoReturn:
-    """Say which column of which file does not fit; no value of it is told."""
+    """Raise an error that names the column and file that do not fit; it shows no value."""
     names = ", ".join(one.path.name for _, several in files for one in several)
     ours = re.search(r"takifugu: `(.*?)` (.*?); it must (.*)", str(error))
     if ours:

@@ -45,7 +45,7 @@ class EntryTable:
 
 
 def make_table(path: Path, recipe: str, files: FoundFiles) -> EntryTable:
-    """Make the table that ``recipe`` says, unless it is there already.
+    """Make the table of ``recipe``, if it does not exist yet.
 
     Args:
         path: Where to; the folder is made if there is none.
@@ -53,16 +53,16 @@ def make_table(path: Path, recipe: str, files: FoundFiles) -> EntryTable:
         files: For each such name what the files are and where.
     """
     note = _note(path)
-    looked = {
+    inspected = {
         name: (needed, tuple(inspect_file(needed, one, note.get("files", ())) for one in paths))
         for name, (needed, paths) in files.items()
     }
-    seen = tuple(one for _, several in looked.values() for one in several)
+    seen = tuple(one for _, several in inspected.values() for one in several)
     identity = fingerprint((VERSION, recipe, [(one.size, one.sha256) for one in seen]))
     described = [one.to_document() for one in seen]
     if not _is_there(path, note, identity):
-        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in looked.items()})
-        _write_note(path, identity, _copy(sql, path, tuple(looked.values())), described)
+        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in inspected.items()})
+        _write_note(path, identity, _copy(sql, path, tuple(inspected.values())), described)
     elif note["files"] != described:  # the same bytes, written again
         _write_note(path, identity, int(note["rows"]), described)
     return EntryTable(path, identity, int(_note(path)["rows"]))
@@ -71,13 +71,13 @@ def make_table(path: Path, recipe: str, files: FoundFiles) -> EntryTable:
 def make_synthetic_table(
     path: Path, recipe: str, identity: str, write: Callable[[Path], Path]
 ) -> EntryTable:
-    """Make a table of made-up rows, unless it is there already.
+    """Make a table of simulated rows, if it does not exist yet.
 
     Args:
         path: Where to.
         recipe: A SELECT, with ``{made}`` for the rows.
         identity: The identity of the rows: of the model, its parameters and its seed.
-        write: Makes them up: it is given a folder and gives back the Parquet file.
+        write: Draws the rows: takes a folder and returns the Parquet file.
     """
     identity = fingerprint((VERSION, recipe, identity))
     if not _is_there(path, _note(path), identity):

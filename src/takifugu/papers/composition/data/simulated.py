@@ -1,4 +1,4 @@
-"""The two made-up worlds as sources: for those who have no data, and said so on every table."""
+"""The two simulated datasets, for those who have no data; every table says that they are."""
 
 from functools import partial
 from pathlib import Path
@@ -31,16 +31,16 @@ FROM {{made}} JOIN (
 def check_ins_table(
     key: str, _: FoundFiles, work: Path, progress: Progress, *, rows: int = ROWS
 ) -> EntryTable:
-    """The made-up check-ins; the seed, the model and the number of rows are their identity."""
-    progress(f"{key}: making up {rows:,} rows", 0, 1)
+    """The simulated check-ins; the seed, the model and the number of rows are their identity."""
+    progress(f"{key}: drawing {rows:,} rows", 0, 1)
     identity = fingerprint((SEED, rows, draw_habits(rng=np.random.default_rng(SEED))))
     write = partial(_write_check_ins, rows=rows)
     return make_synthetic_table(work / f"{key}.parquet", CHECK_INS, identity, write)
 
 
 def activities_table(key: str, _: FoundFiles, work: Path, progress: Progress) -> EntryTable:
-    """The made-up activities; the seed and the model are their identity."""
-    progress(f"{key}: making up a day of 151 people", 0, 1)
+    """The simulated activities; the seed and the model are their identity."""
+    progress(f"{key}: drawing a day of 151 people", 0, 1)
     identity = fingerprint((SEED, draw_routines(rng=np.random.default_rng(SEED))))
     return make_synthetic_table(work / f"{key}.parquet", ACTIVITIES, identity, _write_activities)
 

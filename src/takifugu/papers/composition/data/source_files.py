@@ -41,7 +41,7 @@ class RequiredFile:
         columns: Its columns; in order where there is no header.
         layout: Commas and a header line, or tabs and no header.
         encodings: What the text may be encoded in; the first that fits is taken.
-        telling: Whether the name alone says which dataset it is of.
+        identifying: Whether the name alone identifies the dataset.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the definitions are made of: lines of tables, and priors that know almost everything."""
+"""What the definitions share: lines of tables, and priors over two datasets."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import prod

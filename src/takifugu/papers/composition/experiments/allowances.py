@@ -48,7 +48,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Allowances:
-    """Plain allowances of one chain at the ε that were asked for.
+    """Plain allowances of one chain at the requested ε.
 
     Attributes:
         length: |I|, how many entries the chain has.
@@ -139,7 +139,7 @@ def exact_allowances(
 ) -> list[float]:
     """By the transport, each ε found from the one before.
 
-    A short chain is walked entry by entry; a long one is bounded as if it had no end.
+    A short chain is walked entry by entry; a long one is bounded as if it were unbounded.
     """
     transport = ChainTransport(chain, Secrets(), tolerance=TOLERANCE)
     found: list[float] = []

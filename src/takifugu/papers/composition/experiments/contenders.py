@@ -1,4 +1,4 @@
-"""The mechanisms that Tables 1 and 2 compare, by name, each from what its proof allows per entry.
+"""The mechanisms that Tables 1 and 2 compare, each calibrated by what its proof allows per entry.
 
 * ``Ours-Exp``: the paper's own. Its curve, then three rounds of the exponential mechanism with a
   third of the budget each: Gumbel noise of scale 6/ε.
@@ -64,7 +64,7 @@ class CalibratedContender:
 
 
 def planned(epsilon: float, labels: int, groups: int) -> Selection:
-    """What the planner picks, knowing the size of the question and nothing of the counts."""
+    """What the planner picks, knowing the size of the query and nothing of the counts."""
     return plan_top_k(labels, K, groups, loss=Pure(epsilon)).mechanism
 
 

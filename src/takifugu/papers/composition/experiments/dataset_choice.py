@@ -1,4 +1,4 @@
-"""Which datasets a request is about, and which files of the paper's own data are not there."""
+"""The datasets of a request, and the files of the paper's own data that are missing."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ What = Literal["figures", "foursquare", "capture24", "all"]
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """What will be done: the sources in order, whether curves are drawn, what to tell the user."""
+    """The datasets in order, whether curves are drawn, and notices for the user."""
 
     sources: tuple[PaperDataset, ...]
     curves: bool
@@ -21,7 +21,7 @@ class DatasetChoice:
 
 
 def choose_datasets(what: What, folder: Path | None) -> DatasetChoice:
-    """Every source that ``folder`` has for what is asked; the simulated world where it has none.
+    """Every dataset of ``what`` that ``folder`` has; a simulated one where it has none.
 
     A folder that has nothing at all for it is a mistake, and the error names what is needed; so is
     one that has only some files of a source.

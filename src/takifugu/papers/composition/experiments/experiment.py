@@ -1,12 +1,12 @@
-"""The experiment of Tables 1 and 2 on data that was made ready: every mechanism at every ε.
+"""The experiment of Tables 1 and 2 on prepared data: every mechanism at every ε.
 
-**Chance.** All cells of a dataset are drawn from the same stream of random numbers, which the seed
-and the data's fingerprint begin. Two mechanisms then differ by what they are and not by their luck,
-repetition by repetition; the same mechanism with the same noise answers the same; and a cell does
-not depend on which others were measured, or when. Cells are not independent of one another; each
-interval is right on its own, and leads are taken from paired differences.
+**Randomness.** All cells of a dataset are drawn from the same stream of random numbers, seeded by
+the seed and the data's fingerprint. Two mechanisms then differ by what they are and not by their
+random numbers, repetition by repetition; the same mechanism with the same noise answers the same;
+and a cell does not depend on which others were measured, or when. Cells are not independent of one
+another; each interval is valid on its own, and leads are taken from paired differences.
 
-**Majority** stands beside the mechanisms at every ε. It spends nothing and no chance enters.
+**Majority** stands beside the mechanisms at every ε. It spends nothing and is deterministic.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,11 +60,11 @@ def run(
 
     Args:
         prepared: The data.
-        repetitions: How often every mechanism is run.
+        repetitions: How many times every mechanism is run.
         rng_seed: Where the random numbers begin.
         folder: Where finished cells and allowances are kept.
         epsilons: The Pufferfish ε.
-        progress: Told what is done, how many steps of it, and of how many.
+        progress: Called with what is done, the steps done and the steps in all.
     """
     _check(prepared, repetitions, rng_seed)
     places = list(grid(epsilons))
@@ -104,7 +104,7 @@ def run(
 
 
 class Trial:
-    """What a mechanism answered, scored: ``[repetition, group]`` of each metric."""
+    """The scores of a mechanism: ``[repetition, group]`` of each metric."""
 
     def __init__(self, calibrated: CalibratedContender, found: Scores) -> None:
         self.calibrated = calibrated
@@ -114,7 +114,7 @@ class Trial:
 def trial(
     prepared: Prepared, calibrated: CalibratedContender, repetitions: int, rng_seed: int
 ) -> Trial:
-    """Run a mechanism on the true counts, as often as asked, from the dataset's stream."""
+    """Run a mechanism ``repetitions`` times on the true counts, from the dataset's stream."""
     rng = np.random.default_rng(stream(prepared, rng_seed))
     named = calibrated.mechanism.simulate(prepared.counts, repetitions, rng=rng)
     return Trial(calibrated, scores(prepared.counts, named))
@@ -133,9 +133,9 @@ def cell(
 ) -> Cell:
     """One cell; ``ours`` is takifugu at the same ε and uncertainty."""
     if name == MAJORITY:
-        said = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
-        measured = {metric: known(said[metric]) for metric in METRICS}
-        lead = leads(prepared, ours.found, said)
+        majority_scores = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
+        measured = {metric: known(majority_scores[metric]) for metric in METRICS}
+        lead = leads(prepared, ours.found, majority_scores)
         return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead)
     there = ours
     if name != TAKIFUGU:

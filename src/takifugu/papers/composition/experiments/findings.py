@@ -1,4 +1,4 @@
-"""What results show: the verdicts on the claims, and that uncertainty is a shift."""
+"""The findings of a run: the verdicts on the claims, and that uncertainty is a shift."""
 
 from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, verdicts
 from takifugu.papers.composition.results import Results
@@ -9,10 +9,10 @@ NAMED = 3  # exceptions that are named; the others are counted
 
 def findings(results: Results) -> tuple[ClaimVerdict, ...]:
     """Every claim about every dataset, those of one dataset together."""
-    said = verdicts(results.cells)
+    by_claim = verdicts(results.cells)
     found: list[ClaimVerdict] = []
     for one in results.about:
-        found += [verdict for verdict in said if verdict.data == one.key]
+        found += [verdict for verdict in by_claim if verdict.data == one.key]
         if results.shifted_of(one.key):
             found.append(shift_verdict(one.key, results))
     return tuple(found)

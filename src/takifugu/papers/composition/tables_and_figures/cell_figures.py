@@ -71,8 +71,8 @@ def overview_figure(results: Results) -> "Figure":
         cells = results.of(one.key)
         for name in _names(cells):
             _band(axes, name, _means(cells, name, ACCURACY[0]))
-        said = f"\n({SIMULATED})" if one.origin == "simulated" else ""
-        axes.set_title(fill(one.title, 38) + said, fontsize=9)
+        origin = f"\n({SIMULATED})" if one.origin == "simulated" else ""
+        axes.set_title(fill(one.title, 38) + origin, fontsize=9)
         axes.set(xlabel="Pufferfish ε", ylim=(-2, 103))
         _ticks(axes, cells)
         _plain(axes)
@@ -233,8 +233,8 @@ def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | No
     if about is None:
         title = f"{what}: the paper's printed table"
     else:
-        said = f" ({SIMULATED})" if about.origin == "simulated" else ""
-        title = f"{what}: {about.title}{said}"
+        origin = f" ({SIMULATED})" if about.origin == "simulated" else ""
+        title = f"{what}: {about.title}{origin}"
     drawn.suptitle(fill(title, int(9 * drawn.get_figwidth())), fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     columns = 3 if drawn.get_figwidth() < 9 else 6

@@ -112,7 +112,7 @@ class Panel:
 
 
 def panels() -> Iterator[Panel]:
-    """The panels in order, each computed when it is asked for; (c) only where ALARM is."""
+    """The panels in order, each computed when needed; (c) only if ALARM is there."""
     yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
     sound = "sound for the truncated law"
     yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)

@@ -22,7 +22,7 @@ from takifugu.papers.composition.tables_and_figures.layout import (
 ORIGIN = {
     "paper": "The paper's own data; in brackets what it prints.",
     "real": "Real data, but not the paper's, so its printed numbers do not belong here.",
-    "simulated": "SIMULATED DATA: made up by a program, measured on nobody.",
+    "simulated": "SIMULATED DATA: drawn from a model, measured on nobody.",
 }
 SPENT = ("per-entry ε", "noise")
 PRIORS = {False: "w/o uncertainty", True: "w/ 20 % uncertainty"}
@@ -141,7 +141,7 @@ def _names(cells: tuple[Cell, ...]) -> tuple[str, ...]:
 
 def _measured(cell: Cell, metric: Metric, about: DatasetSummary) -> Entry:
     estimate = cell.measured[metric.key]
-    said = about.origin == "paper" and printed_number(
+    printed = about.origin == "paper" and printed_number(
         about.family,
         cell.mechanism,
         uncertain=cell.uncertain,
@@ -149,7 +149,7 @@ def _measured(cell: Cell, metric: Metric, about: DatasetSummary) -> Entry:
         metric=metric.key,
     )
     return Entry(
-        metric.shown(estimate.mean), metric.shown(estimate.half), said.text if said else ""
+        metric.shown(estimate.mean), metric.shown(estimate.half), printed.text if printed else ""
     )
 
 

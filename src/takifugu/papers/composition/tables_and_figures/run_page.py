@@ -18,7 +18,7 @@ from takifugu.papers.composition.tables_and_figures.paper_tables import (
 from takifugu.reports.page import Drawing, Facts, Page, Part, Quoted, Section, Words
 from takifugu.reports.page import Table as Rows
 
-TITLE = "Composition for Pufferfish Privacy, run again"
+TITLE = "Composition for Pufferfish Privacy, reproduced"
 LEAD = (
     "The experiments of Bai, He, Gu, Kifer and Maeng: the three most frequent labels of every"
     " group, released under Pufferfish privacy against an adversary who knows the Markov chain. The"
@@ -53,13 +53,13 @@ def page(
     foot: str = "",
 ) -> Page:
     """The whole page: one file that can be sent around."""
-    drawn, said = list(figures), list(findings)
+    drawn, verdicts = list(figures), list(findings)
     keys = {one.key for one in results.about}
     sections = []
     if results.about:
-        sections.append(Section("In short", [_findings(results, said)]))
+        sections.append(Section("In short", [_findings(results, verdicts)]))
     if notices:
-        sections.append(Section("What was not there", [Quoted("\n".join(notices))]))
+        sections.append(Section("Missing data", [Quoted("\n".join(notices))]))
     sections.append(Section("What differs from the paper, and why", [_differences()]))
     general = [shown.drawing for shown in drawn if shown.data not in keys]
     if general:
@@ -70,9 +70,9 @@ def page(
     return Page(TITLE, LEAD, sections, foot)
 
 
-def _findings(results: Results, said: list[ClaimVerdict]) -> Rows:
+def _findings(results: Results, verdicts: list[ClaimVerdict]) -> Rows:
     titles = {one.key: one.title for one in results.about}
-    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in said]
+    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in verdicts]
     return Rows(["data", "claim", "holds", "where"], rows)
 
 
@@ -81,8 +81,8 @@ def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> li
         cast("Part", ResultTablePart(table)) for table in tables(one, results.of(one.key))
     ]  # a part is what has html(), though the type names only the builder's own
     origin = Quoted(ORIGIN[one.origin], alarm=one.origin == "simulated")
-    told = Words("\n\n".join(one.notes))
-    return [origin, Facts(facts(one)), told, *drawings, *measured]
+    notes = Words("\n\n".join(one.notes))
+    return [origin, Facts(facts(one)), notes, *drawings, *measured]
 
 
 def _differences() -> Rows:
