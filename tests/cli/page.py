@@ -1,4 +1,4 @@
-"""The part of docs/commands.md that is made of the help of every command.
+"""The part of docs/reference/commands.md that is made of the help of every command.
 
 python -m tests.cli.page      writes it again, after a command or an option has changed
 """
@@ -11,7 +11,7 @@ import typer.main
 
 from takifugu.cli import app
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 MARK = "<!-- From here on made by `python -m tests.cli.page`. -->\n"
 
 

@@ -85,7 +85,9 @@ def run_show(
     up, left and most down.
     """
     from takifugu.cli.translate import warned
-    from takifugu.project.budgets import Looked, standings
+    from takifugu.project.budgets import standings
+    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.protocol import LossTranslation
 
     if not 0 <= last <= 10_000:
         raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
@@ -99,11 +101,11 @@ def run_show(
         )
     instants = study.declaration(name).order.kind != "number"
     with warned(), Working("translating") as tell, study.ledger(read_only=True) as ledger:
-        view = None
+        view: LossTranslation | None = None
         if policy.priors:
             belief = study.translation(name)
             table = None if no_table else study.table(name, belief, ledger, progress=tell)
-            view = Looked(belief, table)
+            view = belief if table is None else TabledTranslation(belief, table, least=0)
         found = standings(ledger, name, view, last=last)
     if as_json:
         budgets = [_facts(standing, instants) for standing in found]

@@ -23,7 +23,9 @@ MOST_RUNS = 50
 
 
 def run_check(
-    world: Annotated[Path, typer.Argument(help="World file, .toml or .json (docs/worlds.md).")],
+    world: Annotated[
+        Path, typer.Argument(help="World file, .toml or .json (docs/reference/worlds.md).")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
     runs: Annotated[
         int, typer.Option(help=f"Follow the loss up to so many runs, 1 to {MOST_RUNS}.")
@@ -50,7 +52,7 @@ def run_check(
 
 
 def document(verdict: "Verdict") -> dict[str, Any]:
-    """The verdict as JSON; docs/worlds.md says what every key means."""
+    """The verdict as JSON; docs/reference/worlds.md says what every key means."""
     from takifugu.priors.explicit import Knowledge
 
     world = verdict.file.world

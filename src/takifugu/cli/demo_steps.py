@@ -19,7 +19,7 @@ from takifugu.session import OverBudget, Plan, Result, Session
 from takifugu.synthetic import write_check_ins
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.bounds import Bound
-from takifugu.translation.chain.unbounded import EndlessLosses, unbounded_losses
+from takifugu.translation.chain.unbounded import UnboundedLosses, unbounded_losses
 from takifugu.translation.translation import Translation
 
 LEDGER = "check-ins.ledger"
@@ -113,9 +113,9 @@ def ladder(
     so that sums of them are on the ladder too and composing loses nothing to rounding.
     `takifugu.translation.tabulate` makes a fine table, in more time.
     """
-    near: EndlessLosses | None = None
+    near: UnboundedLosses | None = None
 
-    def solve(epsilon: float) -> EndlessLosses:
+    def solve(epsilon: float) -> UnboundedLosses:
         return unbounded_losses(
             chain.transition, epsilon, tolerance=1e-2, near=near, with_lower=False
         )

@@ -1,4 +1,4 @@
-"""The status that a command ends with. docs/commands.md has the same table.
+"""The status that a command ends with. docs/reference/commands.md has the same table.
 
 Errors are told apart by name: the rooms that define them are not imported to say that a word was
 misspelt.

@@ -10,7 +10,8 @@ from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, t
 from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
-    from takifugu.ledger import Event, Translation
+    from takifugu.ledger import Event
+    from takifugu.translation.protocol import LossTranslation
 
 WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
 Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
@@ -170,7 +171,7 @@ def _raised(given: list[str] | None) -> dict[str, Any]:
 
 def _priors(
     where: str | None, project: Path | None, *, same_prior: bool
-) -> "dict[str, Translation]":
+) -> "dict[str, LossTranslation]":
     """The translations that the owner vouches for; none unless they say so."""
     from takifugu.errors import Malformed
 
@@ -183,7 +184,7 @@ def _priors(
             needed="be used in the project of the ledger, which knows the priors",
         )
     study = the_project(project)
-    found: dict[str, Translation] = {}
+    found: dict[str, LossTranslation] = {}
     for name in study.policy.datasets:
         try:
             found[name] = study.translation(name)
@@ -195,7 +196,7 @@ def _priors(
 def _accept(
     place: str | Path,
     witness: str | Path | bool,
-    priors: "dict[str, Translation]",
+    priors: "dict[str, LossTranslation]",
     raised: dict[str, Any],
 ) -> "Event":
     from takifugu.ledger import accept_loss

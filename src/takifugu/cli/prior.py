@@ -209,10 +209,10 @@ def fit(
             given="or --share or --all-rows is missing, or more than one is given",
             needed="say which rows to fit on; a CSV file goes with --state, --entity and --out",
         )
-    from takifugu.project.fits import Wish
+    from takifugu.engines import FitOptions
     from takifugu.project.policy import share_of
 
-    wish = Wish(
+    options = FitOptions(
         first_days=first_days,
         share=None if share is None else share_of(share, "--share"),
         other=other,
@@ -223,7 +223,7 @@ def fit(
     study = the_project(project)
     with Working(f"counting the steps of {data}"):
         study, file, belief, found = study.fit(
-            data, wish, replace=replace, keep=add, backend=backend
+            data, options, replace=replace, keep=add, backend=backend
         )
     entered = study.dataset(data).priors[-1]
     steps, start = int(found.counts.counts.sum()), entered.released_from
@@ -351,7 +351,7 @@ def accept(
 
 
 def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
-    from takifugu.ledger.decisions import decimal_up
+    from takifugu.ledger.events.accepted_terms import decimal_up
 
     seen = change.seen
     return {

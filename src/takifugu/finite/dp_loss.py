@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import added_by, loss_up
 from takifugu.errors import InvalidMechanism, InvalidWorld
-from takifugu.finite.log_ratios import added_by, loss_up
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._rounding import down
 from takifugu.errors import TooLarge
 from takifugu.finite import nfc
 from takifugu.finite.leakage import Leakage
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import down
 from takifugu.priors.explicit import Explicit, Knowledge
 
 MOST_NFC = 2**22  # numbers in the linear programs of the NfC theorem: some 10 seconds

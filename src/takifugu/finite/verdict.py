@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
+from takifugu._rounding import up
 from takifugu.errors import TooLarge
 from takifugu.finite.dp_loss import by_entry, per_record
 from takifugu.finite.files import WorldFile
@@ -12,7 +13,6 @@ from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
-from takifugu.numeric import up
 from takifugu.priors.explicit import Knowledge
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name, Tables

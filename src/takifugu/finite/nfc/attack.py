@@ -24,8 +24,10 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._rounding import gamma, up
 from takifugu.errors import InvalidMechanism
 from takifugu.finite.mechanism import FiniteMechanism
+from takifugu.finite.mixtures import log_sum
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
@@ -34,7 +36,7 @@ from takifugu.finite.nfc.condition import (
 )
 from takifugu.finite.nfc.requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, Integers, gamma, up
+from takifugu.numeric import Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 
@@ -271,12 +273,3 @@ def _losses(world: World, outputs: OutputTable, counts: Integers) -> tuple[Float
     # every term is off by γ times its size, every sum by γ(n); both sides, and their division
     error = 4 * gamma(counts.shape[1] + n + 32) * (1 + size + weight)
     return value, error
-
-
-def log_sum(terms: Floats) -> Floats:
-    """``[row]``: log Σ exp along the last axis, −∞ where every term is."""
-    peak = terms.max(axis=-1)
-    base = np.where(np.isfinite(peak), peak, 0.0)
-    with np.errstate(divide="ignore"):
-        result: Floats = np.log(np.exp(terms - base[:, None]).sum(axis=-1)) + base
-    return result

@@ -16,12 +16,13 @@ from math import comb
 
 import numpy as np
 
+from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.numeric import Booleans, Floats, frozen
 
 MOST_SETS = 200_000  # candidate sets tried for one dataset to prove that none is smaller
 

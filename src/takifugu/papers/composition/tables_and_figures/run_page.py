@@ -87,7 +87,7 @@ def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> li
 
 def _differences() -> Rows:
     rows = [
-        [one.what, one.why, f"docs/{NOTES}, item {one.item}" if one.item else None]
+        [one.what, one.why, f"docs/explanation/{NOTES}, item {one.item}" if one.item else None]
         for one in DIFFERENCES
     ]
     return Rows(["what", "why", "where"], rows)
