@@ -20,6 +20,7 @@ from takifugu.finite.nfc import (
 from takifugu.priors import Explicit
 from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems, twins
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 
 def _sound(given_: Problem, proof: KernelProof, table: list[list[float]]) -> None:
@@ -163,7 +164,7 @@ def test_weight_where_a_prior_sees_nothing_proves_nothing() -> None:
 )
 def test_what_is_no_kernel_is_refused(kernel: np.ndarray) -> None:
     given_ = apart()
-    with pytest.raises(InvalidWorld, match="kernel"):
+    with raises(InvalidWorld, field="kernel"):
         prove_with_kernel(given_.world, given_.mechanisms, given_.world.pairs[0], kernel)
 
 

@@ -23,6 +23,7 @@ from takifugu.finite.nfc import dp_style as styles_module
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, entry_pairs
 from tests.finite.nfc_worlds import Problem, apart, problems, twins
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 
 def _costs(given_: Problem) -> list[list[float]]:
@@ -70,7 +71,7 @@ def test_a_mixture_may_be_cheaper_and_need_not_be() -> None:
 def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
     epsilon = dp_epsilon(given_.world, given_.mechanisms) + more
     if epsilon == inf:
-        with pytest.raises(UnsoundRequest, match="DP-style"):
+        with raises(UnsoundRequest, field="epsilon", given=100.0):
             least_dp_constraints(given_.world, given_.mechanisms, 100.0)
         return
     found = least_dp_constraints(given_.world, given_.mechanisms, epsilon)
@@ -133,6 +134,6 @@ def test_chains_are_not_free_so_dp_style_constraints_are_never_redundant() -> No
 def test_too_small_an_epsilon_is_refused_with_the_one_needed() -> None:
     given_ = apart()
     for epsilon in (1.6, float("nan")):
-        with pytest.raises(UnsoundRequest, match=r"need ε = 1\.609"):
+        with raises(UnsoundRequest, field="epsilon"):
             least_dp_constraints(given_.world, given_.mechanisms, epsilon)
     assert least_dp_constraints(given_.world, given_.mechanisms, 1.61).constraints == ((0, 1),)

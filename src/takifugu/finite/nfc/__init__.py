@@ -32,7 +32,7 @@ from takifugu.finite.nfc.dp_style import (
     least_dp_constraints,
 )
 from takifugu.finite.nfc.kernel_proof import KernelProof, prove_with_certificates, prove_with_kernel
-from takifugu.finite.nfc.requirements import (
+from takifugu.finite.nfc.outputs_and_requirements import (
     MechanismOutput,
     OutputTable,
     Requirement,

@@ -34,7 +34,7 @@ from takifugu.finite.nfc.condition import (
     claims_by_output,
     condition_on_claims,
 )
-from takifugu.finite.nfc.requirements import MechanismOutput, OutputTable, output_table
+from takifugu.finite.nfc.outputs_and_requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.secrets import SecretPair

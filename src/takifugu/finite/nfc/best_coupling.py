@@ -10,7 +10,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, without_dust
 from takifugu.finite.nfc.kernel_proof import KernelProof, prove_for_prior
-from takifugu.finite.nfc.requirements import OutputTable, output_table, supports
+from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import LEAST, Booleans, Floats, Integers
 from takifugu.priors.secrets import SecretPair

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import gamma
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.finite.nfc.requirements import (
+from takifugu.finite.nfc.outputs_and_requirements import (
     MechanismOutput,
     OutputTable,
     Requirement,

@@ -20,7 +20,7 @@ from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
-from takifugu.finite.nfc.requirements import Requirement, output_table, requirements
+from takifugu.finite.nfc.outputs_and_requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen
 

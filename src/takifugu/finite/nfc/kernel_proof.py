@@ -40,7 +40,7 @@ from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
-from takifugu.finite.nfc.requirements import OutputTable, output_table, supports
+from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.secrets import SecretPair

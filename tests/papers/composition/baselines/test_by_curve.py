@@ -9,6 +9,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.papers.composition.baselines.by_curve import calibrate, compose_by_curve
 from tests.influence.test_curve import curves
+from tests.raising import raises
 
 
 def binary(stay: float, entries: int, most: int) -> InfluenceCurve:
@@ -47,7 +48,7 @@ def test_translating_the_sum_is_never_worse_than_theorem_7(
     curve: InfluenceCurve, epsilons: list[float]
 ) -> None:
     if curve.pooled().min() >= min(epsilons):
-        with pytest.raises(UnsoundRequest, match="no point of the curve"):
+        with raises(UnsoundRequest, field="curve"):
             compose_by_curve(curve, epsilons)
         return
     total = compose_by_curve(curve, epsilons)
@@ -57,13 +58,13 @@ def test_translating_the_sum_is_never_worse_than_theorem_7(
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_bad_target_is_refused(epsilon: float) -> None:
-    with pytest.raises(UnsoundRequest, match="positive and finite"):
+    with raises(UnsoundRequest, field="epsilon"):
         calibrate(binary(0.8, 10, 3), epsilon)
-    with pytest.raises(UnsoundRequest, match="positive, finite"):
+    with raises(UnsoundRequest, field="epsilons"):
         compose_by_curve(binary(0.8, 10, 3), [1.0, epsilon])
 
 
 def test_the_printed_algorithm_needs_an_end() -> None:
     curve = InfluenceCurve(np.array([1]), np.array([[0.5]]), None)
-    with pytest.raises(UnsoundRequest, match="no end"):
+    with raises(UnsoundRequest, field="curve"):
         calibrate(curve, 1.0, paper=True)

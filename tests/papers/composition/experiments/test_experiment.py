@@ -26,6 +26,7 @@ from takifugu.papers.composition.experiments.finished_cells import (
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
 from takifugu.papers.composition.experiments.metrics import METRICS
 from tests.papers.composition.small_datasets import prepared
+from tests.raising import raises
 
 EPSILONS = (0.5, 2.0)
 REPETITIONS, SEED = 30, 4
@@ -218,13 +219,13 @@ def test_a_cell_is_written_and_read_to_the_last_bit() -> None:
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UnsoundRequest, match="2 or more, for an interval"):
+    with raises(UnsoundRequest, field="repetitions", given=1):
         measured(tmp_path, repetitions=1)
-    with pytest.raises(UnsoundRequest, match="a whole number, 0 or more"):
+    with raises(UnsoundRequest, field="rng_seed", given=-1):
         measured(tmp_path, seed=-1)
-    with pytest.raises(Malformed, match="count the 4 states of the chain in each of 2 groups"):
+    with raises(Malformed, field="counts"):
         measured(tmp_path, replace(prepared(), groups=("AA", "BB")))
     blocked = tmp_path / "a file"
     blocked.write_text("")
-    with pytest.raises(InvalidFile, match="cannot be"):
+    with raises(InvalidFile, field=str(blocked / "cells.jsonl")):
         FinishedCells(blocked / "cells.jsonl")
