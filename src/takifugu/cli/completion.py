@@ -6,7 +6,7 @@ from typing import Literal
 
 import typer
 
-from takifugu.strict import parse_toml
+from takifugu._toml import parse_toml
 
 FILE = "takifugu.toml"
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
@@ -42,10 +42,10 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """What may be asked."""
+    """The kinds of query."""
     from typing import get_args
 
-    from takifugu.session.asking import Kind
+    from takifugu.session.query_options import Kind
 
     return [kind for kind in get_args(Kind) if kind.startswith(incomplete)]
 

@@ -73,9 +73,9 @@ def test_a_family_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    with raises(InvalidFile, field=str(tmp_path / "taken" / "page.html")):
+    with raises(InvalidFile, field=str(tmp_path / "taken" / "page.html"), reason="unwritable"):
         write_whole(tmp_path / "taken" / "page.html", "x")
     (tmp_path / "folder").mkdir()
-    with raises(InvalidFile, field=str(tmp_path / "folder")):
+    with raises(InvalidFile, field=str(tmp_path / "folder"), reason="unwritable"):
         write_whole(tmp_path / "folder", "x")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "taken"]
