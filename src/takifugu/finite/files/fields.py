@@ -5,13 +5,12 @@ kind needed or raises an `InvalidFile` that names the place.
 """
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from takifugu._toml import Section
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.numeric import LEAST, Floats, distribution
 
@@ -21,41 +20,15 @@ _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One table of the file, and its place in words."""
-
-    content: Mapping[str, Any]
-    place: str
-
-    def at(self, key: str) -> str:
-        """The place of ``key``, in words."""
-        return f"{self.place}, {key}" if self.place else key
+class Part(Section):
+    """One table of a world file."""
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` was written."""
+        """Whether ``key`` is given."""
         return key in self.content
 
-    def get(self, key: str) -> Any:
-        """The value of ``key``; an error if it was not written."""
-        if key not in self.content:
-            raise InvalidFile(self.place or "file", given=f"has no {key!r}", needed="have one")
-        return self.content[key]
-
-    def only(self, known: Sequence[str]) -> None:
-        """Refuse any key that is not ``known``, and name the nearest one that is."""
-        for key in self.content:
-            if key not in known:
-                near = get_close_matches(key, known, n=1, cutoff=0.5)
-                nearest = f"; the nearest to that is {near[0]!r}" if near else ""
-                raise InvalidFile(
-                    self.place or "file",
-                    given=f"has the unknown key {shown(key)}",
-                    needed=f"use only the keys {', '.join(known)}{nearest}",
-                )
-
     def one_of(self, ways: Sequence[str], *, purpose: str) -> str:
-        """The one key of ``ways`` that was written; an error for none or several."""
+        """The one key of ``ways`` that is given; an error for none or several."""
         written = [key for key in ways if key in self.content]
         if len(written) == 1:
             return written[0]
