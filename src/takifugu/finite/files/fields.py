@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from takifugu._toml import Section
+from takifugu._toml import TomlSection
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.numeric import LEAST, Floats, distribution
 
@@ -20,7 +20,7 @@ _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
 
 
-class Part(Section):
+class Part(TomlSection):
     """One table of a world file."""
 
     def has(self, key: str) -> bool:
