@@ -46,7 +46,7 @@ def test_priors_are_stacked_and_universes_compared_by_content() -> None:
 
 def test_knowledge_collects_the_lines_about_a_secret() -> None:
     rain = OneOf("rain", ("rain",))
-    low = Between.chance(TWO, Holds("wet", lambda d: d == "rain"), low=0.25, high=0.5)
+    low = Between.of_probability(TWO, Holds("wet", lambda d: d == "rain"), low=0.25, high=0.5)
     high = Between(np.array([0.0, 1.0]), 0.5, math.inf)
     known = Knowledge(TWO, ((rain, (low,)), (OneOf("other", ("shine",)), ()), (rain, (high,))))
     assert known.lines(rain) == (low, high)

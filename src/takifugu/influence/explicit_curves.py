@@ -1,16 +1,15 @@
 """Influence curves by trying every split of a prior that is written out: slow, and the truth."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
@@ -35,17 +34,6 @@ class Uncertainty:
                 "uncertainty", given=f"is {error}", needed="be at least 0 and below 1"
             )
         return cls(lambda p: (1 - error) * p, lambda p: (1 + error) * p)
-
-
-@dataclass(frozen=True)
-class NamedSets:
-    """The exposed entries of every pair at every point, by name."""
-
-    members: tuple[tuple[tuple[Name, ...], ...], ...]
-
-    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
-        """Which entries are exposed."""
-        return {"exposed": list(self.members[pair][point])}
 
 
 def explicit_curve(
@@ -87,7 +75,7 @@ def explicit_curve(
         entries=n,
         pairs=tuple(names),
         exact=np.array(uncertainty is None),
-        splits=NamedSets(tuple(members)),
+        splits=ExposedSets(members),
     )
 
 

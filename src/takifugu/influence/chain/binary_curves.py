@@ -10,7 +10,7 @@ from takifugu.priors.markov import MarkovChain
 
 
 def binary_chain(stay_0: float, stay_1: float, *, length: int | None = None) -> MarkovChain:
-    """The chain at rest that stays at 0 with chance p = ``stay_0``, at 1 with q = ``stay_1``."""
+    """The stationary chain that stays at 0 with probability ``stay_0``, at 1 with ``stay_1``."""
     table = np.array([[stay_0, 1 - stay_0], [1 - stay_1, stay_1]])
     return MarkovChain(table, length=length)
 

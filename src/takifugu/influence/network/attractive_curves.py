@@ -22,7 +22,7 @@ from takifugu._rounding import gamma, log_ratio_up, up
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
-from takifugu.influence.network.network_curves import ExposedSets, chosen_entries, pair_label
+from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
 from takifugu.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import Secrets
@@ -148,15 +148,15 @@ def attractive_curve(
     """
     if not 1 <= largest <= LARGEST:
         raise UnsoundRequest(f"largest is {largest}; it must be from 1 to {LARGEST}")
-    field, count, asked = AttractiveField(model), len(model.entries), secrets or Secrets()
-    chosen = chosen_entries(model, asked)
+    field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
+    chosen = chosen_entries(model, secrets)
     wholes = {entry: _whole(field, entry) for entry in chosen}
     exposed = sorted(
         {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
     )
     leak, exact, pairs, masks = [], [], [], []
     for entry in chosen:
-        sides = asked.sides(model.states[entry])
+        sides = secrets.sides(model.states[entry])
         if not sides:
             continue
         whole = wholes[entry]
@@ -185,7 +185,7 @@ def attractive_curve(
         count,
         tuple(pairs),
         np.array(exact),
-        ExposedSets(model.entries, tuple(masks)),
+        named_sets(model, masks),
     )
 
 
