@@ -86,20 +86,29 @@ class InfluenceCurve(ByContent):
             leak = frozen(self.leak)
         except (TypeError, ValueError, OverflowError) as error:
             raise UnsoundRequest(
-                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks"
+                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks",
+                field="exposed",
             ) from error
         if exposed.ndim != 1 or leak.shape != (len(self.pairs), len(exposed)) or not leak.size:
             raise UnsoundRequest(
                 f"leak has shape {leak.shape}; a curve of {len(self.pairs)} pairs and"
-                f" {exposed.size} points needs one number for each of them"
+                f" {exposed.size} points needs one number for each of them",
+                field="leak",
+                given=leak.shape,
+                needed=(len(self.pairs), exposed.size),
             )
         if not (np.all(exposed >= 1) and np.all(np.diff(exposed) > 0)):
-            raise UnsoundRequest("a curve exposes at least one entry, and more at every point")
+            raise UnsoundRequest(
+                "a curve exposes at least one entry, and more at every point", field="exposed"
+            )
         if not np.all(leak >= 0):  # also false for NaN
-            raise UnsoundRequest("a curve leaks at least 0 nats at every point")
+            raise UnsoundRequest("a curve leaks at least 0 nats at every point", field="leak")
         if self.entries is not None and exposed[-1] > self.entries:
             raise UnsoundRequest(
-                f"{exposed[-1]} entries cannot be exposed: there are {self.entries}"
+                f"{exposed[-1]} entries cannot be exposed: there are {self.entries}",
+                field="entries",
+                given=self.entries,
+                needed=int(exposed[-1]),
             )
         exact = np.array(np.broadcast_to(self.exact, leak.shape), dtype=np.bool_)
         for array in (exposed, exact):
@@ -117,7 +126,7 @@ class InfluenceCurve(ByContent):
         """``[..., pair]``: the same for every secret pair on its own."""
         spent = np.asarray(epsilon, dtype=np.float64)
         if not np.all((spent >= 0) & (spent < np.inf)):  # also false for NaN
-            raise UnsoundRequest("epsilon must be 0 or more, and finite")
+            raise UnsoundRequest("epsilon must be 0 or more, and finite", field="epsilon")
         total = np.full((*spent.shape, len(self.pairs)), np.inf)
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
@@ -129,7 +138,7 @@ class InfluenceCurve(ByContent):
         """The largest DP loss whose Pufferfish loss is ``epsilon``, rounded down; 0 if none."""
         targets = np.asarray(epsilon, dtype=np.float64)
         if not np.all((targets >= 0) & (targets < np.inf)):  # also false for NaN
-            raise UnsoundRequest("epsilon must be 0 or more, and finite")
+            raise UnsoundRequest("epsilon must be 0 or more, and finite", field="epsilon")
         allowed = np.zeros((*targets.shape, len(self.pairs)))
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             target = targets[..., None]

@@ -52,7 +52,10 @@ def explicit_curve(
     if n > MOST_ENTRIES:
         raise TooLarge(
             f"a world of {n} entries has 2^{n} splits; this curve tries them all, for at most"
-            f" {MOST_ENTRIES} entries"
+            f" {MOST_ENTRIES} entries",
+            field="world",
+            size=n,
+            limit=MOST_ENTRIES,
         )
     rows: list[Floats] = []
     members: list[tuple[tuple[Name, ...], ...]] = []

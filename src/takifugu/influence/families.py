@@ -62,7 +62,9 @@ def influence_curve(
         case Product():
             return _product(prior, secrets, max_exposed, progress)
         case _:
-            raise UnsoundRequest(f"a {type(prior).__name__} is not a prior that has a curve")
+            raise UnsoundRequest(
+                f"a {type(prior).__name__} is not a prior that has a curve", field="prior"
+            )
 
 
 def _network(
@@ -101,7 +103,7 @@ def _product(
 
 def _only_default(secrets: Secrets, why: str) -> None:
     if secrets != Secrets():
-        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}")
+        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}", field="secrets")
 
 
 def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
@@ -109,7 +111,12 @@ def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
     if max_exposed is None:
         return curve
     if max_exposed < 1:
-        raise UnsoundRequest(f"max_exposed is {max_exposed}; expose at least one entry")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; expose at least one entry",
+            field="max_exposed",
+            given=max_exposed,
+            needed=1,
+        )
     keep = np.flatnonzero((curve.exposed <= max_exposed) | (curve.exposed == curve.entries))
     return _Kept.of(curve, keep)
 

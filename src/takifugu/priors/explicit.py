@@ -143,7 +143,9 @@ def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:
     if (possible & (law < LEAST)).any():
         raise TooLarge(
             f"{name!r} allows datasets with a probability below {LEAST:.3g}, too small to be"
-            " written out; nothing was rounded to 0. Use the prior itself, or fewer entries"
+            " written out; nothing was rounded to 0. Use the prior itself, or fewer entries",
+            reason="faint",
+            limit=LEAST,
         )
 
 

@@ -137,7 +137,7 @@ def _bounds(values: ArrayLike, field: str) -> Floats:
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise InvalidPrior(field, given=f"has shape {array.shape}", needed="be a square matrix")
     if not ((array >= 0) & (array <= 1)).all():  # also false for NaN
-        raise InvalidPrior(field, given="holds something else", needed="hold probabilities")
+        raise InvalidPrior(field, given="holds something else", needed="hold numbers from 0 to 1")
     small = (array > 0) & (array < LEAST)
     if small.any():
         x, y = (int(i) for i in np.argwhere(small)[0])

@@ -36,7 +36,10 @@ class Walk:
             if size > 2 * ROOM:
                 raise TooLarge(
                     f"a chain with a matrix for each of {len(chain.transition):,} steps needs"
-                    f" {size:,} numbers, more than {2 * ROOM:,}; take a smaller max_exposed"
+                    f" {size:,} numbers, more than {2 * ROOM:,}; take a smaller max_exposed",
+                    field="max_exposed",
+                    size=size,
+                    limit=2 * ROOM,
                 )
         self._powers: dict[int, list[LogProduct]] = {}
         self._tables: dict[tuple[object, ...], Floats] = {}

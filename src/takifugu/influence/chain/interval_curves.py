@@ -68,7 +68,10 @@ def interval_chain_curve(
     if len(chain.states) > MOST_STATES:
         raise TooLarge(
             f"{len(chain.states)} states with intervals; at most {MOST_STATES} fit. Merge states,"
-            " or give a list of chains"
+            " or give a list of chains",
+            field="states",
+            size=len(chain.states),
+            limit=MOST_STATES,
         )
     before, after = _terms(chain, request.most)
     length, most = chain.length, request.most

@@ -40,11 +40,15 @@ def check_attractive(model: FactorModel) -> None:
     Checked with exact fractions.
     """
     if any(len(states) != 2 for states in model.states):
-        raise UnsoundRequest("an attractive field has two values for each entry; use network_curve")
+        raise UnsoundRequest(
+            "an attractive field has two values for each entry; use network_curve", reason="values"
+        )
     for factor in model.factors():
         names = ", ".join(repr(model.entries[v]) for v in factor.scope)
         if not (factor.table > 0).all():
-            raise UnsoundRequest(f"the table of {names} holds a 0; use network_curve")
+            raise UnsoundRequest(
+                f"the table of {names} holds a 0; use network_curve", reason="zero"
+            )
         for i, j in combinations(range(len(factor.scope)), 2):
             faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
             for k in range(faces.shape[2]):
@@ -52,7 +56,8 @@ def check_attractive(model: FactorModel) -> None:
                 if a * d < b * c:
                     raise UnsoundRequest(
                         f"the table of {names} favours different values, so two states of the"
-                        " boundary do not suffice; use network_curve"
+                        " boundary do not suffice; use network_curve",
+                        reason="repulsive",
                     )
 
 
@@ -104,7 +109,11 @@ class AttractiveField:
         """
         others = [v for v in bits(inside) if v != entry]
         if len(others) >= LARGEST:
-            raise TooLarge(f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over")
+            raise TooLarge(
+                f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over",
+                size=len(others) + 1,
+                limit=LARGEST,
+            )
         edge = 0
         for v in (entry, *others):
             edge |= self.around[v]
@@ -147,7 +156,12 @@ def attractive_curve(
     exact up to b = 2 if the field is small enough to be summed over.
     """
     if not 1 <= largest <= LARGEST:
-        raise UnsoundRequest(f"largest is {largest}; it must be from 1 to {LARGEST}")
+        raise UnsoundRequest(
+            f"largest is {largest}; it must be from 1 to {LARGEST}",
+            field="largest",
+            given=largest,
+            needed=LARGEST,
+        )
     field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
     chosen = chosen_entries(model, secrets)
     wholes = {entry: _whole(field, entry) for entry in chosen}

@@ -138,7 +138,12 @@ def sampled_curve(
     every split is: randomness decides how good it is, never whether it holds.
     """
     if samples < 1:
-        raise UnsoundRequest(f"samples is {samples}; at least one split must be drawn")
+        raise UnsoundRequest(
+            f"samples is {samples}; at least one split must be drawn",
+            field="samples",
+            given=samples,
+            needed=1,
+        )
     full = Elimination(model)
 
     def explore(searches: Sequence["_EntrySearch"]) -> None:
@@ -174,7 +179,10 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
     if comb(ring.bit_count(), short) > CANDIDATES:
         raise TooLarge(
             f"there are {comb(ring.bit_count(), short):,} sets of {b} nearest entries; at most"
-            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve."
+            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve.",
+            field="largest",
+            size=comb(ring.bit_count(), short),
+            limit=CANDIDATES,
         )
     for more in combinations(bits(ring), short):
         yield held | sum(1 << v for v in more)
@@ -266,7 +274,12 @@ def _curve(
     """Put the searches of all secrets together."""
     count = len(model.entries)
     if not largest >= 1:
-        raise UnsoundRequest(f"largest is {largest}; a curve exposes at least one entry")
+        raise UnsoundRequest(
+            f"largest is {largest}; a curve exposes at least one entry",
+            field="largest",
+            given=largest,
+            needed=1,
+        )
     chosen = chosen_entries(model, secrets)
     everything = (1 << count) - 1
     wholes = {entry: full.part(everything, entry) for entry in chosen}
