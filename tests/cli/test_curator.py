@@ -111,7 +111,7 @@ def test_a_plan_file_is_released_as_it_was_planned(study: Path, do: Call) -> Non
     planned = do("plan stays count --values ward --window 9.. --within 20 --out plan.json --json")
     document = planned.json()
     assert json.loads((study / "plan.json").read_text()) == document
-    assert document["asked"]["how"]["window"] == ["9", None]
+    assert document["asked"]["how"]["window"] == [9, None]
     released = do("release plan.json --json").json()
     assert released["query"] == document["query"] and released["cost"] == document["cost"]
     assert do("release plan.json --json").json()["free"]
@@ -155,7 +155,7 @@ MISTAKES = [
     ("release plan.json --epsilon 1", 2, "a plan file has no options"),
     ("release stays everything --epsilon 1", 2, "be one of histogram, count"),
     ("release nobody histogram --epsilon 1", 2, "'nobody' is not in"),
-    ("release stays histogram", 2, "say what may be lost"),
+    ("release stays histogram", 2, "give what may be lost"),
     ("release stays histogram --epsilon much", 2, "epsilon is 'much'"),
     ("release stays histogram --epsilon -1", 2, "epsilon"),
     ("release stays histogram --epsilon nan", 2, "epsilon"),

@@ -11,7 +11,7 @@ import typer.main
 
 from takifugu.cli import app, exits
 from takifugu.cli.options import InvalidOption
-from takifugu.cli.plan import the_query
+from takifugu.cli.plan import requested
 from takifugu.cli.strict import StrictCommand, StrictGroup
 from tests.cli.page import commands
 from tests.cli.running import call, start
@@ -81,14 +81,22 @@ def test_the_whole_program_refuses_it_in_one_line(
     ],
 )
 def test_columns_to_group_by_are_all_kept(by: list[str], columns: list[str]) -> None:
-    assert the_query("stays", "histogram", None, None, by=by).how["by"] == columns
+    asked = requested("stays", "histogram", None, None, by=by, epsilon="1")
+    assert asked.options.by == tuple(columns)
 
 
 def test_a_column_is_filtered_once() -> None:
     with pytest.raises(InvalidOption, match="'zone' twice"):
-        the_query("stays", "histogram", None, None, where=["zone=a", "zone=b"])
-    where = the_query("s", "histogram", None, None, where=["zone=a,b", "floor=1"]).how["where"]
-    assert where == {"zone": ["a", "b"], "floor": ["1"]}
+        requested("stays", "histogram", None, None, where=["zone=a", "zone=b"])
+    given: dict[str, Any] = {"where": ["zone=a,b", "floor=1"], "epsilon": "1"}
+    where = requested("s", "histogram", None, None, **given).options.where
+    assert where == {"zone": ("a", "b"), "floor": ("1",)}
+
+
+def test_an_option_is_given_once() -> None:
+    for name in ("kind", "epsilon"):
+        with pytest.raises(InvalidOption):
+            requested("stays", "histogram", None, [f"{name}=1"], epsilon="1")
 
 
 # --- stopping ---

@@ -65,7 +65,7 @@ def test_prior_odds_out_of_reach_are_bounded_not_guessed() -> None:
 
 def test_fields_that_are_not_attractive_are_refused() -> None:
     field = {0: 0.0, 1: 0.0}
-    with raises(UnsoundRequest, reason="repulsive"):
+    with raises(UnsoundRequest, reason="repelling"):
         attractive_curve(MarkovRandomField.ising(field, {(0, 1): -0.1}))
     check_attractive(MarkovRandomField.ising(field, {(0, 1): 0.0}))
     with raises(UnsoundRequest, reason="values"):

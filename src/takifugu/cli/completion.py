@@ -42,10 +42,10 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """What may be asked."""
+    """The kinds of query."""
     from typing import get_args
 
-    from takifugu.session.asking import Kind
+    from takifugu.session.query_options import Kind
 
     return [kind for kind in get_args(Kind) if kind.startswith(incomplete)]
 

@@ -134,9 +134,9 @@ def ladder(
         losses[rung] = min(losses[rung], near.loss)
     losses = np.minimum.accumulate(losses[::-1])[::-1]  # more ε never loses less
     leak = 0.0
-    if translation.tight is not None:
+    if translation.transport is not None:
         last = Bound(near.loss, by_values=near.upper)
-        leak = translation.tight.witness(float(grid[-1]), last).leak
+        leak = translation.transport.witness(float(grid[-1]), last).leak
     return TranslationTable(translation.fingerprint, grid, losses), leak
 
 
@@ -152,21 +152,21 @@ def _ask(
     table, days = translated.table, _days(fitted)
     with tell.step("A budget", "setting the budget"):
         ledger.set_budget(DATASET, BUDGET)
-        session = Session(engine, ledger, translation, dataset=DATASET, table=table)
+        session = Session(
+            engine, translation, ledger=ledger, dataset=DATASET, translation_table=table
+        )
     tell.say(
         f"The owner allows a Pufferfish ε of {BUDGET} in all, for ever: {LEDGER} keeps to it,"
         " charge by charge, through crashes. Releases are from the last 100 days only."
     )
     with tell.step("First query: the top-3 of every country", "asking the first query"):
-        first = session.plan("top_k", by="country", k=3, window=days, epsilon=FIRST)
+        first = session.plan.top_k(3, by="country", window=days, epsilon=FIRST)
         top = session.release(first)
         exact = engine.histogram(["country", "place"], _kept(fitted)).counts
         right = places_right(exact, engine, top)
     _tell_top(tell, first, top, right)
     with tell.step("Second query: where people of one country go", "asking the second query"):
-        second = session.plan(
-            "proportions", where={"country": [LARGEST]}, window=days, epsilon=SECOND
-        )
+        second = session.plan.proportions(where={"country": [LARGEST]}, window=days, epsilon=SECOND)
         shares = session.release(second)
     _tell_shares(tell, second, shares)
     with tell.step("Third query: too much", "asking the third query"):
@@ -231,7 +231,7 @@ def _days(fitted: Fitted) -> tuple[datetime, None]:
 def _refusal(session: Session, days: tuple[datetime, None]) -> OverBudget | None:
     """What the session says to a query that the budget does not admit."""
     try:
-        session.histogram(by="country", window=days, epsilon=THIRD)
+        session.release(session.plan.histogram(by="country", window=days, epsilon=THIRD))
     except OverBudget as refused:
         return refused
     return None

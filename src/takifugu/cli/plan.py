@@ -24,10 +24,12 @@ from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
-    from takifugu.project.requests import Asked
-    from takifugu.session.values import Plan
+    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.release_plan import Plan
 
-KIND_HELP = "What to ask: histogram, count, top_k, …; a wrong word lists them."
+KIND_HELP = (
+    "The kind of query: histogram, count, top_k, sum, mean, quantile, proportions or transitions."
+)
 Column = Annotated[
     str | None, typer.Option(help="The protected column; by default what the prior is about.")
 ]
@@ -53,11 +55,15 @@ Delta = Annotated[
     typer.Option(help="The Pufferfish δ beside ε, at most the budget's: noise that adds up less."),
 ]
 Within = Annotated[
-    str | None, typer.Option(help="Instead: the least ε that keeps every number this near.")
+    str | None,
+    typer.Option(help="Instead of ε: the least ε that keeps every number this near is used."),
 ]
-Chance = Annotated[
+Confidence = Annotated[
     float | None,
-    typer.Option(help="How often it is to be that near, 0.95 unless told; for a ranking alone."),
+    typer.Option(
+        help="The probability of being within it, 0.95 by default; for a ranking, that its places"
+        " are right."
+    ),
 ]
 Values = Annotated[str | None, typer.Option(help="The labels that a count counts, as 'a,b'.")]
 K = Annotated[int | None, typer.Option("--k", help="How many labels a top_k names.")]
@@ -92,7 +98,7 @@ def run_plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
     within: Within = None,
-    chance: Chance = None,
+    confidence: Confidence = None,
     values: Values = None,
     k: K = None,
     level: Level = None,
@@ -121,9 +127,9 @@ def run_plan(
     """
     from takifugu.cli.outputs import Target
 
-    asked = the_query(
+    asked = requested(
         name, kind, analyst, option, column=column, by=by, window=window, where=where,
-        epsilon=epsilon, delta=delta, within=within, chance=chance, values=values, k=k,
+        epsilon=epsilon, delta=delta, within=within, confidence=confidence, values=values, k=k,
         level=level, grid=grid, gap=gap,
     )  # fmt: skip
     opening = {"backend": backend, "table": not no_table}
@@ -139,37 +145,39 @@ def run_plan(
         _print(plan, document["guarantee"])
 
 
-def the_query(
+def requested(
     name: str, kind: str, analyst: str | None, option: list[str] | None, **given: Any
-) -> "Asked":
-    """The query that the options describe."""
-    from takifugu.project.requests import Asked
+) -> "PlanFile":
+    """The query that the options of a command describe: the one place where they are read."""
+    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.query_options import QueryOptions
 
-    how = {key: value for key, value in given.items() if value is not None}
-    if "by" in how:
-        how["by"] = [column for text in how["by"] for column in listed(text)]
-    if "values" in how:
-        how["values"] = listed(how["values"])
-    if "window" in how:
-        how["window"] = _window(how["window"])
-    if "where" in how:
-        how["where"] = _where(how["where"])
+    options: dict[str, Any] = {"kind": kind}
+    options |= {key: value for key, value in given.items() if value is not None}
+    if "by" in options:
+        options["by"] = [column for text in options["by"] for column in listed(text)]
+    if "values" in options:
+        options["values"] = listed(options["values"])
+    if "window" in options:
+        options["window"] = _window(options["window"])
+    if "where" in options:
+        options["where"] = _where(options["where"])
     for text in option or ():
         key, equals, value = text.partition("=")
-        if not equals or not key or key in how:
+        if not equals or not key or key in options:
             raise InvalidOption(
                 "--option", given=f"is {text!r:.80}", needed="be NAME=VALUE, each name once"
             )
-        how[key] = _json(value)
-    return Asked(name, kind, how, analyst)
+        options[key] = _json(value)
+    return PlanFile(name, QueryOptions.from_document(options), analyst)
 
 
 def planned(
-    asked: "Asked", project: Path | None, **opening: Any
+    asked: "PlanFile", project: Path | None, **opening: Any
 ) -> tuple["Plan", dict[str, Any], str | None]:
-    """A plan, all that is to be said about it, and a warning if there is one."""
+    """A plan, its document, and a warning if there is one."""
     from takifugu.cli.translate import warned
-    from takifugu.project.requests import plan_document
+    from takifugu.project.plan_files import plan_document
 
     study = the_project(project)
     with (
@@ -177,8 +185,9 @@ def planned(
         Working("planning") as tell,
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
-        plan = asked.plan(session)
-        return plan, plan_document(asked, plan, session.guarantee()), session.kept.warning
+        plan = session.plan(session.resolved(asked.options))
+        document = plan_document(asked.dataset, asked.analyst, plan, session.guarantee())
+        return plan, document, session.releasable.warning
 
 
 def _window(text: str) -> list[str | None]:

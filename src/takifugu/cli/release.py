@@ -25,8 +25,8 @@ from takifugu.cli.telling import echo
 
 if TYPE_CHECKING:
     from takifugu.cli.outputs import Target
-    from takifugu.project.requests import Asked
-    from takifugu.session.values import Result
+    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.release_result import Result
 
 
 def run_release(
@@ -48,7 +48,7 @@ def run_release(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     within: options.Within = None,
-    chance: options.Chance = None,
+    confidence: options.Confidence = None,
     values: options.Values = None,
     k: options.K = None,
     level: options.Level = None,
@@ -75,29 +75,29 @@ def run_release(
 
     given = {
         "column": column, "by": by, "window": window, "where": where, "epsilon": epsilon,
-        "delta": delta, "within": within, "chance": chance, "values": values, "k": k,
+        "delta": delta, "within": within, "confidence": confidence, "values": values, "k": k,
         "level": level, "grid": grid, "gap": gap,
     }  # fmt: skip
-    asked, document = _asked(name, kind, analyst, option, given)
+    asked = _requested(name, kind, analyst, option, given)
     opening = {"backend": backend, "table": not no_table}
     with nullcontext() if out is None else Target(out) as target:
-        result, warning = _released(asked, document, project, opening)
+        result, warning = _released(asked, project, opening)
         _deliver(result, target, as_json)
     if warning is not None:
         echo(f"takifugu: {warning}", err=True)
 
 
-def _asked(
+def _requested(
     name: str,
     kind: str | None,
     analyst: str | None,
     option: list[str] | None,
     given: dict[str, Any],
-) -> tuple["Asked", Any]:
-    from takifugu.project.requests import read_plan
+) -> "PlanFile":
+    from takifugu.project.plan_files import read_plan
 
     if kind is not None:
-        return options.the_query(name, kind, analyst, option, **given), None
+        return options.requested(name, kind, analyst, option, **given)
     if option or analyst is not None or any(value is not None for value in given.values()):
         raise InvalidOption(
             "KIND", given="is missing", needed="follow NAME; a plan file has no options beside it"
@@ -110,10 +110,9 @@ def _asked(
 
 
 def _released(
-    asked: "Asked", document: Any, project: Path | None, opening: dict[str, Any]
+    asked: "PlanFile", project: Path | None, opening: dict[str, Any]
 ) -> tuple["Result", str | None]:
     from takifugu.cli.translate import warned
-    from takifugu.project.requests import refuse_stale
 
     study = the_project(project)
     with (
@@ -121,12 +120,11 @@ def _released(
         Working("releasing") as tell,
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
-        plan = asked.plan(session)
-        if document is not None:
-            refuse_stale(document, plan)
+        asked = asked.resolved(session)
+        plan = session.replan(asked) if asked.document else session.plan(asked.options)
         for note in plan.notes:  # before it is charged
             echo(f"takifugu: {note}", err=True)
-        return session.release(plan), session.kept.warning
+        return session.release(plan), session.releasable.warning
 
 
 def _deliver(result: "Result", target: "Target | None", as_json: bool) -> None:

@@ -41,7 +41,8 @@ def check_attractive(model: FactorModel) -> None:
     """
     if any(len(states) != 2 for states in model.states):
         raise UnsoundRequest(
-            "an attractive field has two values for each entry; use network_curve", reason="values"
+            "an attractive field has two values for each entry; use network_curve",
+            reason="values",
         )
     for factor in model.factors():
         names = ", ".join(repr(model.entries[v]) for v in factor.scope)
@@ -57,7 +58,7 @@ def check_attractive(model: FactorModel) -> None:
                     raise UnsoundRequest(
                         f"the table of {names} favours different values, so two states of the"
                         " boundary do not suffice; use network_curve",
-                        reason="repulsive",
+                        reason="repelling",
                     )
 
 
