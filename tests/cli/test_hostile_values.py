@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from takifugu import whole
+from takifugu import _atomic
 from takifugu.cli import exits
 from takifugu.visible import visible
 from tests.cli.page import commands
@@ -210,7 +210,7 @@ def attacked(template: Path, place: Path, case: Any) -> list[str]:
     try:
         with pytest.MonkeyPatch.context() as patch, alarm():
             patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-            patch.setattr(whole, "PATIENCE", PATIENCE)
+            patch.setattr(_atomic, "PIPE_TIMEOUT", PATIENCE)
             ran = call(folder, patch, *words_of(name, option, value))
     except Hung:
         return ["hangs"]

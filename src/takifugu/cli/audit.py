@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
 from takifugu.cli.options import (
     ENTRIES_HELP,
     PAIRS_HELP,
@@ -17,8 +19,6 @@ from takifugu.cli.options import (
 from takifugu.cli.telling import echo
 from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
 from takifugu.errors import InvalidFile
-from takifugu.strict import parse_json
-from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.composition import Composed, Release
@@ -83,8 +83,6 @@ def _file(path: Path) -> list[str]:
         listed = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption("--released", given=f"{path} {error.given}", needed=needed) from None
-    except (OSError, ValueError) as error:
-        raise InvalidOption("--released", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise InvalidOption("--released", given=f"{path} is not a list of texts", needed=needed)
     return listed

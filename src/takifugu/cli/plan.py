@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._toml import parse_json
 from takifugu.cli.completion import complete_kind
 from takifugu.cli.options import (
     AsJson,
@@ -21,7 +22,6 @@ from takifugu.cli.options import (
 )
 from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
-from takifugu.strict import parse_json
 
 if TYPE_CHECKING:
     from takifugu.project.plan_files import PlanFile

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import refuse_special
 from takifugu.cli.completion import complete_dataset, nearest_project
 from takifugu.cli.options import (
     AsJson,
@@ -24,7 +25,6 @@ from takifugu.cli.options import (
 from takifugu.cli.strict import Strict
 from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.whole import refuse_special
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior, SequencePrior

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
 from takifugu.cli.options import (
     ENTRIES_HELP,
     PAIRS_HELP,
@@ -19,8 +21,6 @@ from takifugu.cli.options import (
 )
 from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
-from takifugu.strict import parse_json
-from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -260,10 +260,6 @@ def _listed(path: Path) -> list[float]:
         raise InvalidOption(
             "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InvalidOption(
-            "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"
-        ) from error
     if not isinstance(listed, list) or not all(
         isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e < float("inf")
         for e in listed

@@ -13,6 +13,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import real_path, whole_file
 from takifugu.engines import (
     Declaration,
     Engine,
@@ -60,7 +61,6 @@ from takifugu.session.held_out import HeldOutEngine, ReleasableRows, fitted_rows
 from takifugu.session.prior_checks import protected_column, refuse_misfit, terms_of
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
-from takifugu.whole import real_path
 
 LEDGER = "takifugu.ledger"
 
@@ -89,7 +89,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
             str(folder), given=f"is no folder ({reason})", needed="be one, or a new one"
         ) from None
     try:
-        with write.whole_file(file, what="project", new=True) as part:
+        with whole_file(file, field="project", fsync=True, refuse_existing=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = _first_event(opened)
                 opened.mark()  # makes the key, so that later nothing is made by mere queries
