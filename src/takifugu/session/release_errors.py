@@ -67,8 +67,8 @@ class ReleaseFailed(TakifuguError):
 
     def __init__(self, trouble: str) -> None:
         super().__init__(
-            f"the release was charged, and then its answer could not be made ({trouble}); nothing was"
-            " released and the charge stays spent. Ask again, or report it"
+            f"the release was charged, and then its answer could not be made ({trouble}): nothing"
+            " was released and the charge stays spent. Ask again, or report it"
         )
         self.trouble = trouble
 
