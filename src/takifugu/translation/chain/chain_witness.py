@@ -4,7 +4,7 @@ A product :math:`g(D) = \prod_j g_j(x_j)` with :math:`1 \le g_j \le e^{ε_j}` is
 changing entry j changes one factor. For all factors but one held fixed, E[g|s]/E[g|s′] is a ratio
 of two linear functions of :math:`g_j`, so its best value takes two levels: e^ε on the values with
 the greatest ratio, 1 on the others. Messages along the chain give both functions; sweeping to and
-fro improves the ratio until it rests. What is reported is the ratio of the factors found,
+fro improves the ratio until it settles. What is reported is the ratio of the factors found,
 computed once more and rounded down: it is a mechanism's, whether or not the search found the best.
 
 For two states the best product is the worst mechanism of all, and it is known without a search
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.numeric import Floats
+from takifugu.numeric import Floats, Integers
 
-MOST = 600.0  # the total of ε over the neighbours asked: e^MOST is a float, and so is its inverse
+MOST = 600.0  # the total of ε over the neighbours used: e^MOST is a float, and so is its inverse
 ROUNDS = 30
 ENOUGH = 1e-13  # an improvement below this share ends the search
 
@@ -46,24 +46,27 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """The best product found: which question, its leak, and the factors of each side."""
+class BestProduct:
+    """The best product found: for which pair, its leak, and the factors of each side."""
 
-    question: int
+    pair: int
     leak: float
     here: Floats
     ahead: Floats
     behind: Floats
 
 
-def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
-    """Maximise over products, for several questions at once.
+def best_product(
+    around: Neighbourhood, left: Floats, right: Floats, values: Integers | None = None
+) -> BestProduct:
+    """Maximise over products, for several secret pairs at once.
 
-    ``left`` and ``right`` are ``[question, x]``: the law of the entry given each side.
+    ``left`` and ``right`` are ``[pair, x]``: the law of the entry given each side. ``values`` [x]
+    is the value of the data that a state stands for: factors then depend on that alone.
     """
     sides = (
-        _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape),
-        _Side(around.behind, _scaled(around, around.spent_behind), left.shape),
+        _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape, values),
+        _Side(around.behind, _scaled(around, around.spent_behind), left.shape, values),
     )
     own = float(np.exp(min(around.spent, MOST))) * (1 - 4 * UNIT)
     here = np.where(left > 0, max(own, 1.0), 1.0)
@@ -73,23 +76,23 @@ def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
         for k, side in enumerate(sides):
             other = here * messages[1 - k]
             messages[k] = side.improve(left * other, right * other)
-        told = here * messages[0] * messages[1]
+        weight = here * messages[0] * messages[1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log((left * told).sum(axis=1)) - np.log((right * told).sum(axis=1))
+            ratio = np.log((left * weight).sum(axis=1)) - np.log((right * weight).sum(axis=1))
         settled = bool((ratio <= best + ENOUGH * (1 + np.abs(best))).all())
         best = np.maximum(best, ratio)
         if settled:
             break
-    question = int(np.argmax(ratio))
+    pair = int(np.argmax(ratio))
     steps = len(around.ahead) + len(around.behind) + 2
     states = left.shape[1]
-    rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[question]))
-    return Found(
-        question,
-        max(float(ratio[question]) - rounding - around.slack, 0.0),
-        here[question],
-        sides[0].factors[:, question],
-        sides[1].factors[:, question],
+    rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[pair]))
+    return BestProduct(
+        pair,
+        max(float(ratio[pair]) - rounding - around.slack, 0.0),
+        here[pair],
+        sides[0].factors[:, pair],
+        sides[1].factors[:, pair],
     )
 
 
@@ -100,10 +103,16 @@ def _scaled(around: Neighbourhood, spent: Floats) -> Floats:
 
 
 class _Side:
-    """One direction: the factors of its entries, nearest first, for every question."""
+    """One direction: the factors of its entries, nearest first, for every secret pair."""
 
-    def __init__(self, rows: Sequence[Floats], spent: Floats, shape: tuple[int, ...]) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: Sequence[Floats],
+        spent: Floats,
+        shape: tuple[int, ...],
+        values: Integers | None,
+    ) -> None:
+        self._rows, self._values = rows, values
         self._high = np.exp(spent) * (1 - 4 * UNIT)  # at most e^ε
         self._high = np.maximum(self._high, 1.0)
         self.factors = np.ones((len(rows), *shape))
@@ -111,7 +120,7 @@ class _Side:
     def improve(self, left: Floats, right: Floats) -> Floats:
         """One sweep out with the factors as they are, one sweep in that improves each.
 
-        ``left`` and ``right`` weigh the values of the secret entry. Returns ``[question, x]``:
+        ``left`` and ``right`` weigh the values of the secret entry. Returns ``[pair, x]``:
         the expectation of the product of all factors, given x, up to a common factor.
         """
         if not len(self._rows):
@@ -125,9 +134,15 @@ class _Side:
         message = np.ones_like(left)
         for step in reversed(range(len(self._rows))):
             a, b = reach[step]
-            self.factors[step] = _two_levels(a * message, b * message, self._high[step])
+            self.factors[step] = self._chosen(a * message, b * message, self._high[step])
             message = _unit((self.factors[step] * message) @ self._rows[step].T)
         return message
+
+    def _chosen(self, a: Floats, b: Floats, high: float) -> Floats:
+        if self._values is None:
+            return _two_levels(a, b, high)
+        of_value = np.eye(int(self._values.max()) + 1)[self._values]  # [state, value]
+        return _two_levels(a @ of_value, b @ of_value, high)[:, self._values]
 
 
 def _unit(rows: Floats) -> Floats:
@@ -138,7 +153,7 @@ def _unit(rows: Floats) -> Floats:
 
 
 def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
-    """``[question, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
+    """``[pair, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(a > 0, a / b, 0.0)
     order = np.argsort(-ratio, axis=1, kind="stable")
@@ -150,7 +165,7 @@ def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
         )
     size = np.argmax(value, axis=1)
     chosen = np.arange(a.shape[1])[None, :] <= size[:, None]
-    chosen[chosen.all(axis=1)] = False  # the same factor everywhere tells nothing
+    chosen[chosen.all(axis=1)] = False  # the same factor everywhere reveals nothing
     g = np.ones_like(a)
     np.put_along_axis(g, order, np.where(chosen, high, 1.0), axis=1)
     return g

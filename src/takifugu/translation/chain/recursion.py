@@ -1,4 +1,4 @@
-r"""The tight translation for a Markov chain of finite length, entry by entry.
+r"""The transport bound of a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
 that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and
@@ -7,7 +7,8 @@ future are independent given X_i, so the pair (x, y) at entry i loses at most
 .. math:: ε_i + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ ε_{i+1}[u≠v] + F_{i+1}),\quad F_{T}=0,
 
 where T is the transport between rows x and y (`takifugu.translation.chain.steps`), and B runs the
-other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 was not queried.
+other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 means that
+entry i was not queried.
 
 Long stretches in which nothing changes are not walked one by one. T is monotone, and adding a
 constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
@@ -20,8 +21,8 @@ longer change. Both are paid for in ``slack``, the rounding of a step's rows:
 * Rows within a factor of 1 ± `HELD` of the first ones of a stretch are taken to be those: the
   log-ratio of two expectations changes by 2·`HELD`.
 * If n more steps change no *ratio* of two probabilities by more than e^{n·drift} (see
-  `takifugu.translation.chain.laws.Law.drift`), the rows stay within that factor too, and 2n·drift
-  pays for it. The drift is a relative one: a law that is small but falls is not at rest.
+  `takifugu.translation.chain.entry_laws.Law.drift`), the rows stay within that factor too, and
+  2n·drift pays for it. The drift is relative: a law that is small but falls is not stationary.
 * What is at most p in a row adds at most p·e^c to E[g], as a share, where c is the most that g may
   vary: at most the sum S of all ε, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m is taken to be
   0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
@@ -37,24 +38,24 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
-from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
+    recurrent_law,
     row_slack,
-    stationary_law,
     transition_rows,
 )
+from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.chain.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
 
-STILL = 1e-7  # a change by this share is none
-NOTHING = 1e-10  # and so is a change by this much
-PATIENCE = 40  # steps of a stretch that are taken one by one before a bound on the rest is sought
-STILL_LAW = 1e-9  # total drift of a law, as a share, over the part of a stretch that it is held
-LASTING = 10_000  # steps that a law which never ends is held for, at least
-HELD = 1e-12  # rows that differ by no more than this share are taken to be the same
-MOST = 1e300  # more ε in total than this is refused: sums of it would not be floats
+STILL = 1e-7  # a smaller relative change counts as none
+NOTHING = 1e-10  # and so does a smaller absolute change
+PATIENCE = 40  # steps of a stretch that are taken one by one before the others are bounded at once
+STILL_LAW = 1e-9  # total relative drift of a law over the part of a stretch that it is held
+LASTING = 10_000  # steps of a long stretch that a law is held for, at least
+HELD = 1e-12  # rows that differ relatively by no more than this are taken to be the same
+MOST = 1e300  # a larger total of ε is refused: sums of it would not be floats
 PIECES = 64  # in which a stretch that never settles is bounded by a straight line, at least
 NUMBERS = 20_000  # that the tables of such pieces may hold, where more of them are possible
 
@@ -65,13 +66,14 @@ class ChainLosses:
 
     Attributes:
         epsilon: ``[i]``: the total DP loss spent on entry i.
-        forward: The different tables ``[x, y]`` of what the entries after one tell.
+        forward: The different tables ``[x, y]`` of what the entries after one reveal.
         forward_at: ``[i]``: which of them holds at entry i.
         backward: The same for the entries before.
         backward_at: ``[i]``: which of them holds at entry i.
         possible: The different sets ``[x]`` of states that can happen.
         possible_at: ``[i]``: which of them holds at entry i.
         by_entry: ``[i]``: the largest loss at entry i, over pairs of possible states.
+        metric: ``[x, y]``: what a change of an entry costs, as a multiple of its ε.
     """
 
     epsilon: Floats
@@ -82,11 +84,12 @@ class ChainLosses:
     possible: tuple[Booleans, ...]
     possible_at: Integers
     by_entry: Floats
+    metric: Floats
 
     def at(self, entry: int) -> Floats:
-        """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot be asked."""
+        """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot happen."""
         return _combined(
-            float(self.epsilon[entry]),
+            float(self.epsilon[entry]) * self.metric,
             self.forward[self.forward_at[entry]],
             self.backward[self.backward_at[entry]],
             self.possible[self.possible_at[entry]],
@@ -111,11 +114,13 @@ def chain_losses(
     epsilon: ArrayLike,
     *,
     start: ArrayLike | None = None,
+    metric: Floats | None = None,
 ) -> ChainLosses:
     """Bound the loss at every entry of a chain whose entry i was queried with ``epsilon[i]``.
 
     ``transitions`` is one matrix, or one for each step from an entry to the next. Without
-    ``start``, the law of the first entry, one matrix is taken to be at rest.
+    ``start``, the law of the first entry, the chain is stationary, with one matrix. ``metric``
+    [u, v] is what a change of an entry from u to v costs, as a multiple of its ε; 1 by default.
     """
     spent = frozen(epsilon)
     if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
@@ -123,29 +128,35 @@ def chain_losses(
     with np.errstate(over="ignore"):
         total = float(spent.sum())
     if not total < MOST:
-        raise Malformed("epsilon", given=f"sums to {total:g}", needed=f"sum to less than {MOST:g}")
+        raise Malformed(
+            "epsilon",
+            given=f"sums to {total:g}",
+            needed=f"sum to less than {MOST:g}",
+            reason="sum",
+        )
     steps = len(spent) - 1
     matrices = _matrices(transitions, steps)
     size = len(matrices[0])
+    metric = frozen(off_diagonal(size) if metric is None else metric)
     ahead = [
         _Stretch(matrix, float(cost), row_slack(size), count)
         for matrix, cost, count in _runs(matrices[::-1], spent[:0:-1])
     ]
-    forward, forward_at = _walk(ahead, size)
+    forward, forward_at = _walk(ahead, metric)
     behind, possible, possible_at = _behind(matrices, spent, start)
-    backward, backward_at = _walk(behind, size)
+    backward, backward_at = _walk(behind, metric)
     forward_at = forward_at[::-1].copy()
     levels, level_at = np.unique(spent, return_inverse=True)
     shape = (len(forward), len(backward), len(possible), len(levels))
     codes = np.ravel_multi_index((forward_at, backward_at, possible_at, level_at), shape)
     kinds, kind_at = np.unique(codes, return_inverse=True)
     worst = [
-        _combined(float(levels[e]), forward[f], backward[b], possible[s]).max(initial=0.0)
+        _combined(float(levels[e]) * metric, forward[f], backward[b], possible[s]).max(initial=0.0)
         for f, b, s, e in zip(*np.unravel_index(kinds, shape), strict=True)
     ]
     by_entry = frozen(np.array(worst)[kind_at])
     return ChainLosses(
-        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry
+        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry, metric
     )
 
 
@@ -170,6 +181,7 @@ def _matrices(transitions: ArrayLike | Sequence[ArrayLike], steps: int) -> list[
             "transitions",
             given=f"has {len(given)} matrices for {steps + 1} entries",
             needed="have one matrix fewer than entries, or be a single matrix",
+            reason="count",
         )
     known: dict[bytes, Floats] = {}
     matrices = []
@@ -200,19 +212,25 @@ def _behind(
     if start is None:
         if any(matrix is not matrices[0] for matrix in matrices):
             raise InvalidPrior(
-                "start", given="is missing", needed="be the law of the first entry: rows change"
+                "start",
+                given="is missing",
+                needed="be the law of the first entry: rows change",
+                reason="missing",
             )
-        law = stationary_law(matrices[0])
+        law = recurrent_law(matrices[0])
         back, possible = backward_rows(matrices[0], law)
-        at_rest = [
+        stretches = [
             _Stretch(back, eps, law_slack(size), count)
             for _, eps, count in _runs(matrices, spent[:-1])
         ]
-        return at_rest, (possible,), np.zeros(steps + 1, dtype=np.int64)
+        return stretches, (possible,), np.zeros(steps + 1, dtype=np.int64)
     given = distribution(start, "start", InvalidPrior)
     if given.shape != (size,):
         raise InvalidPrior(
-            "start", given=f"has shape {given.shape}", needed=f"have one entry for {size} states"
+            "start",
+            given=f"has shape {given.shape}",
+            needed=f"have one entry for {size} states",
+            reason="shape",
         )
     walk = _LawWalk(Law.of(given), faint=np.exp(-min(float(spent.sum()), LARGE)) * 2.0**-60 / size)
     for matrix, eps, count in _runs(matrices, spent[:-1]):
@@ -256,14 +274,15 @@ class _LawWalk:
             left, first, self._law = left - taken, False, after
 
 
-def _alike(rows: Floats, held: Floats, asked: Booleans) -> bool:
-    """Whether every entry of the rows asked for is that of the held ones, up to `HELD`."""
-    one, other = rows[asked], held[asked]
+def _alike(rows: Floats, held: Floats, needed: Booleans) -> bool:
+    """Whether the rows that are needed are the held ones, up to `HELD`."""
+    one, other = rows[needed], held[needed]
     return bool((np.abs(one - other) <= 0.5 * HELD * other).all())
 
 
-def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...], Integers]:
+def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, ...], Integers]:
     """Step through the stretches from 0: the different tables, and which one follows each step."""
+    size = len(metric)
     tables = [frozen(np.zeros((size, size)))]
     at = np.zeros(1 + sum(stretch.count for stretch in stretches), dtype=np.int64)
     couplings: Couplings | None = None
@@ -272,7 +291,7 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
         left = stretch.count
         while left:
             last = tables[-1]
-            value, couplings = _step(stretch, last, couplings)
+            value, couplings = _step(stretch, metric, last, couplings)
             tables.append(frozen(value))
             place, left = place + 1, left - 1
             at[place] = len(tables) - 1
@@ -291,7 +310,7 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
             if left * rise <= still:
                 tables.append(frozen(up(value + left * rise * off_diagonal(size))))
             elif stretch.count - left >= PATIENCE and left > PATIENCE:
-                tables.extend(_rest(stretch, value, couplings, rise, left))
+                tables.extend(_remainder(stretch, metric, value, couplings, rise, left))
             else:
                 continue
             added = len(tables) - 1 - at[place]
@@ -301,12 +320,12 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
 
 
 def _step(
-    stretch: _Stretch, last: Floats, couplings: Couplings | None
+    stretch: _Stretch, metric: Floats, last: Floats, couplings: Couplings | None
 ) -> tuple[Floats, Couplings | None]:
     """One certified step, and the couplings that prove it."""
     unit = off_diagonal(len(last))
-    cost = closed(stretch.epsilon * unit + last)
-    dearest = float(cost.max())  # some coupling always costs no more than the dearest move
+    cost = closed(stretch.epsilon * metric + last)
+    dearest = float(cost.max())  # every coupling costs at most its dearest move
     if not 0 < dearest < LARGE:
         return dearest * unit, couplings
     rows = stretch.rows
@@ -315,10 +334,15 @@ def _step(
     return np.minimum(proven, dearest * unit), found
 
 
-def _rest(
-    stretch: _Stretch, value: Floats, couplings: Couplings | None, rise: float, left: int
+def _remainder(
+    stretch: _Stretch,
+    metric: Floats,
+    value: Floats,
+    couplings: Couplings | None,
+    rise: float,
+    left: int,
 ) -> list[Floats]:
-    """Tables that bound the rest of a stretch which is at ``value`` and still rises."""
+    """Tables that bound what is left of a stretch which is at ``value`` and still rises."""
     unit = off_diagonal(len(value))
     if couplings is not None:
         settled = fixed_point(
@@ -327,6 +351,7 @@ def _rest(
             above=value,
             known=couplings,
             with_lower=False,
+            metric=metric,
         ).upper
         if settled.max() <= value.max() + left * rise:
             return [frozen(settled)]
@@ -335,9 +360,9 @@ def _rest(
     return [frozen(up(value + end * rise * unit)) for end in ends]
 
 
-def _combined(epsilon: float, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
-    """``[x, y]``: ε + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
-    total = up(epsilon + forward + backward)
+def _combined(own: Floats, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
+    """``[x, y]``: own + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
+    total = up(own + forward + backward)
     total[~possible, :] = -np.inf
     total[:, ~possible] = -np.inf
     np.fill_diagonal(total, np.where(possible, 0.0, -np.inf))
