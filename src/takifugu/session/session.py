@@ -137,7 +137,10 @@ class Session:
     ) -> None:
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
-            raise UnsoundRequest("the table was made for another translation; tabulate this one")
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one",
+                field="translation_table",
+            )
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):

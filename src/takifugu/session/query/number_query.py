@@ -60,7 +60,10 @@ class NumberQuery(Query):
             if steps < 1:
                 raise UnsoundRequest(
                     f"within is {float(near):g}, less than the unit of the answer, {float(unit):g};"
-                    " ask for that or more"
+                    " give that or more",
+                    field="within",
+                    given=near,
+                    needed=unit,
                 )
             found = plan_histogram(
                 size,
