@@ -19,7 +19,7 @@ from takifugu.cli.demo_steps import play
 from takifugu.cli.demo_story import Story
 from takifugu.engines import Scope, open_engine
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.ledger import open_ledger
+from takifugu.ledger import Problem, open_ledger
 from takifugu.reports.page import shown
 from tests.reports.reading import Reader
 
@@ -251,7 +251,9 @@ def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, Story])
     answered = replace(story, refused=None, readings=[*story.readings, story.readings[-1]])
     assert not _as_expected(answered)
     assert "Third query: answered" in made_page(answered).html()
-    assert not _as_expected(replace(story, report=replace(story.report, problems=("broken",))))
+    assert not _as_expected(
+        replace(story, report=replace(story.report, problems=(Problem("storage", "broken"),)))
+    )
     assert not _as_expected(replace(story, again=replace(story.again, free=False)))
 
 

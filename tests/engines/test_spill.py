@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from takifugu.engines import DatabaseFailed
-from takifugu.engines.spill import PREFIX, Spill, remove_stale
+from takifugu.engines.backends.spill_folder import PREFIX, Spill, remove_stale
 
 SPILLING = """
 import sys, time
 from pathlib import Path
 from takifugu.engines import Category, Declaration, Order, Source
-from takifugu.engines.duck import DuckBackend
+from takifugu.engines.backends.duckdb_backend import DuckBackend
 
 declaration = Declaration(
     source=Source("csv", path="stays.csv"), entity="person", order=Order("step", "number"),

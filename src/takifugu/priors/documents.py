@@ -17,6 +17,7 @@ LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
 KINDS: Mapping[str, tuple[str, str]] = {
     "markov-chain": ("takifugu.priors.markov", "MarkovChain"),
     "interval-markov-chain": ("takifugu.priors.interval_chain", "IntervalMarkovChain"),
+    "higher-order-chain": ("takifugu.priors.higher_order", "HigherOrderChain"),
     "gaussian": ("takifugu.priors.gaussian", "Gaussian"),
     "bayesian-network": ("takifugu.priors.bayesian_network", "BayesianNetwork"),
     "markov-random-field": ("takifugu.priors.random_field", "MarkovRandomField"),

@@ -46,7 +46,8 @@ class Store:
         else:
             self._engine = self._open_postgresql(wait)
         self._reader = self._engine.execution_options(reading=True)
-        self.guard: Guard | None = None  # none while a ledger is made, or looked at from outside
+        self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
+        self.identity = ""  # of the ledger, once it was opened
 
     @property
     def is_new(self) -> bool:
