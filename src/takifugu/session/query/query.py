@@ -7,7 +7,7 @@ A new kind of query is one module here, with a class that implements `Query` (mo
 
 * `takifugu.session.query_options.KIND_OPTIONS` and `Kind`: its name and the options it has;
 * `takifugu.session.query.kinds.KINDS`: its class;
-* `takifugu.session.planner.Planner`: the method ``session.plan.<kind>``, with its signature.
+* `takifugu.session.query_planner.Planner`: the method ``session.plan.<kind>``, with its signature.
 """
 
 from abc import ABC, abstractmethod
