@@ -81,22 +81,22 @@ FOUR = ("p0", "p1", "p2", "p3")
 
 def worlds(rows: int) -> tuple[Any, Any]:
     """``[table, row]`` and their chances: the field over people, each the same in all rows."""
-    every, chances = [], []
+    every, probabilities = [], []
     for people in product((0, 1), repeat=4):
-        chance = 1.0
+        confidence = 1.0
         for who in people:
-            chance *= WEIGHTS[0][who]
+            confidence *= WEIGHTS[0][who]
         for one, other in pairwise(people):
-            chance *= WEIGHTS[1][one][other]
+            confidence *= WEIGHTS[1][one][other]
         every.append([who for who in people for _ in range(rows)])
-        chances.append(chance)
-    return np.array(every), np.array(chances) / sum(chances)
+        probabilities.append(confidence)
+    return np.array(every), np.array(probabilities) / sum(probabilities)
 
 
 def leak(scale: float, rows: int) -> float:
-    every, chances = worlds(rows)
+    every, probabilities = worlds(rows)
     count = oracle.Noisy(((frozenset(range(4 * rows)), 1),), scale)
-    return oracle.leak(every, chances, [count], most=100)
+    return oracle.leak(every, probabilities, [count], most=100)
 
 
 def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path: Path) -> None:
