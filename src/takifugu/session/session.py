@@ -35,7 +35,6 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.planner import Planner
 from takifugu.session.prior_checks import (
     prior_fingerprint,
     protected_column,
@@ -46,6 +45,7 @@ from takifugu.session.prior_checks import (
 from takifugu.session.query.kinds import query_of
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
@@ -137,7 +137,10 @@ class Session:
     ) -> None:
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
-            raise UnsoundRequest("the table was made for another translation; tabulate this one")
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one",
+                field="translation_table",
+            )
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
