@@ -164,7 +164,7 @@ class TranslationTable(ByContent, LossTranslation):
         return table
 
 
-def beside(prior: Path, translation: Translation) -> Path:
+def table_beside(prior: Path, translation: Translation) -> Path:
     """Where the table of a prior belongs: next to its file, one for each choice of secrets."""
     mark = fingerprint((translation.secrets, float(translation.uncertainty)))[:8]
     return prior.with_name(f"{prior.name}.{mark}.table.json")
