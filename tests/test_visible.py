@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takifugu
-from takifugu.cli.outputs import Target
+from takifugu.cli.output_files import Target
 from takifugu.engines import Category, InvalidDeclaration
 from takifugu.errors import Malformed
-from takifugu.reports.answers import answer_figure
-from takifugu.reports.budget import odometer_figure
-from takifugu.reports.page import Facts, Page, Part, Quoted, Section, Table, Words
-from takifugu.reports.page_figures import drawing
-from takifugu.reports.plots import save
-from takifugu.reports.releases import estimates_figure
+from takifugu.reports.budget_figures import odometer_figure
+from takifugu.reports.figure_files import save
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import Facts, Page, Part, Quoted, Section, Table, Words
+from takifugu.reports.release_figures import estimates_figure
+from takifugu.reports.result_figure import answer_figure
 from takifugu.visible import csv_cell, four_digits, visible
 
 ANYTHING = st.text(st.characters(codec=None), max_size=30)  # half characters too

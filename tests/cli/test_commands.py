@@ -9,7 +9,8 @@ import pytest
 import takifugu.engines.problems
 import takifugu.errors
 import takifugu.ledger
-from takifugu.cli import exits, outputs
+from takifugu.cli import exit_status as exits
+from takifugu.cli import output_files as outputs
 from tests.cli.page import MARK, PAGE, commands, generated, section
 from tests.cli.running import call, run
 from tests.session.study import write_data

@@ -20,7 +20,7 @@ from takifugu.cli.demo_story import Story
 from takifugu.engines import Scope, open_engine
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.ledger import open_ledger
-from takifugu.reports.page import shown
+from takifugu.reports.html_page import shown
 from tests.reports.reading import Reader
 
 ROWS = "20000"

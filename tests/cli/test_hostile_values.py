@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from takifugu import whole
-from takifugu.cli import exits
+from takifugu.cli import exit_status as exits
 from takifugu.visible import visible
 from tests.cli.page import commands
 from tests.cli.running import Ran, call

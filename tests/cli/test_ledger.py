@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli.ledger import app
+from takifugu.cli.commands.ledger_command import app
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.project.project import open_project
@@ -145,7 +145,7 @@ def test_help_needs_no_sqlalchemy() -> None:
     import takifugu
 
     code = (
-        "import sys, takifugu.cli.ledger;"
+        "import sys, takifugu.cli.commands.ledger_command;"
         "sys.exit(bool({'sqlalchemy', 'numpy', 'psycopg'} & set(sys.modules)))"
     )
     source = str(Path(takifugu.__file__).parents[1])

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app, main
-from takifugu.cli.reproduce import Bars
+from takifugu.cli.commands.reproduce_command import Bars
 from takifugu.errors import TakifuguError
 
 STAGES, PEOPLE, EPOCHS = 5, 10, 60

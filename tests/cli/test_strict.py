@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import typer.main
 
-from takifugu.cli import app, exits
-from takifugu.cli.options import InvalidOption
-from takifugu.cli.plan import the_query
-from takifugu.cli.strict import StrictCommand, StrictGroup
+from takifugu.cli import app
+from takifugu.cli import exit_status as exits
+from takifugu.cli.commands.plan_command import the_query
+from takifugu.cli.shared_options import InvalidOption
+from takifugu.cli.strict_options import StrictCommand, StrictGroup
 from tests.cli.page import commands
 from tests.cli.running import call, start
 from tests.session.study import write_data

@@ -17,7 +17,7 @@ from takifugu.papers.composition.page import Shown, page
 from takifugu.papers.composition.results import Results, Shifted, read_results
 from takifugu.papers.composition.tables import tables
 from takifugu.papers.composition.verdicts import Verdict
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
 from tests.papers import made_up
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidFile
 from takifugu.influence import chain_curve
 from takifugu.priors import MarkovChain
-from takifugu.reports.curves import curves_figure
-from takifugu.reports.page import (
+from takifugu.reports.curve_figures import curves_figure
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import (
     Drawing,
     Facts,
     Page,
@@ -24,7 +25,6 @@ from takifugu.reports.page import (
     shown,
     write_page,
 )
-from takifugu.reports.page_figures import drawing
 from takifugu.visible import visible
 from tests.reports.reading import Reader
 

@@ -11,7 +11,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.finite.collapse import example, follow, simulate
 from takifugu.reports import SUFFIXES, check_target, collapse_figure, save
-from takifugu.reports.plots import longest
+from takifugu.reports.figure_files import longest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,20 +12,24 @@ from typing import Annotated, Any
 
 import typer
 
-from takifugu.cli import budget, completion, dataset, ledger, prior
-from takifugu.cli.audit import run_audit
-from takifugu.cli.check import run_check
-from takifugu.cli.collapse import run_collapse
-from takifugu.cli.curve import run_curve
+from takifugu.cli import shell_completion as completion
+from takifugu.cli.commands import budget_command as budget
+from takifugu.cli.commands import dataset_command as dataset
+from takifugu.cli.commands import ledger_command as ledger
+from takifugu.cli.commands import prior_command as prior
+from takifugu.cli.commands.check_command import run_check
+from takifugu.cli.commands.collapse_command import run_collapse
+from takifugu.cli.commands.curve_command import run_curve
+from takifugu.cli.commands.init_command import run_init
+from takifugu.cli.commands.plan_command import run_plan
+from takifugu.cli.commands.reassess_command import run_audit
+from takifugu.cli.commands.release_command import run_release
+from takifugu.cli.commands.reproduce_command import run_reproduce
+from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo import run_demo
-from takifugu.cli.exits import EPILOG, MISTAKE, STOPPED, status_of
-from takifugu.cli.init import run_init
-from takifugu.cli.plan import run_plan
-from takifugu.cli.release import run_release
-from takifugu.cli.reproduce import run_reproduce
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
-from takifugu.cli.translate import run_translate
+from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
+from takifugu.cli.strict_options import Strict
+from takifugu.cli.terminal import echo
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from takifugu.cli.telling import echo
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run_demo(
     from takifugu.cli.demo_page import facts, page
     from takifugu.cli.demo_steps import play
     from takifugu.cli.demo_words import Teller
-    from takifugu.reports.page import write_page
+    from takifugu.reports.html_page import write_page
 
     begun = time.monotonic()
     tell = Teller(silent=as_json)

@@ -6,11 +6,11 @@ from typing import Any
 
 from takifugu import __version__
 from takifugu.cli.demo_story import BUDGET, LARGEST, SPLIT, Story
-from takifugu.reports.budget import allowance_figure, odometer_figure
-from takifugu.reports.curves import curves_figure
-from takifugu.reports.page import Facts, Page, Part, Quoted, Section, Table, Words
-from takifugu.reports.page_figures import drawing
-from takifugu.reports.releases import estimates_figure, ranking_table
+from takifugu.reports.budget_figures import allowance_figure, odometer_figure
+from takifugu.reports.curve_figures import curves_figure
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import Facts, Page, Part, Quoted, Section, Table, Words
+from takifugu.reports.release_figures import estimates_figure, ranking_table
 from takifugu.session import Result
 
 FURTHEST = 40  # entries exposed, in the figure of the curve

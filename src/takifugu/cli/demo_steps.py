@@ -10,7 +10,7 @@ import numpy as np
 
 from takifugu.cli.demo_story import BELIEF, BUDGET, DATASET, LARGEST, SPLIT, Story, Translated
 from takifugu.cli.demo_words import Teller
-from takifugu.cli.options import Working
+from takifugu.cli.shared_options import Working
 from takifugu.engines import Checked, Engine, FirstDays, Fitted, Scope, check, fit, open_engine
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.numeric import Floats, Integers

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from takifugu.cli.demo_story import Story
-from takifugu.cli.options import Working
+from takifugu.cli.shared_options import Working
 from takifugu.visible import visible
 
 WIDTH = 92

@@ -1,5 +1,5 @@
 """Figures made from values. Nothing is computed here."""
 
-from takifugu.reports.plots import SUFFIXES, check_target, collapse_figure, save
+from takifugu.reports.figure_files import SUFFIXES, check_target, collapse_figure, save
 
 __all__ = ["SUFFIXES", "check_target", "collapse_figure", "save"]

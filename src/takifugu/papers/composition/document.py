@@ -30,7 +30,7 @@ from takifugu.papers.composition.shift import printed_shifts
 from takifugu.papers.composition.tables import ORIGIN, facts, tables
 from takifugu.papers.composition.verdicts import Verdict
 from takifugu.papers.composition.writing import printed_shift
-from takifugu.reports.page import shown
+from takifugu.reports.html_page import shown
 
 ROOT = Path(__file__).parents[4]
 STORED = Path(__file__).with_name("results.json")

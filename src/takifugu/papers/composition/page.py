@@ -10,8 +10,8 @@ from takifugu.papers.composition.formats import html
 from takifugu.papers.composition.results import About, Results
 from takifugu.papers.composition.tables import ORIGIN, Table, facts, tables
 from takifugu.papers.composition.verdicts import Verdict
-from takifugu.reports.page import Drawing, Facts, Page, Part, Quoted, Section, Words
-from takifugu.reports.page import Table as Rows
+from takifugu.reports.html_page import Drawing, Facts, Page, Part, Quoted, Section, Words
+from takifugu.reports.html_page import Table as Rows
 
 TITLE = "Composition for Pufferfish Privacy, run again"
 LEAD = (

@@ -23,7 +23,7 @@ from takifugu.papers.composition.results import Results, Shifted, about, merged,
 from takifugu.papers.composition.shift import shifts
 from takifugu.papers.composition.verdicts import Verdict
 from takifugu.papers.composition.writing import pictures, write_picture, write_tables
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Tell = Callable[[str], None]

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from takifugu.cli.options import InvalidOption
+from takifugu.cli.shared_options import InvalidOption
 
 
 def _once(parser: Any, ctx: Any) -> Any:

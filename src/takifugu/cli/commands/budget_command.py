@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import (
+from takifugu.cli.shared_options import (
     AsJson,
     DatasetName,
     InProject,
@@ -14,8 +14,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
+from takifugu.cli.strict_options import Strict
+from takifugu.cli.terminal import echo
 from takifugu.errors import pasted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run_show(
     order), note (why nothing could be translated or would be released, or null). Spent is rounded
     up, left and most down.
     """
-    from takifugu.cli.translate import warned
+    from takifugu.cli.commands.translate_command import warned
     from takifugu.project.budgets import Looked, standings
 
     if not 0 <= last <= 10_000:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import (
+from takifugu.cli.shared_options import (
     ENTRIES_HELP,
     PAIRS_HELP,
     InvalidOption,
@@ -17,7 +17,7 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
-from takifugu.cli.telling import echo
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 from takifugu.whole import read_whole
@@ -69,7 +69,7 @@ def run_translate(
     """
     from takifugu import reports
     from takifugu.priors import read_prior
-    from takifugu.reports.translation import translation_figure
+    from takifugu.reports.translation_figure import translation_figure
     from takifugu.translation.translation import Translation
 
     if sum(given is not None for given in (pufferfish, dp, profile)) != 1:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import InvalidOption
-from takifugu.cli.telling import echo
+from takifugu.cli.shared_options import InvalidOption
+from takifugu.cli.terminal import echo
 from takifugu.visible import visible
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import AsJson, InProject, InvalidOption, print_json, the_project
-from takifugu.cli.telling import echo
+from takifugu.cli.shared_options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.terminal import echo
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event, Translation

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.completion import complete_kind
-from takifugu.cli.options import (
+from takifugu.cli.shared_options import (
     AsJson,
     Backend,
     DatasetName,
@@ -19,7 +18,8 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
-from takifugu.cli.telling import echo
+from takifugu.cli.shell_completion import complete_kind
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 
@@ -119,7 +119,7 @@ def run_plan(
     of what names a cell), notes (what to know before it is released), guarantee (what is protected
     and what is not).
     """
-    from takifugu.cli.outputs import Target
+    from takifugu.cli.output_files import Target
 
     asked = the_query(
         name, kind, analyst, option, column=column, by=by, window=window, where=where,
@@ -168,7 +168,7 @@ def planned(
     asked: "Asked", project: Path | None, **opening: Any
 ) -> tuple["Plan", dict[str, Any], str | None]:
     """A plan, all that is to be said about it, and a warning if there is one."""
-    from takifugu.cli.translate import warned
+    from takifugu.cli.commands.translate_command import warned
     from takifugu.project.requests import plan_document
 
     study = the_project(project)

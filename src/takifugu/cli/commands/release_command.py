@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli import plan as options
-from takifugu.cli.completion import complete_dataset, complete_kind
-from takifugu.cli.options import (
+from takifugu.cli.commands import plan_command as options
+from takifugu.cli.shared_options import (
     AsJson,
     Backend,
     InProject,
@@ -21,10 +20,11 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
-from takifugu.cli.telling import echo
+from takifugu.cli.shell_completion import complete_dataset, complete_kind
+from takifugu.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from takifugu.cli.outputs import Target
+    from takifugu.cli.output_files import Target
     from takifugu.project.requests import Asked
     from takifugu.session.values import Result
 
@@ -71,7 +71,7 @@ def run_release(
     query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
     also out.
     """
-    from takifugu.cli.outputs import Target
+    from takifugu.cli.output_files import Target
 
     given = {
         "column": column, "by": by, "window": window, "where": where, "epsilon": epsilon,
@@ -112,7 +112,7 @@ def _asked(
 def _released(
     asked: "Asked", document: Any, project: Path | None, opening: dict[str, Any]
 ) -> tuple["Result", str | None]:
-    from takifugu.cli.translate import warned
+    from takifugu.cli.commands.translate_command import warned
     from takifugu.project.requests import refuse_stale
 
     study = the_project(project)
@@ -131,7 +131,7 @@ def _released(
 
 def _deliver(result: "Result", target: "Target | None", as_json: bool) -> None:
     """Write and print an answer that is paid for; a failure says that it is not lost."""
-    from takifugu.cli.outputs import Undelivered
+    from takifugu.cli.output_files import Undelivered
 
     where = "standard output"
     try:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from takifugu.cli.completion import FILE, complete_dataset, nearest_project
-from takifugu.cli.telling import echo
+from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.strict import parse_json
 from takifugu.visible import visible

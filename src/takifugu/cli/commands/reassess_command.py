@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import (
+from takifugu.cli.commands.translate_command import (
+    METHOD_HELP,
+    UNCERTAINTY_HELP,
+    checked_method,
+    warned,
+)
+from takifugu.cli.shared_options import (
     ENTRIES_HELP,
     PAIRS_HELP,
     InvalidOption,
@@ -14,8 +20,7 @@ from takifugu.cli.options import (
     plain,
     read_secrets,
 )
-from takifugu.cli.telling import echo
-from takifugu.cli.translate import METHOD_HELP, UNCERTAINTY_HELP, checked_method, warned
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
 from takifugu.whole import read_whole

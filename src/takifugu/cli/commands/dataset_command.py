@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.completion import complete_dataset
-from takifugu.cli.options import (
+from takifugu.cli.shared_options import (
     ENTRIES_HELP,
     PAIRS_HELP,
     AsJson,
@@ -20,8 +19,9 @@ from takifugu.cli.options import (
     read_secrets,
     the_project,
 )
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
+from takifugu.cli.shell_completion import complete_dataset
+from takifugu.cli.strict_options import Strict
+from takifugu.cli.terminal import echo
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration

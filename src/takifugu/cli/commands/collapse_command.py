@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.telling import echo
+from takifugu.cli.terminal import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _facts(
     chosen: "Collapse", trace: "Trace", waiting: "Waiting", simulated: "Simulated"
 ) -> dict[str, Any]:
     """Everything that is shown, as JSON values."""
-    from takifugu.reports.plots import longest
+    from takifugu.reports.figure_files import longest
 
     one, two = chosen.loss(1), chosen.loss(2)
     return {

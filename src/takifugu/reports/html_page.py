@@ -11,7 +11,7 @@ from html import escape as escape_html
 from pathlib import Path
 
 from takifugu.errors import InvalidFile
-from takifugu.reports.page_style import STYLE
+from takifugu.reports.html_style import STYLE
 from takifugu.visible import visible
 from takifugu.whole import write_whole
 

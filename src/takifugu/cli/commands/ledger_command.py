@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.ledger_copies import (
+from takifugu.cli.commands.ledger_copies import (
     Places,
     Where,
     run_accept_loss,
@@ -18,10 +18,10 @@ from takifugu.cli.ledger_copies import (
     run_restore,
     split_places,
 )
-from takifugu.cli.ledger_words import decision
-from takifugu.cli.options import AsJson, InProject, print_json, the_project
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
+from takifugu.cli.commands.ledger_text import decision
+from takifugu.cli.shared_options import AsJson, InProject, print_json, the_project
+from takifugu.cli.strict_options import Strict
+from takifugu.cli.terminal import echo
 from takifugu.errors import Malformed
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from takifugu.cli.options import AsJson, print_json
-from takifugu.cli.telling import echo
+from takifugu.cli.shared_options import AsJson, print_json
+from takifugu.cli.terminal import echo
 
 
 def run_init(

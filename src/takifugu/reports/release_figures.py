@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from takifugu.reports.page import Table
+from takifugu.reports.html_page import Table
 from takifugu.visible import visible
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.telling import echo
+from takifugu.cli.terminal import echo
 from takifugu.errors import Malformed
 from takifugu.visible import visible
 
@@ -134,7 +134,7 @@ def _print(verdict: "Verdict") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from takifugu.cli import check_words
+    from takifugu.cli.commands import check_text as check_words
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks ε still answers
@@ -159,7 +159,7 @@ def _tables(found: "MechanismVerdict") -> tuple["Table", "Table"]:
     from rich.table import Table
     from rich.text import Text
 
-    from takifugu.cli import check_words
+    from takifugu.cli.commands import check_text as check_words
 
     grid = Table.grid(padding=(0, 2))
     for label, words in check_words.lines(found):

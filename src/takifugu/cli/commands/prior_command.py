@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.completion import complete_dataset, nearest_project
-from takifugu.cli.options import (
+from takifugu.cli.shared_options import (
     AsJson,
     Backend,
     DatasetName,
@@ -21,8 +20,9 @@ from takifugu.cli.options import (
     print_json,
     the_project,
 )
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
+from takifugu.cli.shell_completion import complete_dataset, nearest_project
+from takifugu.cli.strict_options import Strict
+from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.whole import refuse_special
 
@@ -317,7 +317,7 @@ def accept(
     spent_before (null if the old prior is not at hand any more) and spent_after (decimals, rounded
     up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
     """
-    from takifugu.cli.translate import warned
+    from takifugu.cli.commands.translate_command import warned
 
     study = the_project(project)
     with warned(), Working("translating"):
@@ -374,7 +374,7 @@ def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, 
 
 def _change_words(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
     """What an owner must see: what is spent under both, next to the budget."""
-    from takifugu.cli.ledger_words import four_up
+    from takifugu.cli.commands.ledger_text import four_up
 
     seen, old = change.seen, change.seen.old
     parts = ["prior", "secrets"]

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.options import ENTRIES_HELP, PAIRS_HELP, InvalidOption, Working, read_secrets
-from takifugu.cli.telling import echo
+from takifugu.cli.shared_options import (
+    ENTRIES_HELP,
+    PAIRS_HELP,
+    InvalidOption,
+    Working,
+    read_secrets,
+)
+from takifugu.cli.terminal import echo
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ def run_curve(
     from takifugu.influence.families import influence_curve
     from takifugu.influence.presets import uncertain
     from takifugu.priors import read_prior
-    from takifugu.reports.curves import curves_figure
+    from takifugu.reports.curve_figures import curves_figure
 
     if plot is not None:
         reports.check_target(plot)
