@@ -23,7 +23,15 @@ from takifugu.errors import Malformed
 from takifugu.reports.budget_figures import odometer_figure
 from takifugu.reports.figure_files import save
 from takifugu.reports.html_figures import drawing
-from takifugu.reports.html_page import Facts, Page, Part, Quoted, Section, Table, Words
+from takifugu.reports.html_page import (
+    FactList,
+    Page,
+    PageTable,
+    Paragraphs,
+    Part,
+    Section,
+    Verbatim,
+)
 from takifugu.reports.release_figures import estimates_figure
 from takifugu.reports.result_figure import answer_figure
 from takifugu.visible import csv_cell, four_digits, visible
@@ -92,10 +100,10 @@ def test_a_json_file_holds_half_a_character_as_it_was(tmp_path: Path) -> None:
 def test_messages_and_pages_show_marks(text: str) -> None:
     assert str(Malformed(text, given=f"is {text}", needed="be plain")).isprintable()
     parts: list[Part] = [
-        Words(text),
-        Quoted(text),
-        Facts({text: text}),
-        Table([text], [[text]], caption=text),
+        Paragraphs(text),
+        Verbatim(text),
+        FactList({text: text}),
+        PageTable([text], [[text]], caption=text),
     ]
     html = Page(text, text, [Section(text, parts)], foot=text).html()
     assert html.encode()

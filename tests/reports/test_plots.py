@@ -11,7 +11,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.finite.collapse import example, follow, simulate
 from takifugu.reports import SUFFIXES, check_target, collapse_figure, save
-from takifugu.reports.figure_files import longest
+from takifugu.reports.collapse_figure import last_run_shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> N
     law = built.waiting()
     left, right = collapse_figure("title", trace, law, simulated).axes
     heights = [patch.get_height() for patch in right.patches]  # type: ignore[attr-defined]
-    assert heights == [float(law.probability(k)) for k in range(1, longest(law) + 1)]
+    assert heights == [float(law.probability(k)) for k in range(1, last_run_shown(law) + 1)]
     line = np.asarray(left.lines[0].get_ydata(), dtype=float)
     place = trace.truth.index(True) if trace.exclusive else 0
     chances = [step.posterior[place] for step in trace.steps]

@@ -26,7 +26,7 @@ from takifugu.cli.commands.reassess_command import run_audit
 from takifugu.cli.commands.release_command import run_release
 from takifugu.cli.commands.reproduce_command import run_reproduce
 from takifugu.cli.commands.translate_command import run_translate
-from takifugu.cli.demo import run_demo
+from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
 from takifugu.cli.strict_options import Strict
 from takifugu.cli.terminal import echo

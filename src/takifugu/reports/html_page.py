@@ -12,7 +12,7 @@ from pathlib import Path
 
 from takifugu.errors import InvalidFile
 from takifugu.reports.html_style import STYLE
-from takifugu.visible import visible
+from takifugu.visible import four_digits, visible
 from takifugu.whole import write_whole
 
 Cell = str | int | float | None
@@ -20,7 +20,7 @@ TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraphs:
     """Paragraphs: an empty line begins a new one."""
 
     text: str
@@ -32,7 +32,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Quoted:
+class Verbatim:
     """Text as it was printed elsewhere, line by line.
 
     Attributes:
@@ -50,7 +50,7 @@ class Quoted:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactList:
     """Names and what they stand for, a line each."""
 
     pairs: Mapping[str, Cell]
@@ -65,7 +65,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows under named columns; numbers stand to the right.
 
     Attributes:
@@ -134,7 +134,7 @@ class Drawing:
         return f"<figure>\n{box}\n{words}</figure>\n"
 
 
-Part = Words | Quoted | Facts | Table | Drawing
+Part = Paragraphs | Verbatim | FactList | PageTable | Drawing
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
-            f"<body>\n<header>\n<h1>{escape(self.title)}</h1>\n{Words(self.lead).html()}</header>\n"
+            f"<body>\n<header>\n<h1>{escape(self.title)}</h1>\n{Paragraphs(self.lead).html()}</header>\n"
             f"{contents}<main>\n{body}</main>\n{foot}</body>\n</html>\n"
         )
 
@@ -195,14 +195,14 @@ def escape(text: str) -> str:
 
 
 def shown(value: Cell) -> str:
-    """A value as it stands in the page: six digits of a number, thousands apart."""
-    if value is None or value != value:  # NaN is no number
+    """A value as it stands in the page: a number with four digits, a count with separators."""
+    if value is None or value != value:  # NaN
         return "–"
     if isinstance(value, str):
         return value
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.6g}".replace("inf", "∞")
+    return four_digits(value).replace("infinity", "∞")
 
 
 def write_page(page: Page, path: Path) -> None:

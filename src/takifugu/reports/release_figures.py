@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from takifugu.reports.html_page import Table
+from takifugu.reports.html_page import PageTable
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def estimates_figure(
 
 def ranking_table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = ""
-) -> Table:
+) -> PageTable:
     """One row for each group and one column for each place.
 
     ``columns`` are those of a released ranking: public columns, ``place``, and the label. Its rows
@@ -69,7 +69,7 @@ def ranking_table(
     for row in rows:
         groups.setdefault(tuple(row[:-2]), []).append(str(row[-1]))
     places = max((len(found) for found in groups.values()), default=0)
-    return Table(
+    return PageTable(
         [*columns[:-2], *(f"place {place + 1}" for place in range(places))],
         [[*map(str, group), *found] for group, found in groups.items()],
         caption,

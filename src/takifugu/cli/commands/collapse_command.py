@@ -121,7 +121,7 @@ def _facts(
     chosen: "Collapse", trace: "Trace", waiting: "Waiting", simulated: "Simulated"
 ) -> dict[str, Any]:
     """Everything that is shown, as JSON values."""
-    from takifugu.reports.figure_files import longest
+    from takifugu.reports.collapse_figure import last_run_shown
 
     one, two = chosen.loss(1), chosen.loss(2)
     return {
@@ -145,7 +145,7 @@ def _facts(
                     "exact": _exact(waiting.probability(run)),
                     "simulated": simulated.share(run),
                 }
-                for run in range(1, longest(waiting) + 1)
+                for run in range(1, last_run_shown(waiting) + 1)
             ],
         },
         "truth": dict(zip(trace.statements, trace.truth, strict=True)),

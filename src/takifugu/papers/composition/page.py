@@ -10,8 +10,16 @@ from takifugu.papers.composition.formats import html
 from takifugu.papers.composition.results import About, Results
 from takifugu.papers.composition.tables import ORIGIN, Table, facts, tables
 from takifugu.papers.composition.verdicts import Verdict
-from takifugu.reports.html_page import Drawing, Facts, Page, Part, Quoted, Section, Words
-from takifugu.reports.html_page import Table as Rows
+from takifugu.reports.html_page import (
+    Drawing,
+    FactList,
+    Page,
+    PageTable,
+    Paragraphs,
+    Part,
+    Section,
+    Verbatim,
+)
 
 TITLE = "Composition for Pufferfish Privacy, run again"
 LEAD = (
@@ -54,7 +62,7 @@ def page(
     if results.about:
         sections.append(Section("In short", [_findings(results, said)]))
     if notices:
-        sections.append(Section("What was not there", [Quoted("\n".join(notices))]))
+        sections.append(Section("What was not there", [Verbatim("\n".join(notices))]))
     sections.append(Section("What differs from the paper, and why", [_differences()]))
     general = [shown.drawing for shown in drawn if shown.data not in keys]
     if general:
@@ -65,24 +73,24 @@ def page(
     return Page(TITLE, LEAD, sections, foot)
 
 
-def _findings(results: Results, said: list[Verdict]) -> Rows:
+def _findings(results: Results, said: list[Verdict]) -> PageTable:
     titles = {one.key: one.title for one in results.about}
     rows = [[titles[one.data], one.claim, word(one), one.detail] for one in said]
-    return Rows(["data", "claim", "holds", "where"], rows)
+    return PageTable(["data", "claim", "holds", "where"], rows)
 
 
 def _parts(one: About, results: Results, drawings: list[Drawing]) -> list[Part]:
     measured = [
         cast("Part", Measured(table)) for table in tables(one, results.of(one.key))
     ]  # a part is what has html(), though the type names only the builder's own
-    origin = Quoted(ORIGIN[one.origin], alarm=one.origin == "simulated")
-    told = Words("\n\n".join(one.notes))
-    return [origin, Facts(facts(one)), told, *drawings, *measured]
+    origin = Verbatim(ORIGIN[one.origin], alarm=one.origin == "simulated")
+    told = Paragraphs("\n\n".join(one.notes))
+    return [origin, FactList(facts(one)), told, *drawings, *measured]
 
 
-def _differences() -> Rows:
+def _differences() -> PageTable:
     rows = [
         [one.what, one.why, f"docs/{NOTES}, item {one.item}" if one.item else None]
         for one in DIFFERENCES
     ]
-    return Rows(["what", "why", "where"], rows)
+    return PageTable(["what", "why", "where"], rows)
