@@ -46,7 +46,7 @@ reproduction: $(READY)
 	$(BIN)/takifugu reproduce all --out out/simulated
 ifneq ($(DATA),)
 	$(BIN)/takifugu reproduce all --data "$(DATA)" --out out/real
-	$(BIN)/python -m takifugu.papers.composition.document out/real/results.json out/simulated/results.json
+	$(BIN)/python -m takifugu.papers.composition.reproduction_page out/real/results.json out/simulated/results.json
 endif
 
 clean:

@@ -3,7 +3,7 @@
 Needs the check-ins, in the folder that ``TAKIFUGU_DATA`` names or in `../shared/data`; without them
 it says so and does nothing. The chain is fitted to all check-ins with the paper's labels and
 smoothing; states that nothing followed lead anywhere alike. How right a ranking is, and what ties
-mean, is as in the reproduction: `takifugu.papers.composition.metrics`.
+mean, is as in the reproduction: `takifugu.papers.composition.experiments.metrics`.
 """
 
 import csv
@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks._data import CHECKINS
 from takifugu.mechanisms import plan_top_k
-from takifugu.mechanisms.baselines import BASELINES, Ranking
 from takifugu.mechanisms.planner import noise_of
 from takifugu.numeric import Integers, frozen
-from takifugu.papers.composition.metrics import LESS_IS_BETTER, K, scores
+from takifugu.papers.composition.baselines.rankings import BASELINES, Ranking
+from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, K, scores
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain

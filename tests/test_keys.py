@@ -11,6 +11,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.fingerprint import fingerprint
 from takifugu.keys import Key, beside, key_at, same_key, state_folder
+from tests.raising import raises
 
 
 def test_a_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_processes_that_make_a_key_at_once_have_the_same(tmp_path: Path) -> None
 def test_a_file_that_holds_no_key_is_refused_and_left_alone(content: str, tmp_path: Path) -> None:
     path = tmp_path / "ward.key"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InvalidFile, match="holds no key"):
+    with raises(InvalidFile, field="key"):
         key_at(path)
     assert path.read_text(encoding="utf-8") == content
 

@@ -21,7 +21,6 @@ from takifugu.cli.output_files import Target
 from takifugu.engines import Category, InvalidDeclaration
 from takifugu.errors import Malformed
 from takifugu.reports.budget_figures import odometer_figure
-from takifugu.reports.figure_files import save
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (
     FactList,
@@ -32,6 +31,7 @@ from takifugu.reports.html_page import (
     Section,
     Verbatim,
 )
+from takifugu.reports.plot_files import save
 from takifugu.reports.release_figures import estimates_figure
 from takifugu.reports.result_figure import answer_figure
 from takifugu.visible import csv_cell, four_digits, visible

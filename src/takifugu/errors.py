@@ -1,33 +1,39 @@
-"""Everything takifugu raises on purpose.
+"""Every error that takifugu raises on purpose.
 
 * TakifuguError
-  * Malformed             something was given in a form that has no meaning
-    x InvalidPrior        a belief is not a distribution, or a secret cannot be asked of it
-    x InvalidMechanism    a mechanism is not a table of probabilities, or does not fit its world
-    x InvalidWorld        datasets, priors and secrets do not fit together
-    x InvalidFile         a file cannot be read, or does not say what it must
-    x InvalidCharge       what is to be written in a ledger has no meaning there
-  x UnsoundRequest        the number asked for is one that no proof supports
-  x TooLarge              the exact answer is out of reach at this size; nothing was approximated
-  x BudgetExceeded        the ledger refuses; nothing was released
-  * LedgerError           the ledger gave no receipt, so nothing may be released
-    x NoBudget            nobody has set a budget for this dataset
-    x UnknownAnalyst      analysts have budgets here, and the query names none of them
-    x NotAccepted         the prior or the secrets are not those that the owner accepted
-    x NotALedger          the file or database holds something else
-    x NewerLedger         a later version of takifugu wrote it
-    x LedgerUnavailable   it cannot be reached, or others hold it locked
-    x LedgerUnwritable    it can be read but not written: full, or read-only
-    x LedgerDamaged       what is stored contradicts itself
-    x LedgerSetBack       it is an older copy, or another history, than its witness has seen
-    x LedgerConflict      a key or a receipt was used for two different things
-    x CellsChanged        the declaration is another than the one that was charged under
-    x SameRows            another dataset of the ledger has the same rows, and its own budget
+  * Malformed               an argument or a field of a file has no meaning
+    x InvalidPrior          a prior is not a distribution, or a secret does not belong to it
+    x InvalidMechanism      a mechanism is not a table of probabilities, or does not fit its world
+    x InvalidWorld          datasets, priors and secrets do not fit together
+    x InvalidFile           a file cannot be read, or lacks what it must contain
+    x InvalidCharge         a charge, a budget or an answer that a ledger cannot store
+    x InvalidDeclaration, InvalidQuery (engines), InvalidProject (project), InvalidOption (cli)
+  x UnsoundRequest          the requested number is one that no proof supports
+  x TooLarge                the exact result is out of reach at this size; nothing is approximated
+  x BudgetExceeded          the ledger refuses a charge; nothing was released
+    x OverBudget (session)
+  * LedgerError             the ledger gave no receipt, so nothing may be released
+    x NoBudget              the dataset has no budget
+    x UnknownAnalyst        analysts have budgets here, and the query names none of them
+    x NotAccepted           the owner has not accepted this prior, these secrets or these rules
+    x NotALedger            the file or database holds something else
+    x NewerLedger           a later version of takifugu wrote it
+    x LedgerUnavailable     it cannot be reached, or stayed locked
+    x LedgerUnwritable      it can be read but not written: full, or read-only
+    x LedgerDamaged         its contents contradict one another
+    x LedgerSetBack         it is an older copy, or another history, than its witness has seen
+    x LedgerConflict        a key, a receipt or a name is used for two different things
+    x CellsChanged          the declaration differs from the one that earlier charges used
+    x SameRows              another dataset of the ledger has the same rows and its own budget
+  x StalePlan, ReleaseFailed (session), DatabaseFailed, DriverMissing (engines), Undelivered (cli)
 
-Messages say what was given, what is needed and what to do next. They may name parameters,
-columns and budgets. They never contain a value read from a protected table.
+A message says what was given, what is needed and what to do next. It may name parameters, columns
+and budgets; it never contains a value read from a protected table. Programs read the fields of an
+error, not its message: `field` (which parameter) and `reason` (a short, stable name of the cause,
+where one class has several) exist on all of them.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
@@ -35,28 +41,37 @@ from shlex import quote
 
 from takifugu.visible import visible
 
-MICRO = 10**6
+MILLION = 10**6
 
 
 def pasted(name: str) -> str:
-    """A name as a command takes it from a shell: what a message advises can be pasted."""
+    """A name as a shell takes it, so that a command in a message can be pasted."""
     return quote(name)
 
 
 class TakifuguError(Exception):
-    """Base of every deliberate error; anything else that escapes is a bug."""
+    """Base of every deliberate error; anything else that escapes is a bug.
+
+    Attributes:
+        field: The parameter, column or option that is at fault; empty if no single one is.
+        reason: The cause, where a class has several: a short name that does not change.
+    """
+
+    def __init__(self, message: str = "", *, field: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.field, self.reason = field, reason
 
     def __str__(self) -> str:
-        """The message; marks of a name in it that do not show are written out."""
+        """The message, with invisible characters of names in it written out."""
         return visible(super().__str__(), keep="\n")
 
 
 class Malformed(TakifuguError, ValueError):
-    """Something given cannot be understood: which field, what it is, what it must be."""
+    """An argument cannot be understood: which field, what it is, what it must be."""
 
-    def __init__(self, field: str, *, given: str, needed: str) -> None:
-        super().__init__(f"`{field}` {given}; it must {needed}")
-        self.field, self.given, self.needed = field, given, needed
+    def __init__(self, field: str, *, given: str, needed: str, reason: str = "") -> None:
+        super().__init__(f"`{field}` {given}; it must {needed}", field=field, reason=reason)
+        self.given, self.needed = given, needed
 
 
 class InvalidPrior(Malformed):
@@ -75,68 +90,184 @@ class InvalidFile(Malformed):
     """A file is missing, unreadable or not in the documented format."""
 
 
+class InvalidCharge(Malformed):
+    """A charge, budget, window or answer that a ledger cannot store."""
+
+
 class UnsoundRequest(TakifuguError, ValueError):
-    """A number was asked for that no proof supports."""
+    """A number was requested that no proof supports.
+
+    Attributes:
+        given: What was given: a number, a size, a name; None if the message alone says it.
+        needed: What is needed instead: a bound, a size, the allowed names; None likewise.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str = "",
+        reason: str = "",
+        given: object = None,
+        needed: object = None,
+    ) -> None:
+        super().__init__(message, field=field, reason=reason)
+        self.given, self.needed = given, needed
 
 
 class TooLarge(TakifuguError):
-    """An exact answer would take more than the stated room; a smaller question is suggested."""
+    """An exact result would take more than the stated limit; a smaller request is suggested.
 
+    Attributes:
+        size: How much it would take; None if that was not computed.
+        limit: How much is allowed; None if it is not a number.
+    """
 
-class InvalidCharge(Malformed):
-    """A charge, budget, window or answer that a ledger cannot write down."""
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str = "",
+        reason: str = "",
+        size: float | None = None,
+        limit: float | None = None,
+    ) -> None:
+        super().__init__(message, field=field, reason=reason)
+        self.size, self.limit = size, limit
 
 
 class BudgetExceeded(TakifuguError):
     """The ledger refused a charge. Nothing was released.
 
     Attributes:
+        query: The name of the query.
+        dataset: The dataset that was to be charged.
+        analyst: The analyst whose own budget refuses; None if it is that of the whole dataset.
         currency: What is counted, per entry: "epsilon" or "rho".
-        needs: What the charge asked for.
+        needs: What the charge needs.
         left: The most that would have been accepted on the same entries, rounded down.
     """
 
     def __init__(
-        self, query: str, *, currency: str, needs: Fraction, left: Fraction, whose: str
+        self,
+        query: str,
+        *,
+        dataset: str,
+        analyst: str | None,
+        currency: str,
+        needs: Fraction,
+        left: Fraction,
     ) -> None:
-        most = Fraction(floor(left * MICRO), MICRO)
-        advice = f"Ask for at most {currency} = {_shown(most)}, or have" if most > 0 else "Have"
-        super().__init__(
-            f"query {query!r} needs {currency} = {_shown(Fraction(ceil(needs * MICRO), MICRO))} per"
-            f" entry but {whose} has {_shown(most)} left; nothing was released. {advice} the owner"
-            " raise the budget."
-        )
-        self.query, self.whose = query, whose
+        self.query, self.dataset, self.analyst = query, dataset, analyst
         self.currency, self.needs, self.left = currency, needs, left
+        most = _shown(left, floor)
+        advice = f"Ask for at most {currency} = {most}, or have" if most != "0" else "Have"
+        super().__init__(
+            f"query {query!r} needs {currency} = {_shown(needs, ceil)} per entry but"
+            f" {self.whose} has {most} left; nothing was released. {advice} the owner raise the"
+            " budget.",
+            field=currency,
+        )
+
+    @property
+    def whose(self) -> str:
+        """Whose budget refuses, in words."""
+        whole = f"dataset {self.dataset!r}"
+        return whole if self.analyst is None else f"analyst {self.analyst!r} on {whole}"
 
 
-def _shown(millionths: Fraction) -> str:
-    """Six decimals at most. The caller rounds: advice printed here must work when followed."""
-    return f"{Decimal(int(millionths * MICRO)) / MICRO:f}"
+def _shown(amount: Fraction, rounded: Callable[[Fraction], int]) -> str:
+    """An amount in whole millionths: advice that was rounded down works when it is followed."""
+    return f"{Decimal(rounded(amount * MILLION)) / MILLION:f}"
 
 
 class LedgerError(TakifuguError):
-    """The ledger could not do what was asked. No receipt was given: release nothing."""
+    """The ledger could not do it and gave no receipt: release nothing.
+
+    Attributes:
+        dataset: The dataset concerned; empty if it is the ledger as a whole.
+        event: The number of the event concerned; None if no single one is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        field: str = "",
+        dataset: str = "",
+        event: int | None = None,
+    ) -> None:
+        super().__init__(message, field=field, reason=reason)
+        self.dataset, self.event = dataset, event
 
 
 class NoBudget(LedgerError):
-    """A charge on a dataset for which no budget was ever set."""
+    """The dataset has no budget."""
 
-    @classmethod
-    def of(cls, dataset: str) -> "NoBudget":
-        """The error, with the command that mends it."""
-        return cls(
+    def __init__(self, dataset: str) -> None:
+        super().__init__(
             f"dataset {dataset!r} has no budget; have its owner set one:"
-            f" `takifugu budget set {pasted(dataset)} EPSILON`"
+            f" `takifugu budget set {pasted(dataset)} EPSILON`",
+            dataset=dataset,
         )
 
 
 class UnknownAnalyst(LedgerError):
-    """A query by nobody, or by somebody without a budget, where analysts have budgets."""
+    """Analysts have budgets of their own here, and the query names none of them.
+
+    Attributes:
+        analyst: Who was named; None for nobody.
+        known: The analysts who have a budget.
+        similar: Those among them that may have been meant.
+    """
+
+    MOST_NAMES = 10  # that the message lists
+
+    def __init__(
+        self, dataset: str, analyst: str | None, known: tuple[str, ...], similar: tuple[str, ...]
+    ) -> None:
+        self.analyst, self.known, self.similar = analyst, known, similar
+        given = "names no analyst" if analyst is None else f"names {analyst!r:.80}, who has none"
+        more = len(known) - self.MOST_NAMES
+        listed = ", ".join(known[: self.MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        hint = (
+            f"did you mean {' or '.join(map(repr, similar))}?"
+            if similar
+            else f"name one of {listed}"
+        )
+        super().__init__(
+            f"analysts have budgets of their own on dataset {dataset!r} and the query {given};"
+            f" nothing was released: {hint}",
+            dataset=dataset,
+            field="analyst",
+        )
 
 
 class NotAccepted(LedgerError):
-    """A query under another prior or other secrets than those in force; the owner decides."""
+    """A query under a prior, secrets or rules that the owner has not accepted.
+
+    Attributes:
+        changed: What differs from what is in force: "prior", "secrets", "rules".
+    """
+
+    def __init__(self, dataset: str, changed: tuple[str, ...]) -> None:
+        self.changed = changed
+        accept = f"have the owner run `takifugu prior accept {pasted(dataset)}`"
+        if "rules" in changed:
+            message = (
+                f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows"
+                " of a fitted prior are released from, differs from what its owner accepted or"
+                f" earlier releases used; nothing was released. Restore the policy, or {accept}"
+            )
+        else:
+            words = {"prior": "another prior", "secrets": "other secrets"}
+            message = (
+                f"dataset {dataset!r} has {' and '.join(words[name] for name in changed)} than its"
+                " owner accepted or its budget was last spent under; nothing was released. Use the"
+                f" same as before, or {accept}, which shows what is spent under both"
+            )
+        super().__init__(message, dataset=dataset)
 
 
 class NotALedger(LedgerError):
@@ -144,7 +275,7 @@ class NotALedger(LedgerError):
 
 
 class NewerLedger(LedgerError):
-    """A ledger that a later version has written; this one would misread it."""
+    """A ledger that a later version has written; this version would misread it."""
 
 
 class LedgerUnavailable(LedgerError):
@@ -156,75 +287,74 @@ class LedgerUnwritable(LedgerError):
 
 
 class LedgerDamaged(LedgerError):
-    """What the ledger holds contradicts itself: it was edited, or the storage failed."""
+    """The contents of the ledger contradict one another: it was edited, or the storage failed."""
 
 
 class LedgerSetBack(LedgerError):
     """The ledger lacks an event that its witness has seen: an older copy was put back."""
 
 
+class LedgerConflict(LedgerError):
+    """A key, a receipt or a name is used for two different things."""
+
+
 class CellsChanged(LedgerError):
-    """A dataset's cells are named by another declaration than before; its owner has to decide.
+    """The declaration names a dataset's cells differently than before; its owner has to decide.
 
     Attributes:
-        dataset: Which dataset.
-        changes: What differs, part by part, in words; empty if it is not known what was before.
+        changes: What differs, part by part, in words; empty if the earlier charges do not say.
     """
 
     def __init__(self, dataset: str, changes: tuple[str, ...]) -> None:
-        self.dataset, self.changes = dataset, changes
-        if changes:
+        self.changes = changes
+        accept = f"`takifugu dataset accept {pasted(dataset)}`"
+        unchanged = f"`takifugu dataset accept {pasted(dataset)} --unchanged`"
+        if not changes:
+            message = (
+                f"the earlier charges of dataset {dataset!r} do not record what names their cells;"
+                " nothing was released. Have the owner confirm that the declaration is the one"
+                f" used before ({unchanged}), or count all earlier releases on every row ({accept})"
+            )
+        else:
             more = f"; and {len(changes) - 3} parts more" if len(changes) > 3 else ""
-            only_moved = all(change.startswith("source ") for change in changes)
             moved = (
-                " if the same rows only lie elsewhere now, have the owner say so (`takifugu dataset"
-                f" accept {pasted(dataset)} --unchanged`);"
-                if only_moved
+                " if the same rows only lie elsewhere now, have the owner confirm that"
+                f" ({unchanged});"
+                if all(change.startswith("source ") for change in changes)
                 else ""
             )
-            super().__init__(
+            message = (
                 f"dataset {dataset!r} was released from under another declaration:"
-                f" {'; '.join(changes[:3])}{more}. Nothing was released. Put the declaration back;"
-                f"{moved} or have the owner count all earlier releases on every row: `takifugu"
-                f" dataset accept {pasted(dataset)}`"
+                f" {'; '.join(changes[:3])}{more}. Nothing was released. Restore the declaration;"
+                f"{moved} or have the owner count all earlier releases on every row: {accept}"
             )
-            return
-        super().__init__(
-            f"the earlier charges of dataset {dataset!r} do not say what names their cells; nothing"
-            " was released. Have the owner say that the declaration is the one used before"
-            f" (`takifugu dataset accept {pasted(dataset)} --unchanged`), or count all earlier"
-            f" releases on every row (`takifugu dataset accept {pasted(dataset)}`)"
-        )
+        super().__init__(message, dataset=dataset)
 
 
 class SameRows(LedgerError):
     """Two datasets of one ledger have the same rows; two budgets for them would add up.
 
     Attributes:
-        dataset: The one that was to be charged.
-        other: The one that was charged before.
-
-    What is the ``same`` is None if it cannot be told.
+        other: The dataset that was charged before.
+        same: What they share, in words; None if their marks cannot be compared.
     """
 
     def __init__(self, dataset: str, other: str, same: str | None) -> None:
-        self.dataset, self.other = dataset, other
+        self.other, self.same = other, same
         separately = (
             "have the owner count them separately: `takifugu dataset accept"
             f" {pasted(dataset)} --separate-from {pasted(other)}`"
         )
+        both = f"dataset {dataset!r} and dataset {other!r}"
         if same is None:
-            super().__init__(
-                f"whether dataset {dataset!r} and dataset {other!r} have the same rows cannot be"
-                " told: those were marked with another key than this one; nothing was released. Put"
-                f" the earlier key back; or {separately}"
+            message = (
+                f"{both} may have the same rows: their marks were made with different keys and"
+                f" cannot be compared; nothing was released. Restore the earlier key; or"
+                f" {separately}"
             )
-            return
-        super().__init__(
-            f"dataset {dataset!r} and dataset {other!r} have {same}: two budgets for the same rows"
-            f" would add up; nothing was released. Use {other!r}; or {separately}"
-        )
-
-
-class LedgerConflict(LedgerError):
-    """One key, or one receipt, for two different things."""
+        else:
+            message = (
+                f"{both} have {same}: two budgets for the same rows would add up; nothing was"
+                f" released. Use {other!r}; or {separately}"
+            )
+        super().__init__(message, dataset=dataset)

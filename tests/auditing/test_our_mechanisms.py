@@ -34,13 +34,15 @@ from takifugu.mechanisms import (
     IntegerLaplace,
     LaplaceTopK,
     PermuteAndFlip,
-    PufferfishExponential,
-    PufferfishLaplace,
     Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
 )
 from takifugu.numeric import frozen
+from takifugu.papers.composition.baselines.algorithms import (
+    PufferfishExponential,
+    PufferfishLaplace,
+)
 from takifugu.priors.universe import Tables
 from takifugu.translation import LossTable, chain_losses
 

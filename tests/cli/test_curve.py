@@ -29,6 +29,7 @@ def ward(tmp_path: Path) -> Path:
 def test_curve_writes_json_alone_on_stdout(ward: Path) -> None:
     found = json.loads(run("curve", ward, "--max-b", "3", "--epsilon", "1", "--json"))
     chain = read_prior(ward)
+    assert isinstance(chain, MarkovChain)
     expected = chain_curve(chain, max_exposed=3)
     assert [p["b"] for p in found["points"]] == [1, 2, 3, 30]
     assert [p["a"] for p in found["points"]] == expected.pooled().tolist()
@@ -68,13 +69,20 @@ def test_fit_smooth_and_show(tmp_path: Path) -> None:
     options = ("--entity", "who", "--order", "when", "--state", "where", "-o", fitted)
     run("prior", "fit", data, *options)
     chain = read_prior(fitted)
-    assert chain.states == ("a", "b") and chain.transition[1, 0] == 1
+    assert (
+        isinstance(chain, MarkovChain)
+        and chain.states == ("a", "b")
+        and chain.transition[1, 0] == 1
+    )
     smooth = tmp_path / "smooth.json"
     run("prior", "smooth", fitted, "-o", smooth, "--other", "elsewhere")
     shown = json.loads(run("prior", "show", smooth, "--json"))
     assert shown["states"] == 3 and shown["zeros"] == 0
-    (rows,) = read_prior(smooth).fitted_on
-    assert rows.everything and (rows.source, rows.entity) == ("csv visits.csv.gz", "who")
+    (fitted_on,) = read_prior(smooth).fitted_on
+    assert fitted_on.everything and (fitted_on.source, fitted_on.entity) == (
+        "csv visits.csv.gz",
+        "who",
+    )
     run("prior", "fit", data, *options, "--confidence", "0.95")
     assert read_prior(fitted).kind == "interval-markov-chain"
     assert "kind" in run("prior", "show", fitted)

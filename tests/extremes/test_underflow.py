@@ -14,6 +14,9 @@ from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.gaussian_curves import split_leak
 from takifugu.influence.network.network_curves import network_curve
 from takifugu.numeric import distribution, multiplied
+from takifugu.papers.composition.baselines.temporal import (
+    tpl_total,
+)
 from takifugu.priors import Between, Explicit, Gaussian, Knowledge, MarkovChain, OneOf, Universe
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.independent import IndependentEntries, Product
@@ -21,7 +24,6 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
 from takifugu.translation.accounting.approximate import approximate, zcdp_epsilon
-from takifugu.translation.baselines import tpl_total
 from takifugu.translation.network.attractive_losses import attractive_losses
 from takifugu.translation.network.junction import network_losses
 from takifugu.translation.translation import Translation

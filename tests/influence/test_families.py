@@ -6,7 +6,7 @@ import pytest
 from takifugu.errors import TakifuguError
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.families import influence_curve
-from takifugu.priors import Explicit, Gaussian, IndependentEntries, MarkovChain, Product, Secrets
+from takifugu.priors import Gaussian, IndependentEntries, MarkovChain, Product, Secrets
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
@@ -24,11 +24,13 @@ UNEVEN = MarkovRandomField.ising({"a": 0.1, "b": -0.2}, {("a", "b"): -0.5})
 
 @pytest.mark.parametrize("prior", [CHAIN, LOOP, FIELD, UNEVEN])
 @pytest.mark.parametrize("secrets", [None, "some"])
-def test_a_family_agrees_with_its_written_out_law(prior: object, secrets: str | None) -> None:
-    explicit: Explicit = prior.explicit()  # type: ignore[attr-defined]
-    entry = explicit.universe.entries[0]  # type: ignore[attr-defined]
+def test_a_family_agrees_with_its_written_out_law(
+    prior: MarkovChain | BayesianNetwork | MarkovRandomField, secrets: str | None
+) -> None:
+    explicit = prior.explicit()
+    entry = explicit.tables.entries[0]
     asked = Secrets() if secrets is None else Secrets(entries=(entry,))
-    own = influence_curve(prior, asked, max_exposed=len(explicit.universe.shape))  # type: ignore[attr-defined]
+    own = influence_curve(prior, asked, max_exposed=len(explicit.tables.shape))
     slow = influence_curve(explicit, asked)
     for b in own.exposed:
         assert own.pooled()[own.exposed == b] == pytest.approx(

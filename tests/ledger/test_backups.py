@@ -16,12 +16,14 @@ from takifugu.errors import (
     LedgerError,
     LedgerSetBack,
     LedgerUnavailable,
+    LedgerUnwritable,
     NotALedger,
 )
-from takifugu.ledger import Ledger, accept_loss, open_ledger, restore_ledger
+from takifugu.ledger import Ledger, LostWitness, accept_loss, open_ledger, restore_ledger
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
 from tests.ledger.charges import CELLS, DOUBLING, charge
+from tests.raising import raises
 
 Opener = Callable[..., Ledger]
 
@@ -90,9 +92,9 @@ def test_a_backup_appears_whole_or_not_at_all(
 ) -> None:
     ledger = opened(path)
     (folder / "there").write_text("precious")
-    with pytest.raises(InvalidFile, match="new file"):
+    with raises(InvalidFile, field="backup", reason="exists"):
         ledger.backup(folder / "there")
-    with pytest.raises(InvalidFile, match="existing folder"):
+    with raises(InvalidFile, field="backup", reason="folder"):
         ledger.backup(folder / "nowhere" / "backup")
 
     def fails(*_: object) -> None:
@@ -100,7 +102,7 @@ def test_a_backup_appears_whole_or_not_at_all(
 
     before = names(folder)
     monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(InvalidFile, match="no space left"):
+    with raises(InvalidFile, field="backup", reason="unwritable"):
         ledger.backup(folder / "backup")
     assert names(folder) == before and (folder / "there").read_text() == "precious"
 
@@ -110,7 +112,7 @@ def test_a_damaged_ledger_gives_no_backup(path: Path, folder: Path, opened: Open
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE takifugu_events SET body = replace(body, '1/4', '1/8') WHERE seq = 3")
     raw.close()
-    with pytest.raises(LedgerDamaged, match="not sound"):
+    with raises(LedgerDamaged, reason="unsound copy"):
         ledger.backup(folder / "backup")
     assert "backup" not in names(folder)
 
@@ -145,10 +147,10 @@ def test_a_backup_that_is_older_is_put_back_only_with_a_loss(
     if gone:
         path.unlink()
     before = names(folder)
-    with pytest.raises(LedgerSetBack, match=r"older than the ledger.*--accept-loss"):
+    with raises(LedgerSetBack, reason="older", event=4):
         restore_ledger(folder / "backup", path)
     if not gone:  # without the witness the ledger in its place tells
-        with pytest.raises(LedgerSetBack, match="ends at event 4"):
+        with raises(LedgerSetBack, reason="older", event=4):
             restore_ledger(folder / "backup", path, witness=False)
     assert names(folder) == before
     restore_ledger(folder / "backup", path, lossy=True)
@@ -164,7 +166,7 @@ def test_nothing_is_put_back_while_others_have_the_ledger_open(
 ) -> None:
     ledger = opened(path)
     ledger.backup(folder / "backup")
-    with pytest.raises(LedgerUnavailable, match="in use; nothing was changed"):
+    with raises(LedgerUnavailable, reason="locked"):
         restore_ledger(folder / "backup", path, wait=0.1)
     ledger.charge(charge("0.25"), DOUBLING)
     assert ledger.verify().sound
@@ -200,10 +202,10 @@ def test_a_ledger_on_a_server_says_what_to_use_instead(
     server: postgres.Cluster, folder: Path, opened: Opener
 ) -> None:
     ledger = opened(server.address())
-    with pytest.raises(InvalidFile, match="pg_dump"):
+    with raises(InvalidFile, field="backup", reason="server"):
         ledger.backup(folder / "backup")
     (folder / "backup").touch()
-    with pytest.raises(InvalidFile, match="pg_restore"):
+    with raises(InvalidFile, field="restore", reason="server"):
         restore_ledger(folder / "backup", server.address())
 
 
@@ -213,9 +215,9 @@ def test_a_ledger_from_before_the_digests_is_migrated(folder: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.executescript(old)
     raw.close()
-    with pytest.raises(LedgerError, match="must be migrated"):
+    with raises(LedgerUnwritable, reason="migration"):
         open_ledger(path, read_only=True)
-    with pytest.warns(UserWarning, match="no witness"):
+    with pytest.warns(LostWitness):
         open_ledger(path).close()
     with open_ledger(path) as ledger:
         events = list(ledger.history())
@@ -242,7 +244,7 @@ def test_an_old_ledger_whose_totals_were_edited_is_migrated_to_what_its_events_s
         raw.executescript(old)
         raw.execute("UPDATE takifugu_accounts SET epsilon = '1000', worst = '0 0 0'")
     raw.close()
-    with pytest.warns(UserWarning, match="no witness"):
+    with pytest.warns(LostWitness):
         open_ledger(path).close()
     with open_ledger(path) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1

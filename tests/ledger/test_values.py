@@ -20,6 +20,7 @@ from takifugu.ledger.values import canonical
 from takifugu.ledger.view import Limit, float_down, float_up, to_pufferfish
 from takifugu.losses import Pure, Total
 from tests.ledger.charges import DOUBLING, charge
+from tests.raising import raises
 
 
 def test_public_names_exist() -> None:
@@ -28,39 +29,39 @@ def test_public_names_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "field", "reason"),
     [
-        ({"dataset": ""}, "`dataset` is ''"),
-        ({"analyst": ""}, "`analyst` is ''"),
-        ({"data": "x\0"}, "`data`"),
-        ({"query": {"x": float("nan")}}, "`query` holds nan"),
-        ({"query": {1: 2}}, "`query` has a key that is a int"),
-        ({"mechanism": {"x": {1, 2}}}, "`mechanism` holds a set"),
-        ({"query": {"x": "\ud800"}}, "half a character"),
-        ({"loss": Total()}, "`loss` is a Total"),
-        ({"loss": Pure(Fraction(1, 3**800))}, "too many digits"),
-        ({"loss": Pure(2**65)}, "too many digits"),
+        ({"dataset": ""}, "dataset", "name"),
+        ({"analyst": ""}, "analyst", "name"),
+        ({"data": "x\0"}, "data", "name"),
+        ({"query": {"x": float("nan")}}, "query", "infinite"),
+        ({"query": {1: 2}}, "query", "type"),
+        ({"mechanism": {"x": {1, 2}}}, "mechanism", "type"),
+        ({"query": {"x": "\ud800"}}, "query", "text"),
+        ({"loss": Total()}, "loss", "type"),
+        ({"loss": Pure(Fraction(1, 3**800))}, "loss", "digits"),
+        ({"loss": Pure(2**65)}, "loss", "digits"),
     ],
 )
-def test_a_charge_without_meaning_is_refused(wrong: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidCharge, match=says):
+def test_a_malformed_charge_is_refused(wrong: dict[str, Any], field: str, reason: str) -> None:
+    with raises(InvalidCharge, field=field, reason=reason):
         replace(charge("0.1"), **wrong).body()
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "says"),
+    ("start", "end", "reason"),
     [
-        (5, 5, "start before it ends"),
-        (6, 5, "start before it ends"),
-        (True, 5, "holds a bool"),
-        (0.5, 2, "holds a float"),
-        (0, date(2026, 1, 1), "mixes days and steps"),
-        (datetime(2026, 1, 1), None, "without a zone"),
-        (2**62, None, "within"),
+        (5, 5, "empty"),
+        (6, 5, "empty"),
+        (True, 5, "type"),
+        (0.5, 2, "type"),
+        (0, date(2026, 1, 1), "unit"),
+        (datetime(2026, 1, 1), None, "zone"),
+        (2**62, None, "range"),
     ],
 )
-def test_a_window_without_meaning_is_refused(start: Any, end: Any, says: str) -> None:
-    with pytest.raises(InvalidCharge, match=says):
+def test_a_malformed_window_is_refused(start: Any, end: Any, reason: str) -> None:
+    with raises(InvalidCharge, field="window", reason=reason):
         Window(start, end)
 
 
@@ -74,17 +75,17 @@ def test_windows_in_three_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "keys", "says"),
+    ("columns", "keys", "reason"),
     [
-        ([], [()], "names no column"),
-        (["a", "a"], [(1, 2)], "or one twice"),
-        (["a"], [], "has no key"),
-        (["a"], [(1, 2)], "a key of 2 values"),
-        (["a"], [(0.5,)], "no text or whole number"),
+        ([], [()], "columns"),
+        (["a", "a"], [(1, 2)], "columns"),
+        (["a"], [], "empty"),
+        (["a"], [(1, 2)], "size"),
+        (["a"], [(0.5,)], "type"),
     ],
 )
-def test_groups_without_meaning_are_refused(columns: Any, keys: Any, says: str) -> None:
-    with pytest.raises(InvalidCharge, match=says):
+def test_malformed_groups_are_refused(columns: Any, keys: Any, reason: str) -> None:
+    with raises(InvalidCharge, field="groups", reason=reason):
         Groups(columns, keys)
 
 
@@ -146,25 +147,30 @@ def test_an_inverse_that_guarantees_too_much_is_cut_down_to_what_is_proven() -> 
             def to_dp(self, _epsilon: float, /) -> float:
                 return wrong  # noqa: B023 - used at once
 
-        with pytest.raises(UnsoundRequest, match="allows"):
+        with raises(UnsoundRequest, reason="broken translation"):
             Limit(Broken(), Fraction(1), Fraction(0))
 
 
-def test_a_budget_without_meaning_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_budget_is_refused(tmp_path: Path) -> None:
     with room.open_ledger(tmp_path / "x.ledger") as ledger:
         for epsilon, delta in [(-1, 0), (1, 1), (1, -0.5), (Fraction(1, 3**800), 0)]:
-            with pytest.raises(InvalidCharge, match="budget"):
+            with raises(InvalidCharge, field="budget"):
                 ledger.set_budget("ward", epsilon, delta=delta)
-        with pytest.raises(UnsoundRequest, match="finite"):
+        with pytest.raises(UnsoundRequest):
             ledger.set_budget("ward", math.inf)
-        with pytest.raises(InvalidCharge, match="dataset"):
+        with raises(InvalidCharge, field="dataset"):
             ledger.set_budget("", 1)
         assert [event.kind for event in ledger.history()] == ["created"]
 
 
 def test_a_refusal_says_what_to_do() -> None:
     error = BudgetExceeded(
-        "stays", currency="epsilon", needs=Fraction(2, 3), left=Fraction(1, 3), whose="dataset 'w'"
+        "stays",
+        dataset="w",
+        analyst=None,
+        currency="epsilon",
+        needs=Fraction(2, 3),
+        left=Fraction(1, 3),
     )
     assert str(error) == (
         "query 'stays' needs epsilon = 0.666667 per entry but dataset 'w' has 0.333333 left;"

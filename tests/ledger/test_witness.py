@@ -28,6 +28,7 @@ from takifugu.losses import Concentrated, Total
 from tests.contracts.ledger import paid
 from tests.ledger.charges import DOUBLING, ONE_WAY, RICH, charge
 from tests.ledger.folders import in_memory
+from tests.raising import raises
 
 Opener = Callable[..., Ledger]
 
@@ -53,7 +54,7 @@ def set_back(path: Path) -> None:
 def test_an_older_copy_is_refused_before_anything_is_planned(path: Path) -> None:
     set_back(path)
     for read_only in (False, True):
-        with pytest.raises(LedgerSetBack, match=r"ends at event 3 .* seen event 4: it is an older"):
+        with raises(LedgerSetBack, reason="older", event=4):
             open_ledger(path, read_only=read_only)
     with open_ledger(path, inspect=True) as ledger:
         report = ledger.verify()
@@ -87,7 +88,7 @@ def test_two_copies_used_in_turn_are_refused(path: Path) -> None:
     other = path.with_name("copy")
     with open_ledger(other) as copy:
         copy.charge(charge("0.25"), DOUBLING)
-    with pytest.raises(LedgerSetBack, match="older copy"):
+    with raises(LedgerSetBack, reason="older"):
         open_ledger(path)
 
 
@@ -112,7 +113,7 @@ def test_of_two_copies_that_charge_at_the_same_moment_one_is_refused(
         return note(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FileWitness, "note", after_the_other)
-    with pytest.raises(LedgerSetBack, match="another history"):
+    with raises(LedgerSetBack, reason="another history"):
         two.charge(charge("0.5"), DOUBLING)
     one.charge(charge("0.25"), DOUBLING)
     with pytest.raises(LedgerSetBack):
@@ -273,7 +274,7 @@ def test_the_witness_may_be_kept_elsewhere(folder: Path, opened: Opener, kind: s
     with pytest.raises(LedgerSetBack):
         opened(path, witness=witness)
     if kind == "file":
-        with pytest.raises(LedgerSetBack, match="another ledger"):
+        with raises(LedgerSetBack, reason="another ledger"):
             opened(folder / "second.ledger", witness=witness)
     else:
         opened(folder / "second.ledger", witness=witness).set_budget("ward", 1)
@@ -323,7 +324,7 @@ def test_a_heads_folder_that_cannot_be_written_releases_nothing(
 ) -> None:
     (folder / "file").write_text("in the way")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "file"))
-    with pytest.raises(LedgerUnwritable, match=r"witness .* XDG_STATE_HOME"):
+    with raises(LedgerUnwritable, reason="witness"):
         open_ledger(path)
 
 
@@ -379,7 +380,7 @@ def test_cells_of_the_copy_start_from_the_loss(path: Path, opened: Opener) -> No
     assert ledger.lost("ward", analyst="eve") == one  # nobody knows what she was told
     ledger.set_budget("ward", 4)
     ledger.set_budget("ward", 2, analyst="eve")
-    with pytest.raises(BudgetExceeded, match="'eve'"):
+    with raises(BudgetExceeded, analyst="eve"):
         ledger.charge(charge("0.01", analyst="eve"), DOUBLING)
     assert ledger.verify().sound
 
@@ -432,7 +433,7 @@ def test_a_budget_with_a_delta_counts_every_currency_and_needs_the_translation(
         ledger.charge(charge(Concentrated("0.01"), translation="rich"), RICH)
         most = ledger.remaining("ward", RICH, like=Concentrated(0))
     shutil.copy(folder / "copy", path)
-    with pytest.raises(UnsoundRequest, match="has a delta"):
+    with raises(UnsoundRequest, field="delta", reason="translation unknown"):
         accept_loss(path)
     accept_loss(path, translations={"ward": RICH})
     ledger = opened(path)
@@ -444,13 +445,13 @@ def test_a_budget_with_a_delta_counts_every_currency_and_needs_the_translation(
 
 
 def test_nothing_is_accepted_where_nothing_was_lost_or_the_copy_is_not_sound(path: Path) -> None:
-    with pytest.raises(LedgerConflict, match="nothing was lost"):
+    with raises(LedgerConflict, reason="nothing lost"):
         accept_loss(path)
     set_back(path)
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE takifugu_events SET body = replace(body, '1/4', '1/8') WHERE seq = 3")
     raw.close()
-    with pytest.raises(LedgerDamaged, match="not sound"):
+    with raises(LedgerDamaged, reason="unsound copy"):
         accept_loss(path)
     with pytest.raises((LedgerSetBack, LedgerDamaged)):
         open_ledger(path)

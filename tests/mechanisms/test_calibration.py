@@ -22,14 +22,16 @@ from takifugu.mechanisms import (
     IntegerLaplace,
     LaplaceTopK,
     PermuteAndFlip,
-    PufferfishExponential,
-    PufferfishLaplace,
     Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
 )
 from takifugu.mechanisms.calibration import approximate_allowance, at_least
-from takifugu.mechanisms.pufferfish import _rounded
+from takifugu.papers.composition.baselines.algorithms import (
+    PufferfishExponential,
+    PufferfishLaplace,
+    _rounded,
+)
 from tests.influence.test_curve import curves
 
 CURVE = InfluenceCurve(np.array([1, 3, 9]), np.array([[2.0, 0.5, 0.0]]), 9)

@@ -25,11 +25,13 @@ from takifugu.mechanisms import (
     LaplaceTopK,
     Mechanism,
     PermuteAndFlip,
-    PufferfishExponential,
-    PufferfishLaplace,
     Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
+)
+from takifugu.papers.composition.baselines.algorithms import (
+    PufferfishExponential,
+    PufferfishLaplace,
 )
 from takifugu.priors.universe import Tables, Universe
 from tests.mechanisms.test_calibration import CURVE

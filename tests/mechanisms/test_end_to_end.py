@@ -21,11 +21,13 @@ from takifugu.mechanisms import (
     FiniteChannel,
     IntegerLaplace,
     PermuteAndFlip,
-    PufferfishExponential,
-    PufferfishLaplace,
     RandomisedResponse,
 )
 from takifugu.mechanisms.protocol import Translation
+from takifugu.papers.composition.baselines.algorithms import (
+    PufferfishExponential,
+    PufferfishLaplace,
+)
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables

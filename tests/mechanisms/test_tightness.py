@@ -27,10 +27,10 @@ from takifugu.mechanisms import (
     plan_histogram,
     plan_top_k,
 )
-from takifugu.mechanisms.baselines import BASELINES
 from takifugu.mechanisms.planner import noise_of
 from takifugu.mechanisms.protocol import Translation
 from takifugu.numeric import frozen
+from takifugu.papers.composition.baselines.rankings import BASELINES
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs

@@ -2,42 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidFile, TakifuguError
-from takifugu.priors import (
-    Gaussian,
-    IndependentEntries,
-    MarkovChain,
-    Product,
-    from_document,
-    read_prior,
-    write_prior,
-)
-from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.random_field import MarkovRandomField
-
-CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
-PRIORS: list[Any] = [
-    CHAIN,
-    IntervalMarkovChain.around(CHAIN, relative=0.1),
-    Gaussian.process(3, length=1, bound=5, width=0.1),
-    BayesianNetwork(("a",), (("x", "y"),), ((),), (np.array([0.5, 0.5]),)),
-    MarkovRandomField.ising({"a": 0.1, "b": 0.2}, {("a", "b"): 0.5}),
-    IndependentEntries({"a": {"x": 0.5, "y": 0.5}}),
-    CHAIN.explicit(3),
-    Product({"ann": CHAIN, "bob": Gaussian.process(2, length=1, bound=5, width=0.1)}),
-]
+from takifugu.priors import Prior, from_document, read_prior, write_prior
+from tests.priors.families import CHAIN, PRIORS
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda p: p.kind)
-def test_what_is_written_is_read_back(prior: Any, tmp_path: Path) -> None:
+def test_what_is_written_is_read_back(prior: Prior, tmp_path: Path) -> None:
     path = tmp_path / "prior.json"
     write_prior(prior, path)
     again = read_prior(path)

@@ -69,6 +69,6 @@ def test_a_product_is_made_of_priors() -> None:
     assert both.to_document()["parts"]["bob"]["kind"] == "independent-entries"
     assert both == Product({"ann": PRIOR, "bob": PRIOR}) != Product({"ann": PRIOR})
     with pytest.raises(InvalidPrior, match="no prior for 'ann'"):
-        Product({"ann": 3})
+        Product({"ann": 3})  # type: ignore[dict-item]
     with pytest.raises(InvalidPrior, match="is empty"):
         Product({})

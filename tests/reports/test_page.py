@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidFile
 from takifugu.influence import chain_curve
 from takifugu.priors import MarkovChain
-from takifugu.reports.curve_figures import curves_figure
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import (
     Drawing,
@@ -25,6 +24,7 @@ from takifugu.reports.html_page import (
     shown,
     write_page,
 )
+from takifugu.reports.influence_figures import curves_figure
 from takifugu.visible import visible
 from tests.reports.reading import Reader
 

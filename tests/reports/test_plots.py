@@ -1,7 +1,6 @@
 """Figures: whole files of the kind asked for, or nothing."""
 
 import resource
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,9 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile
-from takifugu.finite.collapse import example, follow, simulate
-from takifugu.reports import SUFFIXES, check_target, collapse_figure, save
-from takifugu.reports.collapse_figure import last_run_shown
+from takifugu.papers.composition.collapse import example, follow, simulate
+from takifugu.papers.composition.collapse.collapse_figure import collapse_figure
+from takifugu.reports import SUFFIXES, check_target, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,27 +32,6 @@ def test_a_figure_is_written_as_its_suffix_says(number: int, suffix: str, tmp_pa
     save(figure(number), target)
     assert target.read_bytes().startswith(BEGINS[suffix])
     assert list(tmp_path.iterdir()) == [target]
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> None:
-    built, rng = example(number, 4), np.random.default_rng(0)
-    trace = follow(built, 5, rng=rng)
-    simulated = simulate(built, 500, rng=rng)
-    law = built.waiting()
-    left, right = collapse_figure("title", trace, law, simulated).axes
-    heights = [patch.get_height() for patch in right.patches]  # type: ignore[attr-defined]
-    assert heights == [float(law.probability(k)) for k in range(1, last_run_shown(law) + 1)]
-    line = np.asarray(left.lines[0].get_ydata(), dtype=float)
-    place = trace.truth.index(True) if trace.exclusive else 0
-    chances = [step.posterior[place] for step in trace.steps]
-    assert line.tolist() == [float(p if trace.truth[place] else 1 - p) for p in chances]
-
-
-def test_drawing_leaves_no_global_state() -> None:
-    figure(1)
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or not pyplot.get_fignums()
 
 
 @pytest.mark.parametrize(

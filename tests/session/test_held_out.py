@@ -32,7 +32,7 @@ from takifugu.project.fits import Wish
 from takifugu.session import Entries, Session, StalePlan
 from takifugu.session.held_out import HeldOut, kept_rows, rules_of
 from takifugu.translation.translation import Translation
-from tests.priors.test_documents import PRIORS
+from tests.priors.families import PRIORS
 from tests.session.study import study
 from tests.session.world import CHAIN, STATES, declaration, opened
 

@@ -101,7 +101,7 @@ class World(ByContent):
         pairs = []
         for entry in universe.entries if secrets.entries is None else secrets.entries:
             values = universe.values[universe.entry(entry)]
-            for left, right in secrets.sides(values):  # type: ignore[arg-type]
+            for left, right in secrets.sides(values):
                 sides = [EntryIs(entry, tuple(values[v] for v in side)) for side in (left, right)]
                 pairs.append(SecretPair(*sides))
         return cls(universe, (prior,), tuple(pairs), unsupported="skip")

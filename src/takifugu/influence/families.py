@@ -20,6 +20,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 
@@ -28,7 +29,7 @@ Progress = Callable[[str], None]
 
 
 def influence_curve(
-    prior: Any,
+    prior: Prior,
     secrets: Secrets | None = None,
     *,
     max_exposed: int | None = None,

@@ -80,6 +80,7 @@ class Shape:
                     "window",
                     given=f"is in {window['unit']}s",
                     needed=f"be in {self.unit}s, as the earlier windows of this dataset",
+                    reason="unit",
                 )
             start = BEGINNING if window["start"] is None else window["start"]
             end = END if window["end"] is None else window["end"]

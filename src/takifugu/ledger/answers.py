@@ -65,15 +65,24 @@ def store(
     charge = chain.one(connection, receipt.anchor.seq)
     if charge.kind != "charge" or charge.hash != receipt.anchor.hash:
         raise LedgerConflict(
-            "the receipt is not of this ledger; store the answer where it was paid"
+            "the receipt is not of this ledger; store the answer where it was paid",
+            reason="receipt",
         )
     if not receipt.may_release:
-        raise LedgerConflict("the receipt gives no right to release; charge again with a new key")
+        raise LedgerConflict(
+            "the receipt gives no right to release; charge again with a new key",
+            reason="receipt",
+            event=charge.seq,
+        )
     known = _ANSWER_OF.one(connection, {"paid": charge.seq})
     if known is not None:
         answer = read(chain.one(connection, known.seq))
         if canonical(answer.value, "answer") != text:
-            raise LedgerConflict(f"charge {charge.seq} has another answer already; charge again")
+            raise LedgerConflict(
+                f"charge {charge.seq} has another answer already; charge again",
+                reason="answer",
+                event=charge.seq,
+            )
         return answer
     content: Mapping[str, Any] = {
         "charge": charge.seq,

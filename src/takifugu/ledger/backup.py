@@ -32,16 +32,21 @@ from takifugu.ledger.store import Store
 from takifugu.ledger.witness import Guard, Witness, holds, identity, sync_folder
 from takifugu.whole import refuse_special
 
-_SERVER = (
-    "is of a ledger on a PostgreSQL server",
-    "be made and put back with pg_dump and pg_restore; `takifugu ledger export` writes the events",
-)
+
+def _on_a_server(what: str) -> InvalidFile:
+    return InvalidFile(
+        what,
+        given="is of a ledger on a PostgreSQL server",
+        needed="be made and put back with pg_dump and pg_restore; `takifugu ledger export` writes"
+        " the events",
+        reason="server",
+    )
 
 
 def back_up(store: Store, path: Path) -> Report:
     """Write a complete, checked copy to a new file that only its owner may read."""
     if not store.sqlite:
-        raise InvalidFile("backup", given=_SERVER[0], needed=_SERVER[1])
+        raise _on_a_server("backup")
     _check_new(path)
     with _part(path, "backup") as part:
         _copy(Path(store.name), part)
@@ -57,7 +62,7 @@ def put_back(
     target = Store(where, read_only=True, wait=wait)
     target.close()
     if not target.sqlite:
-        raise InvalidFile("restore", given=_SERVER[0], needed=_SERVER[1])
+        raise _on_a_server("restore")
     if not source.is_file():
         raise InvalidFile("backup", given=f"{source} is no file", needed="be the file of a backup")
     path = Path(target.name)
@@ -78,9 +83,11 @@ def put_back(
 
 def _check_new(path: Path) -> None:
     if not path.parent.is_dir():
-        raise InvalidFile("backup", given=f"is {path}", needed="lie in an existing folder")
+        raise InvalidFile(
+            "backup", given=f"is {path}", needed="lie in an existing folder", reason="folder"
+        )
     if path.exists():
-        raise InvalidFile("backup", given=f"{path} exists", needed="be a new file")
+        raise InvalidFile("backup", given=f"{path} exists", needed="be a new file", reason="exists")
 
 
 @contextlib.contextmanager
@@ -95,7 +102,9 @@ def _part(path: Path, what: str) -> Iterator[Path]:
         yield part
     except OSError as error:
         reason = (error.strerror or "cannot be written").lower()
-        raise InvalidFile(what, given=f"{path}: {reason}", needed="be writable") from error
+        raise InvalidFile(
+            what, given=f"{path}: {reason}", needed="be writable", reason="unwritable"
+        ) from error
     except sqlite3.Error as error:
         raise _failed(error, path) from error
     finally:
@@ -109,15 +118,21 @@ def _failed(error: sqlite3.Error, path: Path) -> Exception:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LedgerUnavailable(
             f"ledger {str(path)!r} is in use; nothing was changed. Close what has it open, then try"
-            " again"
+            " again",
+            reason="locked",
         )
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
-        return LedgerUnwritable(f"{str(path)!r} cannot be written ({error}); nothing was changed")
+        return LedgerUnwritable(
+            f"{str(path)!r} cannot be written ({error}); nothing was changed", reason="disk"
+        )
     if code == sqlite3.SQLITE_NOTADB:
-        return NotALedger(f"{str(path)!r} is not the file of a ledger; nothing was changed")
+        return NotALedger(
+            f"{str(path)!r} is not the file of a ledger; nothing was changed", reason="foreign"
+        )
     return LedgerDamaged(
         f"{str(path)!r} cannot be read ({error}); nothing was changed. Move a damaged ledger away"
-        " before another is put in its place"
+        " before another is put in its place",
+        reason="storage",
     )
 
 
@@ -167,7 +182,10 @@ def _checked(part: Path) -> Report:
     with _opened(part) as store, store.reading() as connection:
         report = replay.verify(connection, None, sqlite=True)
     if not report.sound:
-        raise LedgerDamaged(f"the copy is not sound: {report.problems[0]}; nothing was changed")
+        raise LedgerDamaged(
+            f"the copy is not sound: {report.problems[0]}; nothing was changed",
+            reason="unsound copy",
+        )
     return report
 
 
@@ -177,15 +195,17 @@ def _compare(part: Path, witness: Witness | None, *, lossy: bool) -> str:
         whose = identity(connection)
         noted = None if witness is None else witness.read(whose)
         if noted is not None and not lossy and not holds(connection, noted):
-            raise _older(f"its witness has seen event {noted.seq}")
+            raise _older(f"its witness has seen event {noted.seq}", noted.seq)
     return whose
 
 
-def _older(why: str) -> LedgerSetBack:
+def _older(why: str, event: int) -> LedgerSetBack:
     return LedgerSetBack(
         f"the backup is older than the ledger: {why}, which it lacks; nothing was changed. Restore"
         " a newer one; if there is none, the owner may accept the loss (`takifugu ledger restore"
-        " FILE --accept-loss`), which counts the budget as spent"
+        " FILE --accept-loss`), which counts the budget as spent",
+        reason="older",
+        event=event,
     )
 
 
@@ -195,7 +215,8 @@ def _refuse_logs(path: Path) -> None:
         if log.exists() and log.stat().st_size:
             raise LedgerConflict(
                 f"{str(log)!r} is the log of a ledger that is not there any more; nothing was"
-                " changed. Put that ledger back beside it, or move the log away"
+                " changed. Put that ledger back beside it, or move the log away",
+                reason="log",
             )
 
 
@@ -218,22 +239,26 @@ def _replace(
             seen = noted is None or _has(to, noted)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerDamaged(
-                f"{str(path)!r} cannot be read; nothing was changed. Move it away first"
+                f"{str(path)!r} cannot be read; nothing was changed. Move it away first",
+                reason="storage",
             ) from error
         finally:
             to.execute("COMMIT")
         if known != whose:
             raise LedgerConflict(
-                f"{str(path)!r} is another ledger than the backup is of; nothing was changed"
+                f"the backup is not of {str(path)!r} but of another ledger; nothing was changed",
+                reason="another ledger",
             )
         with _opened(part) as store, store.reading() as connection:
             lacking = not holds(connection, ends)
         if lacking and not lossy:
-            raise _older(f"the ledger ends at event {seq}")
+            raise _older(f"the ledger ends at event {seq}", seq)
         if lacking and witness is None:
             raise LedgerSetBack(
                 f"the backup lacks event {seq} of the ledger, and without a witness nothing would"
-                " count the loss; nothing was changed. Name a witness"
+                " count the loss; nothing was changed. Name a witness",
+                reason="no witness",
+                event=seq,
             )
         if lacking and witness is not None and seen:
             witness.note(whose, ends, noted)

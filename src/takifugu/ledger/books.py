@@ -86,7 +86,7 @@ class Books:
             case "created" | "policy" | "accepted" | "answer" | "totals" | "source" | "separate":
                 pass
             case kind:
-                raise LedgerDamaged(f"there is no kind of event called {kind!r}")
+                raise LedgerDamaged(f"unknown kind of event {kind!r}", reason="unknown kind")
 
 
 def flat(total: Total) -> Account:

@@ -143,7 +143,7 @@ def accepted(connection: Connection, dataset: str, cells: Cells, how: str) -> di
     """Change the accounts as an owner's decision says; the content of its event."""
     books = [book for book in tables.every(connection) if book.dataset == dataset]
     if not any(book.analyst == WHOLE for book in books):
-        raise NoBudget(f"the ledger knows no dataset {dataset!r}; have its owner set a budget")
+        raise NoBudget(dataset)
     last = latest(connection, dataset)
     known = None if last is None else last.body.get("cells")
     if how == UNCHANGED:
@@ -167,7 +167,11 @@ def _refuse_changed(
     if known is None:
         if any_charge:
             return
-        raise UnsoundRequest(f"nothing was ever charged to dataset {dataset!r}: just release")
+        raise UnsoundRequest(
+            f"nothing was ever charged to dataset {dataset!r}; there is nothing to accept",
+            field="dataset",
+            reason="never charged",
+        )
     before = named(connection, dataset, known)
     found = [
         difference
@@ -177,7 +181,10 @@ def _refuse_changed(
     if found:
         raise UnsoundRequest(
             f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, found))}. Put it"
-            " back, or accept that all earlier releases count on every row"
+            " back, or accept that all earlier releases count on every row",
+            field="dataset",
+            reason="changed",
+            given=tuple(difference.part for difference in found),
         )
 
 

@@ -77,7 +77,7 @@ def head(connection: Connection, *, lock: bool = False) -> Head:
     if work.head is None or (lock and not work.locked):
         row = (_LOCKED if lock else _LAST).one(connection, {})
         if row is None:
-            raise LedgerDamaged("the ledger has lost its head; restore a copy")
+            raise LedgerDamaged("the ledger has lost its head; restore a copy", reason="head")
         work.head, work.locked = Head(row.seq, row.hash, row.at), lock
     found: Head = work.head
     return found
@@ -101,7 +101,9 @@ def _root(connection: Connection, last: Head) -> str:
     if known is None:
         event = one(connection, last.seq)
         if event.hash != last.hash:
-            raise LedgerDamaged(f"event {last.seq} is not the head; restore a copy")
+            raise LedgerDamaged(
+                f"event {last.seq} is not the head; restore a copy", reason="head", event=last.seq
+            )
         known = str(event.body.get("totals"))
         if len(known) != len(EMPTY):
             raise edited()
@@ -160,9 +162,17 @@ def one(connection: Connection, seq: int) -> Event:
         rows[wanted] = _BY_SEQ.one(connection, {"wanted": wanted})
     row, before = rows[seq], rows[seq - 1]
     if row is None or (before is None and seq > 1):
-        raise LedgerDamaged(f"event {seq} or the one before it is missing; restore a copy")
+        raise LedgerDamaged(
+            f"event {seq} or the one before it is missing; restore a copy",
+            reason="missing",
+            event=seq,
+        )
     if row.hash != link(ROOT if before is None else before.hash, row.body):
-        raise LedgerDamaged(f"event {seq} was changed after it was written; restore a copy")
+        raise LedgerDamaged(
+            f"event {seq} was changed after it was written; restore a copy",
+            reason="edited",
+            event=seq,
+        )
     return read(row)
 
 
@@ -172,7 +182,14 @@ def read(row: Any) -> Event:
         body = json.loads(row.body)
         return Event(row.seq, body["kind"], datetime.fromisoformat(body["at"]), row.hash, body)
     except (ValueError, KeyError, TypeError) as error:
-        raise LedgerDamaged(f"event {row.seq} cannot be read; restore a copy") from error
+        raise unreadable(row.seq) from error
+
+
+def unreadable(seq: int) -> LedgerDamaged:
+    """The error for an event whose text has no meaning."""
+    return LedgerDamaged(
+        f"event {seq} cannot be read; restore a copy", reason="unreadable", event=seq
+    )
 
 
 def rows(connection: Connection) -> Iterator[Any]:

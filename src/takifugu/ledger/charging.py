@@ -79,14 +79,12 @@ class Standing:
     """An account with a budget, as a charge found it.
 
     Attributes:
-        whose: In words.
-        own: Whether it is an analyst's own, not that of the whole dataset.
+        analyst: Whose own account it is; None for that of the whole dataset.
         overall: The worst total of all its cells.
         touched: The worst total of the cells that the charge would read.
     """
 
-    whose: str
-    own: bool
+    analyst: str | None
     limit: Limit
     overall: Frontier
     touched: Frontier
@@ -113,10 +111,17 @@ class Refusal:
         """What was asked, what is left and what to do."""
         loss = loss_of(body["loss"])
         currency, needs = view.amount(loss)
-        rooms = [(standing.room(loss), standing.whose) for standing in self.standings]
-        left, whose = min(rooms)
+        rooms = [(standing.room(loss), standing.analyst or "") for standing in self.standings]
+        left, analyst = min(rooms)
         name = body["query"].get("name") or body["query_fingerprint"][:12]
-        return BudgetExceeded(str(name), currency=currency, needs=needs, left=left, whose=whose)
+        return BudgetExceeded(
+            str(name),
+            dataset=body["dataset"],
+            analyst=analyst or None,
+            currency=currency,
+            needs=needs,
+            left=left,
+        )
 
 
 def enter(
@@ -133,7 +138,7 @@ def enter(
     found = tables.find(connection, body["dataset"], body["analyst"] or WHOLE)
     whole = found.get(WHOLE)
     if whole is None or whole.epsilon is None:
-        raise NoBudget.of(body["dataset"])
+        raise NoBudget(body["dataset"])
     mine = found.get(body["analyst"] or WHOLE)
     if body["analyst"] is None or mine is None or mine.epsilon is None:
         decisions.refuse_stranger(connection, body["dataset"], body["analyst"])
@@ -210,9 +215,6 @@ def standings(
             continue
         if not touch.everything:
             tables.load(connection, book, touch)
-        whose = f"dataset {dataset!r}"
-        if book.analyst:
-            whose = f"analyst {book.analyst!r} on {whose}"
         account = book.account
-        found.append(Standing(whose, bool(book.analyst), limit, account.worst, account.on(touch)))
+        found.append(Standing(book.analyst or None, limit, account.worst, account.on(touch)))
     return tuple(found)

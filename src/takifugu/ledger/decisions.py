@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst, pasted
+from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
 from takifugu.ledger import chain, tables, view
 from takifugu.ledger.books import WHOLE
 from takifugu.ledger.chain import Event, Head
@@ -34,7 +34,6 @@ from takifugu.ledger.values import canonical, named
 from takifugu.ledger.view import Translation
 
 MICRO = Decimal("0.000001")
-MOST_NAMES = 10  # that a message lists
 
 
 @dataclass(frozen=True)
@@ -126,13 +125,7 @@ def refuse_terms(connection: Connection, dataset: str, terms: Terms) -> None:
     if known is None or known == terms:
         return
     both = (("prior", known.prior != terms.prior), ("secrets", known.secrets != terms.secrets))
-    what = " and ".join(f"another {name}" if name == "prior" else f"other {name}"
-                        for name, differs in both if differs)  # fmt: skip
-    raise NotAccepted(
-        f"dataset {dataset!r} has {what} than its owner accepted or its budget was last spent"
-        " under; nothing was released. Use the same as before, or have the owner run"
-        f" `takifugu prior accept {pasted(dataset)}`, which shows what is spent under both"
-    )
+    raise NotAccepted(dataset, tuple(name for name, differs in both if differs))
 
 
 def rules_in_force(connection: Connection, dataset: str) -> Mapping[str, Any] | None:
@@ -153,12 +146,7 @@ def refuse_rules(connection: Connection, dataset: str, rules: Mapping[str, Any] 
     known = rules_in_force(connection, dataset)
     if known is None or rules is None or known == rules:
         return
-    raise NotAccepted(
-        f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows of a"
-        " fitted prior are released from, is not what its owner accepted or what was released by"
-        " before; nothing was released. Put the policy back, or have the owner run `takifugu prior"
-        f" accept {pasted(dataset)}`"
-    )
+    raise NotAccepted(dataset, ("rules",))
 
 
 # --- what commands enter, and what owners accept ---
@@ -197,7 +185,9 @@ def accept(
     if now_so != (seen.old, seen.worst, (seen.epsilon, seen.delta)):
         raise LedgerConflict(
             f"dataset {seen.dataset!r} was charged, or its budget or prior changed, while you were"
-            " looking at it; nothing was accepted. Look again"
+            " looking at it; nothing was accepted. Look again",
+            reason="review",
+            dataset=seen.dataset,
         )
     content = {
         "dataset": seen.dataset,
@@ -312,17 +302,8 @@ def refuse_stranger(connection: Connection, dataset: str, analyst: str | None) -
     names = sorted(row.analyst for row in _ANALYSTS.all(connection, {"named": dataset}))
     if not names or analyst in names:
         return
-    given = "names no analyst" if analyst is None else f"names {analyst!r:.80}, who has none"
-    near = [] if analyst is None else alike(analyst, names)
-    shown = near or names[:MOST_NAMES]
-    more = "" if near or len(names) <= MOST_NAMES else f" and {len(names) - MOST_NAMES} more"
-    who = f"did you mean {' or '.join(map(repr, near))}?" if near else (
-        f"name one of {', '.join(shown)}{more}"
-    )  # fmt: skip
-    raise UnknownAnalyst(
-        f"analysts have budgets of their own on dataset {dataset!r} and the query {given}; nothing"
-        f" was released: {who}"
-    )
+    similar = () if analyst is None else tuple(alike(analyst, names))
+    raise UnknownAnalyst(dataset, analyst, tuple(names), similar)
 
 
 def refuse_double(connection: Connection, dataset: str, analyst: str) -> None:

@@ -230,7 +230,8 @@ def edited(whose: str = "") -> LedgerDamaged:
     return LedgerDamaged(
         f"the totals{whose} are not what the last event left behind: they were changed behind the"
         " ledger's back; nothing was released. Run `takifugu ledger verify`; if the events are"
-        " sound, rebuild the totals"
+        " sound, rebuild the totals",
+        reason="totals",
     )
 
 

@@ -285,7 +285,9 @@ class Ledger(Deciding):
             if book.shape.partition not in (None, wanted):
                 raise LedgerConflict(
                     f"the groups of dataset {dataset!r} are counted by"
-                    f" {', '.join(book.shape.partition or ())}; that cannot change"
+                    f" {', '.join(book.shape.partition or ())}; that cannot change",
+                    reason="partition",
+                    dataset=dataset,
                 )
             book.shape.partition = wanted
             tables.save(connection, [book])
@@ -349,7 +351,8 @@ class Ledger(Deciding):
                 raise LedgerUnwritable(
                     f"the key of ledger {self.name!r} cannot be used ({reason}:"
                     f" {error.filename}); nothing was released. Give this user the right, or name"
-                    " another file with `key`"
+                    " another file with `key`",
+                    reason="key",
                 ) from None
         return self._key.mark(*what)
 
@@ -468,7 +471,9 @@ class Ledger(Deciding):
                     same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
                     if event.kind != kind or not all(same):
                         raise LedgerConflict(
-                            f"key {body['key']!r} was used for another charge; use a new key"
+                            f"key {body['key']!r} was used for another charge; use a new key",
+                            reason="key",
+                            event=event.seq,
                         )
                     return event, True
                 now = self._time()
@@ -546,7 +551,7 @@ class Ledger(Deciding):
                     connection, dataset, analyst, window, groups, translation, self._limits
                 )
             if not isinstance(found, Untranslated):
-                return tuple(one for one in found if one.own) if reuse else found
+                return tuple(one for one in found if one.analyst) if reuse else found
             self._translate(translation, found)
 
     def lost(
@@ -670,11 +675,14 @@ def _same(charge: Charge, translation: Translation) -> None:
     mark = getattr(translation, "fingerprint", None)
     if isinstance(mark, str) and mark != charge.translation:
         raise UnsoundRequest(
-            f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given"
+            f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given",
+            field="translation",
+            given=mark,
+            needed=charge.translation,
         )
 
 
 def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
     if WHOLE not in found and (analyst or WHOLE) not in found:
-        raise NoBudget(f"the ledger knows no dataset {dataset!r}; have its owner set a budget")
+        raise NoBudget(dataset)
     return found.get(analyst or WHOLE) or found[WHOLE].of(analyst or WHOLE)

@@ -58,11 +58,15 @@ def counted(
 ) -> tuple[dict[str, Any], Books]:
     """What an event of kind "loss" says, and the accounts after it. The caller holds the lock."""
     if lost is None or holds(connection, lost):
-        raise LedgerConflict("the ledger has the event that its witness has seen: nothing was lost")
+        raise LedgerConflict(
+            "the ledger has the event that its witness has seen: nothing was lost",
+            reason="nothing lost",
+        )
     found = replay.verify(connection, None, sqlite=False)
     if not found.sound:
         raise LedgerDamaged(
-            f"the copy is not sound ({found.problems[0]}); restore another one. Nothing was written"
+            f"the copy is not sound ({found.problems[0]}); restore another one",
+            reason="unsound copy",
         )
     books = replay.replayed(connection)
     known = marks_of(connection)
@@ -100,7 +104,9 @@ def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
     epsilon, delta = given if isinstance(given, tuple) else (given, 0)
     most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
     if most < 0 or not 0 <= chance < 1:
-        raise UnsoundRequest("a budget must have ε of 0 or more and δ from 0 to below 1")
+        raise UnsoundRequest(
+            "a budget must have ε of 0 or more and δ from 0 to below 1", field="budget"
+        )
     ratio(most, "budget"), ratio(chance, "budget")
     return most, chance
 
@@ -147,12 +153,16 @@ def _most(
         raise UnsoundRequest(
             f"the budget of dataset {dataset!r} has a delta, so that what it admitted depends on"
             " the prior: give the translation that was in use, or, if the priors of the project"
-            " were not replaced in the part that is lost, run the command there with --same-prior"
+            " were not replaced in the part that is lost, run the command there with --same-prior",
+            field="delta",
+            reason="translation unknown",
         )
     if not same and delta:
         raise UnsoundRequest(
             f"dataset {dataset!r} has a delta and was charged under other translations than the"
-            " one that is given: put the earlier prior back first"
+            " one that is given: put the earlier prior back first",
+            field="delta",
+            reason="another translation",
         )
     plain = Total(epsilon if not same else Fraction(0))
     if translation is None:
@@ -178,7 +188,8 @@ def _above(admits: Callable[[Fraction], bool]) -> Fraction:
         if high > LARGEST:
             raise UnsoundRequest(
                 f"the budget admits a loss of more than {LARGEST} per entry, or the translation"
-                f" does not grow; what was lost cannot be counted ({float_up(high):g})"
+                f" does not grow; what was lost cannot be counted ({float_up(high):g})",
+                reason="broken translation",
             )
     for _ in range(ROUNDS):
         middle = (low + high) / 2

@@ -85,16 +85,23 @@ def _arrive(store: Store, guard: Guard) -> None:
 
 def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None:
     if store.is_new and not create:
-        raise NotALedger(f"there is no ledger at {store.name!r}; name an existing one")
+        raise NotALedger(
+            f"there is no ledger at {store.name!r}; name an existing one", reason="missing"
+        )
     if not (store.is_new and not store.read_only):
         with store.reading() as connection:
             done = _applied(connection, store)
         if done == len(KNOWN):
             return
         if done == 0 and not create:
-            raise NotALedger(f"{store.name!r} holds no ledger; name an existing one")
+            raise NotALedger(
+                f"{store.name!r} holds no ledger; name an existing one", reason="missing"
+            )
         if store.read_only:
-            raise LedgerUnwritable(f"ledger {store.name!r} must be migrated; open it to write once")
+            raise LedgerUnwritable(
+                f"ledger {store.name!r} must be migrated; open it once with the right to write",
+                reason="migration",
+            )
         if done:
             _arrive(store, guard)
     if store.is_new:
@@ -122,7 +129,9 @@ def migrate(connection: Connection, store: Store, now: datetime) -> None:
             if known is None:  # written before there were any
                 chain.append(connection, last, "totals", {"migration": migration.name}, now)
             elif known != chain.totals(connection).root:
-                raise LedgerDamaged(f"the events of {store.name!r} do not add up; restore a copy")
+                raise LedgerDamaged(
+                    f"the events of {store.name!r} do not add up; restore a copy", reason="totals"
+                )
 
 
 def _applied(connection: Connection, store: Store) -> int:
@@ -130,7 +139,10 @@ def _applied(connection: Connection, store: Store) -> int:
     names = inspect(connection).get_table_names()
     if MIGRATIONS.name not in names:
         if store.sqlite and names:
-            raise NotALedger(f"{store.name!r} is a database of something else; nothing was written")
+            raise NotALedger(
+                f"{store.name!r} is a database of something else; nothing was written",
+                reason="foreign",
+            )
         return 0
     found = connection.execute(select(MIGRATIONS.c.name).order_by(MIGRATIONS.c.place)).scalars()
     applied = found.all()
@@ -139,8 +151,12 @@ def _applied(connection: Connection, store: Store) -> int:
     if later:
         raise NewerLedger(
             f"ledger {store.name!r} was written by a later version of takifugu (it has"
-            f" {later[0]!r}); update takifugu"
+            f" {later[0]!r}); update takifugu",
+            field=later[0],
         )
     if list(applied) != known[: len(applied)]:
-        raise NotALedger(f"{store.name!r} has had its migrations in another order; restore a copy")
+        raise NotALedger(
+            f"the migrations of {store.name!r} were made in another order; restore a copy",
+            reason="order",
+        )
     return len(applied)

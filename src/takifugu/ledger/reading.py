@@ -86,7 +86,7 @@ def standings(
     """How the accounts that a charge would go to stand."""
     found = tables.find(connection, dataset, analyst or WHOLE)
     if WHOLE not in found or found[WHOLE].epsilon is None:
-        raise NoBudget.of(dataset)
+        raise NoBudget(dataset)
     cold = charging.untranslated(list(found.values()), translation, limits)
     if cold is not None:
         return cold
@@ -162,9 +162,11 @@ def export(connection: Connection, path: Path) -> int:
     The file appears complete or not at all; one that exists is left alone.
     """
     if not path.parent.is_dir():
-        raise InvalidFile("export", given=f"is {path}", needed="lie in an existing folder")
+        raise InvalidFile(
+            "export", given=f"is {path}", needed="lie in an existing folder", reason="folder"
+        )
     if path.exists():
-        raise InvalidFile("export", given=f"{path} exists", needed="be a new file")
+        raise InvalidFile("export", given=f"{path} exists", needed="be a new file", reason="exists")
     count = 0
     handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -179,7 +181,10 @@ def export(connection: Connection, path: Path) -> int:
         os.unlink(part)
         if isinstance(error, OSError):
             raise InvalidFile(
-                "export", given=f"{path}: {error.strerror}", needed="be writable"
+                "export",
+                given=f"{path}: {error.strerror}",
+                needed="be writable",
+                reason="unwritable",
             ) from error
         raise
     return count

@@ -51,7 +51,7 @@ def replayed(connection: Connection) -> Books:
         try:
             books.apply(event.body)
         except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
-            raise LedgerDamaged(f"event {event.seq} cannot be read; restore a copy") from error
+            raise chain.unreadable(event.seq) from error
     return books
 
 
@@ -62,8 +62,8 @@ def rebuild(connection: Connection) -> None:
     tables.rebuild(connection, replayed(connection))
     if chain.totals(connection).save(connection) != root:
         raise LedgerDamaged(
-            "the events do not add up to the totals that the last of them says they leave; restore"
-            " a copy"
+            "the events do not add up to the totals that the last of them names; restore a copy",
+            reason="totals",
         )
 
 

@@ -60,7 +60,8 @@ class Store:
         self._check_process()
         if self.read_only:
             raise LedgerUnwritable(
-                f"ledger {self.name!r} was opened read-only; nothing was written"
+                f"ledger {self.name!r} was opened read-only; nothing was written",
+                reason="read-only",
             )
         guard = self.guard
         with self._named(), self._engine.begin() as connection:
@@ -69,7 +70,9 @@ class Store:
             yield connection
             work = work_of(connection)
             if work.tree is not None and work.tree.unsaved:
-                raise LedgerDamaged("totals were changed without an event; nothing was written")
+                raise LedgerDamaged(
+                    "totals were changed without an event; nothing was written", reason="totals"
+                )
         if guard is not None and work.head is not None:  # also of an event that was there before
             event = Anchor(work.head.seq, work.head.hash)
             if event != work.seen:
@@ -99,7 +102,8 @@ class Store:
     def _check_process(self) -> None:
         if os.getpid() != self._process:  # a connection must not be used from both sides of a fork
             raise LedgerUnavailable(
-                f"ledger {self.name!r} was opened by another process; open it again in this one"
+                f"ledger {self.name!r} was opened by another process; open it again in this one",
+                reason="process",
             )
 
     def close(self) -> None:
@@ -126,7 +130,8 @@ class Store:
         except OSError as error:
             raise LedgerUnwritable(
                 f"ledger {self.name!r} cannot be made ({(error.strerror or 'failed').lower()});"
-                " give this user the right"
+                " give this user the right",
+                reason="read-only",
             ) from error
 
     def empty_log(self) -> None:
@@ -146,15 +151,16 @@ class Store:
                     "ledger",
                     given=f"would lie in {path.parent}",
                     needed="lie in an existing folder",
+                    reason="folder",
                 )
             if path.is_dir():
-                raise InvalidFile("ledger", given=f"{path} is a folder", needed="be a file")
-            if path.exists() and not path.is_file():  # it would get the mode of a ledger, or wait
-                given = f"{path} is a device or a pipe"
-                raise InvalidFile("ledger", given=given, needed="be a file")
+                raise _not_a_file(f"{path} is a folder")
+            if path.exists() and not path.is_file():  # it would get the mode of a ledger, or block
+                raise _not_a_file(f"{path} is a device or a pipe")
         except PermissionError as error:
             raise LedgerUnavailable(
-                f"ledger {self.name!r}: its folder cannot be looked into; give this user the right"
+                f"the folder of ledger {self.name!r} cannot be read; give this user the right",
+                reason="permission",
             ) from error
         except OSError as error:
             reason = (error.strerror or "cannot be used").lower()
@@ -176,7 +182,8 @@ class Store:
                 if mode != "wal":
                     raise LedgerUnwritable(
                         f"ledger {self.name!r}: SQLite offers journal mode {mode!r} here and a"
-                        " charge needs a write-ahead log; use a local disk"
+                        " charge needs a write-ahead log; use a local disk",
+                        reason="journal",
                     )
             raw.execute("PRAGMA synchronous=FULL")
             raw.execute("PRAGMA cache_size=-32000")
@@ -240,13 +247,17 @@ class Store:
         except self._engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
             raise self._error(error) from error
         except TimeoutError as error:  # of the pool of connections
-            raise LedgerUnavailable(f"ledger {self.name!r}: {_line(error)}") from error
+            raise LedgerUnavailable(
+                f"ledger {self.name!r}: {_line(error)}", reason="timeout"
+            ) from error
 
     def _error(self, cause: BaseException) -> LedgerError:
-        kind, advice = self._kind(cause)
-        return kind(f"ledger {self.name!r}: {_line(cause)}; nothing was released. {advice}")
+        kind, reason, advice = self._kind(cause)
+        return kind(
+            f"ledger {self.name!r}: {_line(cause)}; nothing was released. {advice}", reason=reason
+        )
 
-    def _kind(self, cause: BaseException) -> tuple[type[LedgerError], str]:
+    def _kind(self, cause: BaseException) -> tuple[type[LedgerError], str, str]:
         if self.sqlite:
             code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
             if code in _SQLITE:
@@ -256,31 +267,31 @@ class Store:
             for prefix, found in _POSTGRESQL.items():
                 if state.startswith(prefix):
                     return found
-        return LedgerUnavailable, "See whether it can be reached, then try again."
+        return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
 
 
-_BUSY = (LedgerUnavailable, "Others hold it locked; try again.")
-_FULL = (LedgerUnwritable, "Make room, then try again.")
-_READ_ONLY = (LedgerUnwritable, "Give this user the right to write it.")
-_BROKEN = (LedgerDamaged, "Run `takifugu ledger verify`, and restore a copy.")
+_BUSY = (LedgerUnavailable, "locked", "Others hold it locked; try again.")
+_FULL = (LedgerUnwritable, "full", "Make room, then try again.")
+_READ_ONLY = (LedgerUnwritable, "read-only", "Give this user the right to write it.")
+_BROKEN = (LedgerDamaged, "storage", "Run `takifugu ledger verify`, and restore a copy.")
 _SQLITE = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
     sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_IOERR: (LedgerUnwritable, "See to the disk, then try again."),
+    sqlite3.SQLITE_IOERR: (LedgerUnwritable, "disk", "Check the disk, then try again."),
     sqlite3.SQLITE_READONLY: _READ_ONLY,
     sqlite3.SQLITE_CORRUPT: _BROKEN,
     sqlite3.SQLITE_CONSTRAINT: _BROKEN,  # an event is already there: the head was set back
-    sqlite3.SQLITE_NOTADB: (NotALedger, "Name the file of a ledger."),
+    sqlite3.SQLITE_NOTADB: (NotALedger, "foreign", "Name the file of a ledger."),
 }
 _POSTGRESQL = {
     "53": _FULL,
     "55P03": _BUSY,
-    "57014": (LedgerUnavailable, "It took too long; see to the server, then try again."),
+    "57014": (LedgerUnavailable, "timeout", "It took too long; check the server, then try again."),
     "40": _BUSY,
     "25006": _READ_ONLY,
     "42501": _READ_ONLY,
-    "42P01": (NotALedger, "Name the database of a ledger."),
+    "42P01": (NotALedger, "foreign", "Name the database of a ledger."),
     "XX": _BROKEN,
     "23": _BROKEN,
 }
@@ -298,6 +309,10 @@ def _is_text(name: str) -> bool:
     return True
 
 
+def _not_a_file(given: str) -> InvalidFile:
+    return InvalidFile("ledger", given=given, needed="be a file", reason="special file")
+
+
 def _pool() -> Any:
     from sqlalchemy.pool import QueuePool
 
@@ -308,14 +323,20 @@ def _address(where: str | Path) -> URL:
     text = str(where)
     if isinstance(where, Path) or "://" not in text:
         if not text or text == ":memory:":
-            raise InvalidFile("ledger", given=f"is {text!r}", needed="be kept in a file")
+            raise InvalidFile(
+                "ledger", given=f"is {text!r}", needed="be kept in a file", reason="memory"
+            )
         if not _is_text(text):
-            raise InvalidFile("ledger", given=f"is {text!r}", needed="have a name in UTF-8")
+            raise InvalidFile(
+                "ledger", given=f"is {text!r}", needed="have a name in UTF-8", reason="text"
+            )
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
     except ArgumentError as error:
-        raise InvalidFile("ledger", given="is no address", needed="be a path or a URL") from error
+        raise InvalidFile(
+            "ledger", given="is not an address", needed="be a path or a URL", reason="address"
+        ) from error
     backend = url.get_backend_name()
     if backend == "sqlite" and url.database and url.database != ":memory:":
         return URL.create("sqlite", database=url.database)
@@ -325,4 +346,5 @@ def _address(where: str | Path) -> URL:
         "ledger",
         given=f"is kept by {backend}",
         needed="be a file, sqlite:///PATH or postgresql://…",
+        reason="backend",
     )

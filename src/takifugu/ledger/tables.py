@@ -142,7 +142,9 @@ def _book(row: Any) -> Book:
 def _unreadable(dataset: str) -> LedgerDamaged:
     return LedgerDamaged(
         f"the totals of dataset {dataset!r} cannot be read; nothing was released. Run"
-        " `takifugu ledger verify`; if the events are sound, rebuild the totals"
+        " `takifugu ledger verify`; if the events are sound, rebuild the totals",
+        reason="totals",
+        dataset=dataset,
     )
 
 

@@ -52,11 +52,13 @@ def _check_json(value: Any, name: str) -> None:
                 value.encode()
             except UnicodeEncodeError as error:
                 raise InvalidCharge(
-                    name, given="holds half a character", needed="be Unicode text"
+                    name, given="holds half a character", needed="be Unicode text", reason="text"
                 ) from error
         case float():
             if value - value != 0:
-                raise InvalidCharge(name, given=f"holds {value}", needed="hold finite numbers")
+                raise InvalidCharge(
+                    name, given=f"holds {value}", needed="hold finite numbers", reason="infinite"
+                )
         case list() | tuple():
             for part in value:
                 _check_json(part, name)
@@ -64,12 +66,17 @@ def _check_json(value: Any, name: str) -> None:
             for key, part in value.items():
                 if not isinstance(key, str):
                     raise InvalidCharge(
-                        name, given=f"has a key that is a {type(key).__name__}", needed="be JSON"
+                        name,
+                        given=f"has a key that is a {type(key).__name__}",
+                        needed="be JSON",
+                        reason="type",
                     )
                 _check_json(key, name)
                 _check_json(part, name)
         case _:
-            raise InvalidCharge(name, given=f"holds a {type(value).__name__}", needed="be JSON")
+            raise InvalidCharge(
+                name, given=f"holds a {type(value).__name__}", needed="be JSON", reason="type"
+            )
 
 
 def digest(text: str) -> str:
@@ -84,6 +91,7 @@ def ratio(value: Fraction, name: str) -> str:
             name,
             given="has too many digits",
             needed=f"be at most 2^64, with a denominator of at most {MOST_BITS} bits; round it",
+            reason="digits",
         )
     return f"{value.numerator}/{value.denominator}"
 
@@ -105,7 +113,9 @@ _NOTHING = Fraction(0)
 def named(value: object, name: str) -> None:
     """Refuse what cannot be a name: no text, none at all, or far too much."""
     if not isinstance(value, str) or not value or len(value) > 500 or "\0" in value:
-        raise InvalidCharge(name, given=f"is {value!r:.80}", needed="be a text of 1 to 500 letters")
+        raise InvalidCharge(
+            name, given=f"is {value!r:.80}", needed="be a text of 1 to 500 letters", reason="name"
+        )
     _check_json(value, name)
 
 
@@ -124,12 +134,18 @@ class Window:
         units = {_unit(moment) for moment in (self.start, self.end) if moment is not None}
         if len(units) > 1:
             raise InvalidCharge(
-                "window", given=f"mixes {'s and '.join(sorted(units))}s", needed="use one unit"
+                "window",
+                given=f"mixes {'s and '.join(sorted(units))}s",
+                needed="use one unit",
+                reason="unit",
             )
         start, end = self.ticks
         if not start < end:
             raise InvalidCharge(
-                "window", given=f"is [{self.start}, {self.end})", needed="start before it ends"
+                "window",
+                given=f"is [{self.start}, {self.end})",
+                needed="start before it ends",
+                reason="empty",
             )
 
     @property
@@ -152,7 +168,10 @@ def _unit(moment: Moment) -> str:
         case datetime():
             if moment.tzinfo is None:
                 raise InvalidCharge(
-                    "window", given="has a time without a zone", needed="name the zone of its times"
+                    "window",
+                    given="has a time without a zone",
+                    needed="name the zone of its times",
+                    reason="zone",
                 )
             return "instant"
         case date():
@@ -160,7 +179,10 @@ def _unit(moment: Moment) -> str:
         case int() if not isinstance(moment, bool):
             return "step"
     raise InvalidCharge(
-        "window", given=f"holds a {type(moment).__name__}", needed="hold steps, days or instants"
+        "window",
+        given=f"holds a {type(moment).__name__}",
+        needed="hold steps, days or instants",
+        reason="type",
     )
 
 
@@ -171,7 +193,9 @@ def _tick(moment: Moment) -> int:
         case date():
             return moment.toordinal()
     if not -(2**62) < moment < 2**62:
-        raise InvalidCharge("window", given=f"holds {moment}", needed="stay within ±2^62")
+        raise InvalidCharge(
+            "window", given=f"holds {moment}", needed="stay within ±2^62", reason="range"
+        )
     return moment
 
 
@@ -188,19 +212,30 @@ class Groups:
         for column in self.columns:
             named(column, "groups")
         if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise InvalidCharge("groups", given="names no column, or one twice", needed="name each")
+            raise InvalidCharge(
+                "groups",
+                given="names no column, or one twice",
+                needed="name each column once",
+                reason="columns",
+            )
         if not self.keys:
-            raise InvalidCharge("groups", given="has no key", needed="hold at least one")
+            raise InvalidCharge(
+                "groups", given="has no key", needed="have at least one", reason="empty"
+            )
         for key in self.keys:
             if len(key) != len(self.columns):
                 raise InvalidCharge(
                     "groups",
                     given=f"has a key of {len(key)} values",
                     needed=f"give one for each of the {len(self.columns)} columns",
+                    reason="size",
                 )
             if not all(v is None or isinstance(v, str | int) for v in key):
                 raise InvalidCharge(
-                    "groups", given="has a key that is no text or whole number", needed="be exact"
+                    "groups",
+                    given="has a key that is not text or a whole number",
+                    needed="have exact keys",
+                    reason="type",
                 )
             _check_json(key, "groups")
 
@@ -373,7 +408,9 @@ def loss_body(loss: Loss) -> dict[str, str]:
         case Concentrated(rho=rho):
             parts = {"currency": "concentrated", "rho": ratio(rho, "loss")}
         case _:
-            raise InvalidCharge("loss", given=f"is a {type(loss).__name__}", needed="be a Loss")
+            raise InvalidCharge(
+                "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
+            )
     return parts
 
 

@@ -93,14 +93,19 @@ def _translated(translation: Translation, total: Total, delta: Fraction) -> floa
         if not isinstance(translation, TotalTranslation):
             raise UnsoundRequest(
                 "the entries have lost δ or ρ, which this translation does not read; use one with"
-                " `pufferfish_of(total, delta)`"
+                " `total_to_pufferfish(total, delta)`",
+                reason="currency",
             )
         value = float(translation.total_to_pufferfish(total, delta))
     else:
         spent = float_up(total.epsilon)
         value = math.inf if spent == math.inf else float(translation.to_pufferfish(spent))
     if not value >= 0:  # also true for NaN
-        raise UnsoundRequest(f"the translation of a loss is {value}; it must be 0 or more")
+        raise UnsoundRequest(
+            f"the translation of a loss is {value}; it must be 0 or more",
+            reason="broken translation",
+            given=value,
+        )
     return value
 
 
@@ -120,7 +125,11 @@ class Limit:
         inverse: Any = self.translation
         allowed = float(inverse.to_dp(float_down(self.epsilon)))
         if not 0 <= allowed < math.inf:
-            raise UnsoundRequest(f"the translation allows ε = {allowed}; it must be 0 or more")
+            raise UnsoundRequest(
+                f"the translation allows ε = {allowed}; it must be 0 or more, and finite",
+                reason="broken translation",
+                given=allowed,
+            )
         shrink = 2.0**-50
         while allowed > 0 and not self._within(Total(Fraction(allowed))):
             allowed = max(0.0, allowed * (1 - shrink))  # a rounding apart at most, if it is honest

@@ -74,7 +74,8 @@ def heads_folder() -> Path:
     except OSError as error:
         raise LedgerUnwritable(
             "this user has no home folder to keep the witness of a ledger in; set XDG_STATE_HOME,"
-            " or name a witness"
+            " or name a witness",
+            reason="witness",
         ) from error
 
 
@@ -173,7 +174,8 @@ class FileWitness:
             if whose != ledger:
                 raise LedgerSetBack(
                     f"{self.name!r} is the witness of another ledger; nothing was released. Give"
-                    " every ledger a witness of its own"
+                    " every ledger a witness of its own",
+                    reason="another ledger",
                 )
             found.append(_Slot(int(turn), Anchor(int(seq), hash_)))
         return found
@@ -182,7 +184,8 @@ class FileWitness:
         return LedgerUnwritable(
             f"the witness {self.name!r} cannot be {done} ({(error.strerror or 'failed').lower()});"
             " nothing was released. Make it writable, set XDG_STATE_HOME to a folder that is, or"
-            " name another witness"
+            " name another witness",
+            reason="witness",
         )
 
 
@@ -306,17 +309,20 @@ class Guard:
     def refusal(self, connection: Connection, noted: Anchor) -> LedgerSetBack:
         """What to say of a ledger that does not have the event that was ``noted``."""
         last = chain.head(connection)
+        older = last.seq < noted.seq
         state = (
             f"ends at event {last.seq} but its witness has seen event {noted.seq}: it is an older"
             " copy"
-            if last.seq < noted.seq
+            if older
             else f"has another event {noted.seq} than its witness has seen: it is another history"
         )
         where = self.witness.name if self.witness else ""
         return LedgerSetBack(
             f"ledger {self._name!r} {state} (witness: {where}); nothing was released. Restore the"
             " newer copy; if it is lost, the owner may run `takifugu ledger accept-loss`, which"
-            " counts the budget as spent"
+            " counts the budget as spent",
+            reason="older" if older else "another history",
+            event=noted.seq,
         )
 
     def _lost(self, connection: Connection) -> None:
@@ -379,5 +385,7 @@ def identity(connection: Connection) -> str:
     """The name that a ledger was given when it was made; a copy has the same."""
     found = chain.one(connection, 1).body.get("ledger")
     if not isinstance(found, str) or not IDENTITY.fullmatch(found):
-        raise LedgerDamaged("the first event does not name the ledger; restore a copy")
+        raise LedgerDamaged(
+            "the first event does not name the ledger; restore a copy", reason="unreadable", event=1
+        )
     return found

@@ -14,7 +14,6 @@ from takifugu.mechanisms.protocol import (
     Sensitivity,
     Translation,
 )
-from takifugu.mechanisms.pufferfish import PufferfishExponential, PufferfishLaplace
 from takifugu.mechanisms.quantile import Quantile
 from takifugu.mechanisms.response import RandomisedResponse
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
@@ -39,8 +38,6 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "Plan",
-    "PufferfishExponential",
-    "PufferfishLaplace",
     "Quantile",
     "RandomisedResponse",
     "RankChances",

@@ -11,6 +11,7 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
 from takifugu.priors.provenance import FittedRows
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import (
@@ -23,6 +24,7 @@ from takifugu.priors.secrets import (
     both_ways,
     entry_pairs,
 )
+from takifugu.priors.sequence_prior import SequencePrior
 from takifugu.priors.universe import Name, Tables, Universe
 
 __all__ = [
@@ -42,10 +44,12 @@ __all__ = [
     "MarkovRandomField",
     "Name",
     "OneOf",
+    "Prior",
     "Product",
     "Secret",
     "SecretPair",
     "Secrets",
+    "SequencePrior",
     "Tables",
     "Transitions",
     "Universe",

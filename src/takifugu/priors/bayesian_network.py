@@ -10,12 +10,12 @@ from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import Factor, checked_names, listed_names, written_out
-from takifugu.priors.provenance import Documented
+from takifugu.priors.prior import Prior
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class BayesianNetwork(Documented):
+class BayesianNetwork(Prior):
     """The adversary knows which entries each entry depends on, and how.
 
     The law is proportional to the product of the tables, each taken as the float64 numbers it
@@ -108,6 +108,21 @@ class BayesianNetwork(Documented):
             )
         return tuple(order)
 
+    @property
+    def entry_names(self) -> tuple[Name, ...]:
+        """The nodes."""
+        return self.entries
+
+    @property
+    def entry_values(self) -> tuple[tuple[Name, ...], ...]:
+        """The values of each node."""
+        return self.states
+
+    @property
+    def breadth(self) -> int:
+        """The number of nodes."""
+        return len(self.entries)
+
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, over its parents and itself."""
         number = {entry: i for i, entry in enumerate(self.entries)}
@@ -132,6 +147,11 @@ class BayesianNetwork(Documented):
             mark = rng.random(draws) * heights[:, -1]
             drawn[:, entry] = (mark[:, None] >= heights).sum(axis=1)
         return drawn
+
+    def facts(self) -> dict[str, Any]:
+        """What `takifugu prior show` prints, beside kind and fingerprint."""
+        rescaled = {"rescaled_rows": self.rescaled_rows} if self.rescaled_rows else {}
+        return super().facts() | rescaled
 
     def _document(self) -> dict[str, Any]:
         """As JSON: ``kind``, ``name`` and ``entries``, each with name, states, parents, table."""

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.errors import InvalidFile, InvalidPrior
-from takifugu.priors.independent import DEEPEST, Product, too_deep
-from takifugu.priors.provenance import KEY, fitted_rules
+from takifugu.priors.prior import Prior
 from takifugu.strict import parse_json
 from takifugu.whole import read_whole, write_whole
 
@@ -23,49 +22,26 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "markov-random-field": ("takifugu.priors.random_field", "MarkovRandomField"),
     "independent-entries": ("takifugu.priors.independent", "IndependentEntries"),
     "explicit": ("takifugu.priors.explicit", "Explicit"),
+    "product": ("takifugu.priors.independent", "Product"),
 }
 
 
-def from_document(document: Any) -> Any:
+def from_document(document: Any) -> Prior:
     """The prior that a JSON document describes."""
     if not isinstance(document, Mapping):
         raise InvalidPrior("document", given="is not an object", needed="be one, with a `kind`")
     kind = document.get("kind")
-    if kind == Product.kind:
-        if _depth(document) > DEEPEST:
-            raise too_deep()
-        return _product(document)
     if not isinstance(kind, str) or kind not in KINDS:
-        near = get_close_matches(str(kind), [*KINDS, Product.kind], n=1, cutoff=0.4)
+        near = get_close_matches(str(kind), KINDS, n=1, cutoff=0.4)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join(sorted([*KINDS, Product.kind]))
+        known = ", ".join(sorted(KINDS))
         raise InvalidPrior("kind", given=f"is {kind!r:.60}{meant}", needed=f"be one of {known}")
     module, name = KINDS[kind]
-    return getattr(import_module(module), name).from_document(document)
+    family: type[Prior] = getattr(import_module(module), name)
+    return family.from_document(document)
 
 
-def _product(document: Mapping[str, Any]) -> Product:
-    for key in document:
-        if key not in ("kind", "parts", KEY):
-            raise InvalidPrior(key, given="is not a key of a product", needed="be kind or parts")
-    parts = document.get("parts")
-    if not isinstance(parts, Mapping):
-        raise InvalidPrior("parts", given="is missing", needed="map names to priors")
-    made = Product({str(name): from_document(part) for name, part in parts.items()})
-    return made.also_fitted_on(*fitted_rules(document))
-
-
-def _depth(document: Any) -> int:
-    """How many products lie inside one another, as far as it matters."""
-    depth, layer = 0, [document]
-    while layer and depth <= DEEPEST:
-        parts = [d.get("parts") for d in layer if isinstance(d, Mapping)]
-        layer = [part for given in parts if isinstance(given, Mapping) for part in given.values()]
-        depth += bool(layer)
-    return depth
-
-
-def read_prior(path: Path | str) -> Any:
+def read_prior(path: Path | str) -> Prior:
     """Read a prior from a JSON file, or a Bayesian network from a BIF file."""
     path = Path(path)
     if path.name.endswith((".bif", ".bif.gz")):
@@ -91,7 +67,7 @@ def read_json(path: Path, *, needed: str) -> Any:
     return parse_json(text, field=str(path))
 
 
-def write_prior(prior: Any, path: Path | str) -> None:
+def write_prior(prior: Prior, path: Path | str) -> None:
     """Write a prior to a JSON file, whole or not at all."""
     write_json(prior.to_document(), Path(path), indent=1)
 

@@ -1,6 +1,6 @@
 """Priors over finite universes, written out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import LEAST, Booleans, Floats, distribution, frozen, multiplied
-from takifugu.priors.provenance import Documented
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
 
 @dataclass(frozen=True, eq=False)
-class Explicit(Documented):
+class Explicit(Prior):
     """A table: one probability for every dataset of a universe.
 
     >>> Explicit(Universe(("rain", "shine")), [0.25, 0.75]).probability[1]
@@ -49,10 +49,7 @@ class Explicit(Documented):
         cls, universe: Tables, marginals: Mapping[Name, ArrayLike], *, name: str = "independent"
     ) -> "Explicit":
         """Every entry drawn on its own, entry ``e`` from ``marginals[e]``."""
-        if not isinstance(universe, Tables):
-            raise InvalidPrior(
-                "universe", given="is not made of tables", needed="have entries and values"
-            )
+        _tables(universe)
         parts = [np.ones(len(universe))]
         for column, entry in enumerate(universe.entries):
             if entry not in marginals:
@@ -82,16 +79,27 @@ class Explicit(Documented):
         refuse_vanishing(law, possible, name)
         return cls(universe, law, name)
 
+    @property
+    def tables(self) -> Tables:
+        """The universe, if it is made of tables; an error otherwise."""
+        return _tables(self.universe)
+
+    @property
+    def entry_names(self) -> tuple[Name, ...]:
+        """The entries of the tables."""
+        return self.tables.entries
+
+    @property
+    def entry_values(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The values of each entry of the tables."""
+        return self.tables.values
+
     def _document(self) -> dict[str, Any]:
         """The prior as a JSON document; for tables whose names and values JSON can hold."""
-        if not isinstance(self.universe, Tables):
-            raise InvalidPrior(
-                "universe", given="is not made of tables", needed="have entries and values"
-            )
-        entries = self.universe.entries
+        cells = zip(self.entry_names, self.entry_values, strict=True)
         return {
             "kind": self.kind,
-            "entries": [[e, list(v)] for e, v in zip(entries, self.universe.values, strict=True)],
+            "entries": [[entry, list(values)] for entry, values in cells],
             "probability": self.probability.tolist(),
             "name": self.name,
         }
@@ -120,6 +128,14 @@ class Explicit(Documented):
             raise InvalidPrior("entries", given="names one twice", needed="name each entry once")
         tables = Tables.of({name: tuple(values) for name, values in entries})
         return cls(tables, document.get("probability", ()), str(document.get("name", "prior")))
+
+
+def _tables(universe: Universe) -> Tables:
+    if not isinstance(universe, Tables):
+        raise InvalidPrior(
+            "universe", given="is not made of tables", needed="have entries and values"
+        )
+    return universe
 
 
 def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:

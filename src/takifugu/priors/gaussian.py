@@ -1,6 +1,6 @@
 """Gaussian priors: real-valued entries that vary together, kept within bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -9,14 +9,14 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, frozen
-from takifugu.priors.provenance import Documented
+from takifugu.priors.prior import Prior
 
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
 Kernel = Literal["squared-exponential", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Documented):
+class Gaussian(Prior):
     r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
 
     The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
@@ -104,6 +104,16 @@ class Gaussian(Documented):
     def entries(self) -> int:
         """How many coordinates there are."""
         return len(self.covariance)
+
+    @property
+    def entry_names(self) -> Sequence[int]:
+        """The coordinates 0, 1, …."""
+        return range(self.entries)
+
+    @property
+    def entry_values(self) -> Sequence[tuple[Hashable, ...]]:
+        """None: the values are real numbers."""
+        return ()
 
     def _document(self) -> dict[str, Any]:
         return {

@@ -1,20 +1,21 @@
 """Priors without correlation: between entries, or between people."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, distribution
+from takifugu.priors.documents import from_document
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.provenance import Documented
+from takifugu.priors.prior import Prior
 from takifugu.priors.universe import Name, Tables
 
 DEEPEST = 16  # products inside one another
 
 
 @dataclass(frozen=True, eq=False)
-class IndependentEntries(Documented):
+class IndependentEntries(Prior):
     """Every entry is drawn on its own: nothing about one tells of another.
 
     >>> IndependentEntries({"age": {"young": 0.25, "old": 0.75}}).states["age"]
@@ -46,6 +47,21 @@ class IndependentEntries(Documented):
     def states(self) -> dict[Name, tuple[Name, ...]]:
         """The values of every entry."""
         return {entry: tuple(law) for entry, law in self.marginals.items()}
+
+    @property
+    def entry_names(self) -> tuple[Name, ...]:
+        """The entries."""
+        return tuple(self.marginals)
+
+    @property
+    def entry_values(self) -> tuple[tuple[Name, ...], ...]:
+        """The values of each entry."""
+        return tuple(self.states.values())
+
+    @property
+    def breadth(self) -> int:
+        """The number of entries."""
+        return len(self.marginals)
 
     def law(self, entry: Name) -> Floats:
         """The chances of one entry, in the order of its states."""
@@ -83,7 +99,7 @@ def too_deep() -> InvalidPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Documented):
+class Product(Prior):
     """Independent people, each with a prior of their own: a secret of one is told by no other.
 
     Attributes:
@@ -92,7 +108,7 @@ class Product(Documented):
 
     kind: ClassVar[str] = "product"
 
-    parts: Mapping[str, Any]
+    parts: Mapping[str, Prior]
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Mapping) or not self.parts:
@@ -106,7 +122,7 @@ class Product(Documented):
             raise too_deep()
         object.__setattr__(self, "_depth", depth)
         for name, part in self.parts.items():
-            if not isinstance(part, Documented):
+            if not isinstance(part, Prior):
                 raise InvalidPrior(
                     "parts", given=f"has no prior for {name!r}", needed="map every name to a prior"
                 )
@@ -118,6 +134,60 @@ class Product(Documented):
         depth: int = self.__dict__["_depth"]
         return depth
 
+    @property
+    def entry_names(self) -> tuple[str, ...] | None:
+        """The entries person by person, as ``"ada: 0"``; None if their number is unbounded."""
+        if self.size is None:
+            return None
+        parts = self.parts.items()
+        return tuple(f"{name}: {entry}" for name, part in parts for entry in part.entry_names or ())
+
+    @property
+    def entry_values(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The values of each part, in order."""
+        return tuple(values for part in self.parts.values() for values in part.entry_values)
+
+    @property
+    def size(self) -> int | None:
+        """The number of entries of all people; None if it is unbounded."""
+        sizes = [part.size for part in self.parts.values()]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def person_size(self) -> int | None:
+        """The largest number of entries of one person; None if it is unbounded."""
+        sizes = [part.person_size for part in self.parts.values()]
+        return None if None in sizes else max(size for size in sizes if size is not None)
+
+    def facts(self) -> dict[str, Any]:
+        """What `takifugu prior show` prints, beside kind and fingerprint."""
+        return {"people": len(self.parts)}
+
     def _document(self) -> dict[str, Any]:
         parts = {name: part.to_document() for name, part in self.parts.items()}
         return {"kind": self.kind, "parts": parts}
+
+    @classmethod
+    def _of_document(cls, document: Mapping[str, Any]) -> "Product":
+        """Read ``{"kind": "product", "parts": {person: prior}}``."""
+        if _depth(document) > DEEPEST:
+            raise too_deep()
+        for key in document:
+            if key not in ("kind", "parts"):
+                raise InvalidPrior(
+                    key, given="is not a key of a product", needed="be kind or parts"
+                )
+        parts = document.get("parts")
+        if not isinstance(parts, Mapping):
+            raise InvalidPrior("parts", given="is missing", needed="map names to priors")
+        return cls({str(name): from_document(part) for name, part in parts.items()})
+
+
+def _depth(document: object) -> int:
+    """How many products lie inside one another, as far as it matters."""
+    depth, layer = 0, [document]
+    while layer and depth <= DEEPEST:
+        parts = [d.get("parts") for d in layer if isinstance(d, Mapping)]
+        layer = [part for given in parts if isinstance(given, Mapping) for part in given.values()]
+        depth += bool(layer)
+    return depth

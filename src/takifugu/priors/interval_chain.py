@@ -10,19 +10,19 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import LEAST, Floats, frozen
-from takifugu.priors.markov import (
-    MarkovChain,
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.sequence_prior import (
+    SequencePrior,
     checked_length,
     known_keys,
     listed_states,
     named_states,
 )
-from takifugu.priors.provenance import Documented
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalMarkovChain(Documented):
+class IntervalMarkovChain(SequencePrior):
     """Every chain whose transition chances lie between two matrices.
 
     This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:

@@ -1,8 +1,7 @@
 """Priors in which each entry depends on the one before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -11,18 +10,21 @@ import numpy as np
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, distribution, frozen, gamma
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.provenance import Documented
+from takifugu.priors.sequence_prior import (
+    SequencePrior,
+    checked_length,
+    known_keys,
+    listed_states,
+    named_states,
+)
 from takifugu.priors.stationary import stationary_law
 from takifugu.priors.universe import Name, Tables
 
 Start = Floats | Literal["stationary"]
 
 
-LONGEST = 2**53  # entries of a chain: beyond it float64 skips whole numbers
-
-
 @dataclass(frozen=True, eq=False)
-class MarkovChain(Documented):
+class MarkovChain(SequencePrior):
     """The adversary knows how one state follows another, and where the chain starts.
 
     Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
@@ -182,6 +184,11 @@ class MarkovChain(Documented):
             )
         return size
 
+    def facts(self) -> dict[str, Any]:
+        """What `takifugu prior show` prints, beside kind and fingerprint."""
+        start = "stationary" if isinstance(self.start, str) else "given"
+        return super().facts() | {"zeros": int((self.transition == 0).sum()), "start": start}
+
     def _document(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
@@ -201,62 +208,3 @@ class MarkovChain(Documented):
             start=document.get("start", "stationary"),
             length=document.get("length"),
         )
-
-
-def named_states(states: Sequence[Name], size: int) -> tuple[Name, ...]:
-    """The names given, once each, or 0, 1, … if none were."""
-    names = tuple(states) or tuple(range(size))
-    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
-        raise InvalidPrior(
-            "states", given="holds something else", needed="hold strings or whole numbers"
-        )
-    if len(names) != size or len(set(names)) != size:
-        raise InvalidPrior(
-            "states",
-            given=f"has {len(set(names))} different names",
-            needed=f"name each of the {size} states once",
-        )
-    return names
-
-
-def checked_length(length: object) -> int | None:
-    """A number of entries, at least 1, or None for no end."""
-    if length is None:
-        return None
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise InvalidPrior(
-            "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
-        )
-    if length > LONGEST:
-        raise InvalidPrior(
-            "length", given="is beyond 2^53", needed="be smaller, or null for no end"
-        )
-    return int(length)
-
-
-def known_keys(
-    document: Mapping[str, Any], kind: str, needed: Sequence[str], optional: Sequence[str]
-) -> None:
-    """Refuse a document of another kind, with a key missing, or with one nobody knows."""
-    if document.get("kind") != kind:
-        raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
-    known = ("kind", *needed, *optional)
-    for key in document:
-        if key not in known:
-            near = get_close_matches(str(key), known, n=1, cutoff=0.0)
-            raise InvalidPrior(
-                str(key),
-                given=f"is not a key of a {kind}",
-                needed=f"be one of {', '.join(known)}; did you mean {near[0]!r}?",
-            )
-    for key in needed:
-        if key not in document:
-            raise InvalidPrior(key, given="is missing", needed=f"be given for a {kind}")
-
-
-def listed_states(document: Mapping[str, Any]) -> tuple[Name, ...]:
-    """The names of a document's states."""
-    states = document.get("states", [])
-    if not isinstance(states, list | tuple):
-        raise InvalidPrior("states", given="is not a list", needed="list the names of the states")
-    return tuple(states)

@@ -176,38 +176,3 @@ class Provenance(ByContent):
         """The same, known to have been fitted on these rows too."""
         new = tuple(dict.fromkeys((*self.fitted_on, *rules)))
         return self if new == self.fitted_on else replace(self, fitted_on=new)
-
-
-@dataclass(frozen=True, eq=False)
-class Documented(Provenance):
-    """A prior that is one JSON document, of its own keys and of the rows it was fitted on."""
-
-    def to_document(self) -> dict[str, Any]:
-        """The prior as a JSON document, to the last bit."""
-        fitted = [rule.document() for rule in self.fitted_on]
-        return self._document() | ({KEY: fitted} if fitted else {})
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, or somebody by hand."""
-        if KEY not in document:
-            made: Self = cls._of_document(document)
-            return made
-        own = {name: value for name, value in document.items() if name != KEY}
-        made = cls._of_document(own)
-        return made.also_fitted_on(*fitted_rules(document))
-
-    def _document(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    @classmethod
-    def _of_document(cls, document: Mapping[str, Any]) -> Any:
-        raise NotImplementedError
-
-
-def fitted_rules(document: Mapping[str, Any]) -> tuple[FittedRows, ...]:
-    """The rows that the prior of a document was fitted on."""
-    listed = document.get(KEY, [])
-    if not isinstance(listed, list):
-        raise InvalidPrior(KEY, given="is no list", needed="list the rows it was fitted on")
-    return tuple(FittedRows.of_document(rule) for rule in listed)

@@ -143,11 +143,13 @@ class Secrets:
     entries: tuple[Name, ...] | None = None
     pairs: tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...] | None = None
 
-    def sides(self, states: Sequence[Name]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    def sides(
+        self, states: Sequence[Hashable]
+    ) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
         """Ordered pairs of sets of states, by number, for an entry that has these ``states``."""
         if self.pairs is None:
             return tuple(((x,), (y,)) for x, y in permutations(range(len(states)), 2))
-        number: dict[Name, int] = {str(state): i for i, state in enumerate(states)}
+        number: dict[Hashable, int] = {str(state): i for i, state in enumerate(states)}
         number.update({state: i for i, state in enumerate(states)})  # exact names come first
         found = []
         for left, right in self.pairs:

@@ -15,6 +15,7 @@ from takifugu.engines import (
 )
 from takifugu.priors import Name
 from takifugu.priors.fitting import TAU
+from takifugu.priors.prior import Prior
 from takifugu.session.held_out import first_kept
 
 
@@ -71,7 +72,7 @@ def fitted_prior(engine: Engine, column: str, wish: Wish) -> tuple[Any, Fitted]:
     return found.counts.intervals(confidence=wish.confidence, length=wish.length), found
 
 
-def policy_of(file: str, prior: Any, found: Fitted, declaration: Declaration) -> dict[str, Any]:
+def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) -> dict[str, Any]:
     """The section of a project file for a fitted prior."""
     section: dict[str, Any] = {"file": file, "fingerprint": prior.fingerprint}
     match found.split:

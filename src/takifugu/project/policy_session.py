@@ -12,6 +12,7 @@ from takifugu.ledger import Ledger
 from takifugu.losses import Total
 from takifugu.mechanisms.calibration import at_least
 from takifugu.priors import FittedRows, Name
+from takifugu.priors.prior import Prior
 from takifugu.project.policy import PriorPolicy
 from takifugu.session.asking import Kind
 from takifugu.session.cost import Cost
@@ -22,7 +23,7 @@ from takifugu.session.values import Plan, Result
 from takifugu.translation.translation import Translation
 
 
-def with_policy(prior: Any, policy: PriorPolicy, declaration: Declaration) -> Any:
+def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
     """The prior as the policy has it: fitted on the rows that the policy names, and on its own.
 
     The policy is about this very table, whatever its files are called by now, so that it stands

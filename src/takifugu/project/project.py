@@ -18,6 +18,8 @@ from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest
 from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, Secrets, read_prior, write_prior
+from takifugu.priors.prior import Prior
+from takifugu.priors.sequence_prior import SequencePrior
 from takifugu.project import policy_writing as write
 from takifugu.project.cell_changes import Pending, pending, places, refuse_same_files
 from takifugu.project.fits import Wish, fitted_prior, policy_of
@@ -221,7 +223,7 @@ class Project:
         found = self._read(name)
         return {_called(mark, found): over for mark, (_, over) in found.items()}
 
-    def _read(self, name: str) -> dict[str, tuple[Any, Entries | None]]:
+    def _read(self, name: str) -> dict[str, tuple[Prior, Entries | None]]:
         """By its fingerprint each prior and what its entries are."""
         policy, declaration = self.dataset(name), self.declaration(name)
         if not policy.priors:
@@ -230,7 +232,7 @@ class Project:
                 given="is missing",
                 needed="be given: `takifugu prior fit` fits one, or name a file in the project",
             )
-        found: dict[str, tuple[Any, Entries | None]] = {}
+        found: dict[str, tuple[Prior, Entries | None]] = {}
         for prior in policy.priors:
             belief = read_prior(self.folder / prior.file)
             if prior.fingerprint not in (None, belief.fingerprint):
@@ -312,9 +314,9 @@ class Project:
         translation = self.translation(name)
         self._refuse_misfit(name, translation, engine, self.about(name))
         for prior in translation.priors.values():
-            states = getattr(prior, "states", None)
-            if states is not None:
-                translation.secrets.sides(states)
+            if isinstance(prior, SequencePrior) or translation.secrets.entries is None:
+                for values in prior.entry_values:
+                    translation.secrets.sides(values)
 
     def _refuse_misfit(
         self, name: str, translation: Translation, engine: Engine, about: str

@@ -15,10 +15,11 @@ from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger, Review, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
+from takifugu.priors.prior import Prior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.project.translation_tables import FOLDER
 from takifugu.session.belief import terms_of
-from takifugu.translation.translation import Translation, entries_of
+from takifugu.translation.translation import Translation
 
 FORM = "takifugu-terms-1"
 
@@ -74,9 +75,9 @@ def changed_rules(ledger: Ledger, name: str, rules: Mapping[str, Any]) -> bool:
     return ledger.rules(name) not in (None, rules)
 
 
-def refuse_sizes(name: str, priors: Mapping[str, Any]) -> None:
+def refuse_sizes(name: str, priors: Mapping[str, Prior]) -> None:
     """Raise if the priors of a dataset, by file, are about different numbers of entries."""
-    sizes = {file: entries_of(prior) for file, prior in priors.items()}
+    sizes = {file: prior.size for file, prior in priors.items()}
     first, *others = sizes.items()
     for other in others:
         if other[1] != first[1]:

@@ -48,8 +48,7 @@ def pays(translation: Translation) -> bool:
     time: what is looked up is a little less than what is computed, so the same query must not
     be now one and now the other.
     """
-    sizes = [len(getattr(prior, "states", ())) for prior in translation.priors.values()]
-    return max(sizes) >= MANY
+    return max(prior.breadth for prior in translation.priors.values()) >= MANY
 
 
 def project_table(

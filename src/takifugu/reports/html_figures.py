@@ -7,8 +7,8 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from takifugu.reports.figure_files import as_written
 from takifugu.reports.html_page import Drawing
+from takifugu.reports.plot_files import as_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,12 +12,11 @@ from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Terms
-from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
-from takifugu.priors.independent import IndependentEntries, Product
-from takifugu.priors.universe import Tables
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.session.binding import Entries, Said, readings, refuse_unmatched
-from takifugu.translation.translation import Translation, entries_of
+from takifugu.translation.translation import Translation
 
 
 def protected_column(declaration: Declaration, about: str | None) -> str:
@@ -45,7 +44,7 @@ def refuse_misfit(
 ) -> dict[str, Entries]:
     """What the entries of every prior are; an error if the data has others, or other values."""
     several = translation.priors if len(translation.priors) > 1 else {}
-    sizes = {name: entries_of(prior) for name, prior in several.items()}
+    sizes = {name: prior.size for name, prior in several.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
         raise UnsoundRequest(
@@ -58,7 +57,7 @@ def refuse_misfit(
     return read
 
 
-def _refuse_values(name: str, prior: Any, declaration: Declaration, about: str) -> None:
+def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
     column = next(c for c in declaration.protected if c.column == about)
     if isinstance(prior, Gaussian):
         inside = (
@@ -72,7 +71,7 @@ def _refuse_values(name: str, prior: Any, declaration: Declaration, about: str) 
         return
     if not isinstance(column, Category):
         return  # states stand for ranges of numbers: see the guarantee
-    for states in _values(prior):
+    for states in prior.entry_values:
         if not _fits(states, column):
             raise UnsoundRequest(
                 f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
@@ -88,20 +87,7 @@ def _fits(states: tuple[Any, ...], column: Category) -> bool:
     return more in spare and (unnamed or set(column.keys) <= set(states))
 
 
-def _values(prior: Any) -> list[tuple[Any, ...]]:
-    """The values of every entry, or those that all of them have."""
-    match prior:
-        case Explicit(universe=Tables(values=values)):
-            return list(values)
-        case IndependentEntries():
-            return list(prior.states.values())
-        case _ if hasattr(prior, "length"):
-            return [tuple(prior.states)]
-        case _:
-            return [tuple(states) for states in prior.states]
-
-
-def _priors(translation: Translation) -> Iterator[tuple[str, Any]]:
+def _priors(translation: Translation) -> Iterator[tuple[str, Prior]]:
     """Every prior that an entity may follow: each part of a product is one."""
     waiting = list(translation.priors.items())
     while waiting:

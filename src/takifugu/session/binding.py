@@ -18,15 +18,17 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from takifugu.engines import Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.prior import Prior
+from takifugu.priors.sequence_prior import SequencePrior
 from takifugu.priors.universe import Tables
-from takifugu.translation.translation import Translation, entries_of, names_of
+from takifugu.translation.translation import Translation
 
 Over = Literal["sequence", "entities"]
 KINDS: tuple[str, ...] = ("sequence", "entities")
@@ -93,7 +95,7 @@ def readings(
     return found
 
 
-def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: str) -> Entries:
+def _reading(name: str, prior: Prior, said: Entries | None, entity: str, where: str) -> Entries:
     if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
         raise UnsoundRequest(
             f"{name} is about datasets as a whole; a session needs a prior over entries, such"
@@ -107,7 +109,7 @@ def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: st
         for part, each in prior.parts.items():
             _refuse_part(f"{name}, {part}", each)
         return Entries("entities")
-    if _is_chain(prior):
+    if isinstance(prior, SequencePrior):
         if said not in (None, Entries("sequence")):
             raise UnsoundRequest(
                 f"{name} is a {prior.kind}, whose entries follow one another; leave `over` out or"
@@ -117,8 +119,9 @@ def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: st
     if said is None and isinstance(prior, IndependentEntries):
         return Entries("sequence")  # nothing of one tells of another: what they are is no matter
     if said is None:
+        named = _listed(tuple(prior.entry_names or ()))
         raise UnsoundRequest(
-            f"{name} is a {prior.kind} over {_listed(names_of(prior) or ())}, and what these are is"
+            f"{name} is a {prior.kind} over {named}, and what these are is"
             f' not said; say over = "entities" if each is one `{entity}` with one row, or over ='
             f' "sequence" if they are the positions in the rows of each `{entity}`{where}'
         )
@@ -128,19 +131,15 @@ def _reading(name: str, prior: Any, said: Entries | None, entity: str, where: st
     return said
 
 
-def _refuse_part(name: str, part: Any) -> None:
+def _refuse_part(name: str, part: Prior) -> None:
     """A part is about one entity, so that its entries can only be positions of a sequence."""
     if isinstance(part, Product):
         raise UnsoundRequest(f"{name} is a product within a product; give each entity one prior")
-    if not _is_chain(part) and not isinstance(part, IndependentEntries):
+    if not isinstance(part, SequencePrior | IndependentEntries):
         _reading(name, part, Entries("sequence"), "", "")
 
 
-def _is_chain(prior: Any) -> bool:
-    return hasattr(prior, "length")
-
-
-def _refuse_records(name: str, prior: Any, said: Entries) -> None:
+def _refuse_records(name: str, prior: Prior, said: Entries) -> None:
     """A table that says whose its entries are must not be read as something else."""
     if not isinstance(prior, Explicit) or not isinstance(prior.universe, Tables):
         return
@@ -153,8 +152,8 @@ def _refuse_records(name: str, prior: Any, said: Entries) -> None:
         )
 
 
-def _refuse_places(name: str, prior: Any, positions: tuple[Name, ...]) -> None:
-    names = names_of(prior) or ()
+def _refuse_places(name: str, prior: Prior, positions: tuple[Name, ...]) -> None:
+    names = tuple(prior.entry_names or ())
     if positions:
         if _typed(positions) != _typed(names) or len(positions) != len(names):
             raise UnsoundRequest(
@@ -171,7 +170,7 @@ def _refuse_places(name: str, prior: Any, positions: tuple[Name, ...]) -> None:
 
 
 def refuse_unmatched(
-    priors: Mapping[str, Any], read: Mapping[str, Entries], engine: Engine
+    priors: Mapping[str, Prior], read: Mapping[str, Entries], engine: Engine
 ) -> None:
     """Raise unless the rows of the table are what the entries of every prior are said to be.
 
@@ -184,7 +183,7 @@ def refuse_unmatched(
             _refuse_parts(name, prior, engine)
         elif read[name].over == "entities":
             _refuse_entities(name, prior, engine)
-        elif (size := entries_of(prior)) is not None:
+        elif (size := prior.size) is not None:
             longest = engine.whole.lengths().longest if longest is None else longest
             if longest > size:
                 raise UnsoundRequest(
@@ -193,8 +192,8 @@ def refuse_unmatched(
                 )
 
 
-def _refuse_entities(name: str, prior: Any, engine: Engine) -> None:
-    names = names_of(prior) or ()
+def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
+    names = tuple(prior.entry_names or ())
     if isinstance(prior, IndependentEntries):
         names = _as_keys(names, engine)
     rows = _matched(name, names, engine)
@@ -209,7 +208,7 @@ def _refuse_entities(name: str, prior: Any, engine: Engine) -> None:
 def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
     parts = dict(zip(_as_keys(tuple(prior.parts), engine), prior.parts.values(), strict=True))
     for who, count in _matched(name, tuple(parts), engine).items():
-        size = entries_of(parts[who])
+        size = parts[who].size
         if size is not None and count > size:
             raise UnsoundRequest(
                 f"{name}, {who} speaks of {size} entries but that {engine.declaration.entity} has"

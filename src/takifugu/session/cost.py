@@ -192,7 +192,7 @@ class Prices:
         for position in self._accounts():
             if position.analyst is None:
                 return position
-        raise NoBudget.of(self._dataset)
+        raise NoBudget(self._dataset)
 
     def own(self) -> Position | None:
         """The account of the analyst who asks, if they have a budget of their own."""

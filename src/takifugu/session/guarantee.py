@@ -8,9 +8,10 @@ from typing import Any
 from takifugu.engines import Amount, Declaration
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.session.binding import Entries
-from takifugu.translation.translation import Translation, entries_of
+from takifugu.translation.translation import Translation
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
 MOST_NAMED = 12  # entries or pairs of values that are listed
@@ -58,15 +59,14 @@ def _beliefs(translation: Translation) -> str:
     return " and ".join(said) + unsure
 
 
-def described(prior: Any) -> str:
+def described(prior: Prior) -> str:
     """A prior in a few words."""
     if isinstance(prior, Product):
         kinds = sorted({described(part) for part in prior.parts.values()})
         return f"{len(prior.parts)} independent people, each with {' or '.join(kinds)}"
     kind = " ".join(NAMES.get(word, word) for word in prior.kind.split("-"))
-    name = getattr(prior, "name", "")
-    called = f" {name!r}" if name not in ("", "network", "field", "prior") else ""
-    size = entries_of(prior)
+    called = f" {prior.name!r}" if prior.name not in ("", "network", "field", "prior") else ""
+    size = prior.size
     length = "without end" if size is None else f"of {size} entries"
     article = "" if kind.endswith("s") else "an " if kind[0] in "aeiou" else "a "
     return f"{article}{kind}{called} {length}"

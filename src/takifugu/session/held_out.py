@@ -28,6 +28,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.priors import FittedRows
 from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.session.rows import Bound, rows_of
 
 SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
@@ -76,13 +77,13 @@ class Kept:
         return (self.start, window[1]) if pair and window[0] is None else window
 
 
-def rules_of(priors: Iterable[Any]) -> tuple[FittedRows, ...]:
+def rules_of(priors: Iterable[Prior]) -> tuple[FittedRows, ...]:
     """Every set of rows that some prior, or a part of one, was fitted on."""
     return tuple(dict.fromkeys(rule for prior in priors for rule in _rules(prior)))
 
 
-def _rules(prior: Any) -> Iterator[FittedRows]:
-    yield from getattr(prior, "fitted_on", ())
+def _rules(prior: Prior) -> Iterator[FittedRows]:
+    yield from prior.fitted_on
     if isinstance(prior, Product):
         for part in prior.parts.values():
             yield from _rules(part)

@@ -26,7 +26,8 @@ class OverBudget(BudgetExceeded):
             currency=refused.currency,
             needs=refused.needs,
             left=refused.left,
-            whose=refused.whose,
+            dataset=refused.dataset,
+            analyst=refused.analyst,
         )
         advice = f"Ask for at most epsilon = {most:f}, or have" if most > 0 else "Have"
         self.args = (

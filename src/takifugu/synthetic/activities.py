@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from takifugu.numeric import Floats, Integers, frozen
-from takifugu.synthetic.tables import toml_list, write_parquet
+from takifugu.synthetic.parquet_files import toml_list, write_parquet
 from takifugu.synthetic.walks import Moves
 from takifugu.whole import write_whole
 

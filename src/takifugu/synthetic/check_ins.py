@@ -12,7 +12,7 @@ import numpy as np
 from takifugu.errors import InvalidWorld
 from takifugu.numeric import Integers
 from takifugu.synthetic.habits import ACTIVITY, ROWS_PER_USER, Habits, draw_habits
-from takifugu.synthetic.tables import Block, toml_list, write_parquet
+from takifugu.synthetic.parquet_files import Block, toml_list, write_parquet
 from takifugu.synthetic.walks import Moves, walk
 from takifugu.whole import write_whole
 

@@ -18,6 +18,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
@@ -52,7 +53,7 @@ class Tight(Protocol):
         """A mechanism that leaks nearly as much as ``bound``."""
 
 
-def tight(prior: Any, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | None:
+def tight(prior: Prior, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | None:
     """The tight translation of ``prior``; None, and why as a warning, if the curve must serve.
 
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
@@ -84,7 +85,7 @@ def tight(prior: Any, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight | N
 
 
 def several(
-    priors: Mapping[str, Any], secrets: Secrets, *, tolerance: float = 1e-3
+    priors: Mapping[str, Prior], secrets: Secrets, *, tolerance: float = 1e-3
 ) -> Tight | None:
     """The tight translation of a set of priors over the same entries: each on its own."""
     parts = {name: tight(prior, secrets, tolerance=tolerance) for name, prior in priors.items()}

@@ -27,11 +27,10 @@ from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import UNIT, Floats, down, up
-from takifugu.priors.explicit import Explicit
-from takifugu.priors.gaussian import Gaussian
-from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
-from takifugu.priors.universe import Name, Tables
+from takifugu.priors.universe import Name
 from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
@@ -100,7 +99,7 @@ class Translation(ByContent):
         max_exposed: The most entries that the curve exposes, besides all.
     """
 
-    prior: Any
+    prior: Prior | Sequence[Prior] | Mapping[str, Prior]
     secrets: Secrets = ALL
     uncertainty: float = 0.0
     tolerance: float = 1e-3
@@ -121,7 +120,7 @@ class Translation(ByContent):
         return ("Translation", dict(self.priors), self.secrets, float(self.uncertainty))
 
     @cached_property
-    def priors(self) -> Mapping[str, Any]:
+    def priors(self) -> Mapping[str, Prior]:
         """The priors by name."""
         if isinstance(self.prior, Mapping):
             return {str(name): prior for name, prior in self.prior.items()}
@@ -149,12 +148,13 @@ class Translation(ByContent):
     @cached_property
     def size(self) -> int | None:
         """How many entries there are in all; None if there is no end to them."""
-        return max_size([entries_of(prior) for prior in self.priors.values()])
+        return max_size([prior.size for prior in self.priors.values()])
 
     @cached_property
     def entries(self) -> tuple[Name, ...] | None:
         """The names of the entries, in the order of a profile; None if there is no end."""
-        return names_of(next(iter(self.priors.values())))
+        names = next(iter(self.priors.values())).entry_names
+        return None if names is None else tuple(names)
 
     def to_pufferfish(self, dp: ArrayLike, method: Method = "best") -> Floats:
         """The Pufferfish loss of ``dp`` per entry, rounded up; infinite if the method has none."""
@@ -283,15 +283,15 @@ class Translation(ByContent):
         r = self.uncertainty
         return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
 
-    def _together(self, prior: Any) -> int | None:
+    def _together(self, prior: Prior) -> int | None:
         """How many entries ``group`` counts at once; None if there is no end to them.
 
         Those of one person, if people are independent for sure. If joint probabilities may be off,
         then what other people's entries say may depend on the secret as well.
         """
-        return entries_of(prior) if self.uncertainty else person_size(prior)
+        return prior.size if self.uncertainty else prior.person_size
 
-    def _group(self, prior: Any, dp: float | Floats) -> float:
+    def _group(self, prior: Prior, dp: float | Floats) -> float:
         """All entries of a person counted at once; of all people under uncertainty."""
         if np.ndim(dp) == 0:
             size = self._together(prior)
@@ -299,7 +299,7 @@ class Translation(ByContent):
         spent = np.asarray(dp, dtype=np.float64)
         if self.uncertainty:
             return float(up(spent.sum() * (1 + len(spent) * UNIT)))
-        if isinstance(prior, Product) and (sizes := [entries_of(p) for p in prior.parts.values()]):
+        if isinstance(prior, Product) and (sizes := [p.size for p in prior.parts.values()]):
             if None in sizes:
                 return np.inf
             ends = np.cumsum([size for size in sizes if size is not None])
@@ -328,39 +328,6 @@ class Translation(ByContent):
             raise UnsoundRequest(
                 f"the profile has {shape[0]} numbers; there are {self.size} entries"
             )
-
-
-def names_of(prior: Any) -> tuple[Name, ...] | None:
-    """The names of the entries of a prior, in order; person by person in a product."""
-    match prior:
-        case Product():
-            parts = {name: names_of(part) for name, part in prior.parts.items()}
-            if any(part is None for part in parts.values()):
-                return None
-            return tuple(f"{name}: {entry}" for name, part in parts.items() for entry in part or ())
-        case Explicit(universe=Tables(entries=entries)):
-            return entries
-        case IndependentEntries():
-            return tuple(prior.marginals)
-        case Gaussian():
-            return tuple(range(prior.entries))
-        case _ if hasattr(prior, "length"):
-            return None if prior.length is None else tuple(range(prior.length))
-        case _:
-            return tuple(prior.entries)
-
-
-def entries_of(prior: Any) -> int | None:
-    """How many entries a prior speaks of; None if there is no end."""
-    names = names_of(prior)
-    return None if names is None else len(names)
-
-
-def person_size(prior: Any) -> int | None:
-    """How many entries of one person there are at most: all, unless people are independent."""
-    if isinstance(prior, Product):
-        return max_size([person_size(part) for part in prior.parts.values()])
-    return entries_of(prior)
 
 
 def max_size(sizes: Sequence[int | None]) -> int | None:

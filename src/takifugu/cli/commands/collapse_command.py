@@ -19,7 +19,7 @@ from takifugu.errors import Malformed
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from takifugu.finite.collapse import Collapse, Simulated, Step, Trace, Waiting
+    from takifugu.papers.composition.collapse import Collapse, Simulated, Step, Trace, Waiting
 
 SEED = 2025
 LEVELS = {"median": Fraction(1, 2), "p90": Fraction(9, 10), "p99": Fraction(99, 100)}
@@ -64,7 +64,8 @@ def run_collapse(
     import numpy as np
 
     from takifugu import reports
-    from takifugu.finite import collapse
+    from takifugu.papers.composition import collapse
+    from takifugu.papers.composition.collapse.collapse_figure import collapse_figure
 
     chosen = collapse.example(example, n)
     if plot is not None:
@@ -77,7 +78,7 @@ def run_collapse(
     waiting = chosen.waiting()
     if plot is not None:
         title = f"Example {example}, {chosen.title}"
-        reports.save(reports.collapse_figure(title, trace, waiting, simulated), plot)
+        reports.save(collapse_figure(title, trace, waiting, simulated), plot)
     if as_json:
         head = {"example": example, "title": chosen.title, "n": n, "seed": seed}
         echo(
@@ -121,7 +122,7 @@ def _facts(
     chosen: "Collapse", trace: "Trace", waiting: "Waiting", simulated: "Simulated"
 ) -> dict[str, Any]:
     """Everything that is shown, as JSON values."""
-    from takifugu.reports.collapse_figure import last_run_shown
+    from takifugu.papers.composition.collapse.collapse_figure import shown_runs
 
     one, two = chosen.loss(1), chosen.loss(2)
     return {
@@ -145,7 +146,7 @@ def _facts(
                     "exact": _exact(waiting.probability(run)),
                     "simulated": simulated.share(run),
                 }
-                for run in range(1, last_run_shown(waiting) + 1)
+                for run in range(1, shown_runs(waiting) + 1)
             ],
         },
         "truth": dict(zip(trace.statements, trace.truth, strict=True)),

@@ -19,6 +19,7 @@ from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.influence import InfluenceCurve
+    from takifugu.priors import Prior
 
 
 def run_curve(
@@ -49,7 +50,7 @@ def run_curve(
     from takifugu.influence.families import influence_curve
     from takifugu.influence.presets import uncertain
     from takifugu.priors import read_prior
-    from takifugu.reports.curve_figures import curves_figure
+    from takifugu.reports.influence_figures import curves_figure
 
     if plot is not None:
         reports.check_target(plot)
@@ -72,7 +73,7 @@ def run_curve(
 
 
 def _result(
-    curve: "InfluenceCurve", belief: Any, uncertainty: float, epsilon: float | None
+    curve: "InfluenceCurve", belief: "Prior", uncertainty: float, epsilon: float | None
 ) -> dict[str, Any]:
     points = [
         {

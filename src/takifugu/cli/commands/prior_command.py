@@ -27,6 +27,7 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.whole import refuse_special
 
 if TYPE_CHECKING:
+    from takifugu.priors import Prior, SequencePrior
     from takifugu.project.terms import Change
 
 app = Strict(no_args_is_help=True, help="Make, fit, smooth, look at and accept priors.")
@@ -264,7 +265,7 @@ def _fit_csv(
             raise InvalidOption(
                 "--confidence", given="comes with --other or --tau", needed="be given alone"
             )
-        belief: Any = counts.intervals(confidence=confidence, length=length)
+        belief: SequencePrior = counts.intervals(confidence=confidence, length=length)
     else:
         unseen = "uniform" if other is not None or tau is not None else "refuse"
         belief = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
@@ -408,31 +409,15 @@ def _noting(out: Path) -> Iterator[None]:
         yield
 
 
-def _wrote(belief: Any, out: Path, as_json: bool, told: str = "") -> None:
+def _wrote(belief: "Prior", out: Path, as_json: bool, told: str = "") -> None:
     if as_json:
         print_json({"out": str(out)} | _facts(belief))
     else:
         echo(f"wrote {out}{told}", err=True)
 
 
-def _facts(prior: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {"kind": prior.kind, "fingerprint": prior.fingerprint}
-    states = getattr(prior, "states", None)
-    if prior.kind in ("markov-chain", "interval-markov-chain"):
-        facts["states"] = len(states or ())
-        facts["names"] = [str(s) for s in states or ()]
-        facts["length"] = prior.length
-    elif hasattr(prior, "entries"):
-        entries = prior.entries
-        facts["entries"] = entries if isinstance(entries, int) else len(entries)
-    elif prior.kind == "product":
-        facts["people"] = len(prior.parts)
-    if prior.kind == "markov-chain":
-        facts["zeros"] = int((prior.transition == 0).sum())
-        facts["start"] = "stationary" if isinstance(prior.start, str) else "given"
-    if getattr(prior, "rescaled_rows", 0):
-        facts["rescaled_rows"] = prior.rescaled_rows
-    return facts
+def _facts(prior: "Prior") -> dict[str, Any]:
+    return {"kind": prior.kind, "fingerprint": prior.fingerprint} | prior.facts()
 
 
 def _numbers(text: str, what: str) -> list[float]:

@@ -13,7 +13,7 @@ from takifugu.cli.terminal import echo
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.papers.composition.reproduce import Made
+    from takifugu.papers.composition.reproduction import Made
 
 WHAT = ("figures", "foursquare", "capture24", "all")
 REPETITIONS, MOST, SEED = 200, 100_000, 2025
@@ -55,7 +55,7 @@ def run_reproduce(
         )
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
-    from takifugu.papers.composition.reproduce import Request, reproduce
+    from takifugu.papers.composition.reproduction import Request, reproduce
 
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
 
 
 def _print(made: "Made") -> None:
-    from takifugu.papers.composition.findings import word
+    from takifugu.papers.composition.experiments.findings import word
 
     for one in made.results.about:
         echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")

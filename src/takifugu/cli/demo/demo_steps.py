@@ -17,9 +17,9 @@ from takifugu.project.budgets import Looked, standings
 from takifugu.project.fits import Wish
 from takifugu.project.policy_session import PolicySession
 from takifugu.reports.budget_figures import allowance_figure, odometer_figure
-from takifugu.reports.curve_figures import curves_figure
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
+from takifugu.reports.influence_figures import curves_figure
 from takifugu.reports.release_figures import estimates_figure, ranking_table
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
@@ -95,10 +95,6 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
     }
     record.facts["world"] = dict(world)
     world |= {"labels": checked.keys["place"], "countries": checked.keys["country"]}
-    keys: dict[str, int | str] = {
-        "labels": checked.keys["place"],
-        "countries": checked.keys["country"],
-    }
     record.show(
         "Synthetic data",
         Paragraphs(

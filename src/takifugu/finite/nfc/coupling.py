@@ -22,9 +22,9 @@ gives ∏_ℓ g(D_ℓ)^{β(D,ℓ)} ≤ e^{KL(β(D,·)‖q)} E[g|s′]: the secon
 
 Exactly this is proven: runs are independent given the data, and may be chosen in advance or in
 the light of earlier outputs, as long as each obeys its inequality whatever was seen before (the
-proof is for one sequence of outputs). Post-processing each run keeps its inequality, by Hölder
-(`takifugu.finite.postprocessing`), and post-processing the whole keeps the leak. It has to hold
-for every prior, each with a kernel of its own, and for every ordered pair.
+proof is for one sequence of outputs). Post-processing each run keeps its inequality, by Hölder, and
+post-processing the whole keeps the leak. It has to hold for every prior, each with a kernel of its
+own, and for every ordered pair.
 
 The κ is paid once, not per run. So every certificate of the necessary condition proves linear
 composition up to a constant, and a kernel that rounding keeps from being a coupling is sound.

@@ -5,8 +5,8 @@ non-zero entry. It may cost more than the best β, and never costs less.
 
 Constraints at one ε do not chain: D → D″ → D′ costs 2ε. So, for ε > 0, no set of distinct
 DP-style constraints has a redundant member: to imply (D, D′) the others would have to carry one
-unit from D to D′ with a total flow of at most 1 (`takifugu.finite.postprocessing`), and any
-other way than the direct one takes two steps.
+unit from D to D′ with a total flow of at most 1, and any way other than the
+direct one takes two steps.
 """
 
 from collections.abc import Sequence

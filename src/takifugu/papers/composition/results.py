@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.files import write_whole
-from takifugu.papers.composition.finished import from_document, to_document
-from takifugu.papers.composition.values import Cell, Estimate, Family, Prepared
+from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
+from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Family, Prepared
+from takifugu.papers.composition.tables_and_figures.figure_files import write_whole
 
 FORMAT = 1
 ORIGINS = ("paper", "real", "simulated")

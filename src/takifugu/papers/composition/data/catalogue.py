@@ -6,8 +6,10 @@ from pathlib import Path
 
 from takifugu.engines import Order
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data import activities as people
-from takifugu.papers.composition.data import checkins, simulated
+from takifugu.papers.composition.data import capture24 as people
+from takifugu.papers.composition.data import published_check_ins as checkins
+from takifugu.papers.composition.data import simulated
+from takifugu.papers.composition.data.dataset_source import Source
 from takifugu.papers.composition.data.preparation import (
     About,
     activities,
@@ -15,8 +17,7 @@ from takifugu.papers.composition.data.preparation import (
     by_people,
     check_ins,
 )
-from takifugu.papers.composition.data.sources import Source
-from takifugu.papers.composition.data.tables import one_table
+from takifugu.papers.composition.data.raw_tables import one_table
 
 YANG = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 OXFORD = "https://ora.ox.ac.uk/objects/uuid:99d7c092-d865-4a19-b096-cc16440cd001"

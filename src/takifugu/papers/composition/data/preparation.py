@@ -38,8 +38,8 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data.reading import text
-from takifugu.papers.composition.values import Family, Prepared
+from takifugu.papers.composition.data.raw_rows import text
+from takifugu.papers.composition.experiments.measurements import Family, Prepared
 from takifugu.priors import MarkovChain
 from takifugu.priors.fitting import TAU
 from takifugu.priors.labels import foursquare_labels

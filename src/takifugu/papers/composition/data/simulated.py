@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from takifugu.fingerprint import fingerprint
-from takifugu.papers.composition.data.activities import HELD_OUT
-from takifugu.papers.composition.data.files import Found, Progress
-from takifugu.papers.composition.data.tables import Table, make_up_table
+from takifugu.papers.composition.data.capture24 import HELD_OUT
+from takifugu.papers.composition.data.raw_tables import Table, make_up_table
+from takifugu.papers.composition.data.source_files import Found, Progress
 from takifugu.synthetic import draw_habits, draw_routines, write_activities, write_check_ins
 
 SEED = 20_261_115

@@ -1,0 +1,74 @@
+"""Privacy collapse (the paper, Section 4): safe to run once, ruinous to run twice.
+
+Three mechanisms, each with the exact loss of one run and of several, the exact law of the number
+of runs until the secret is out, and an adversary who gets it from outputs alone.
+"""
+
+from collections.abc import Callable, Mapping
+
+from takifugu.errors import Malformed
+from takifugu.papers.composition.collapse.affine import AffineBelief
+from takifugu.papers.composition.collapse.exact import ExactLoss
+from takifugu.papers.composition.collapse.linear import LinearAnswers
+from takifugu.papers.composition.collapse.many_priors import Interval, ManyPriors
+from takifugu.papers.composition.collapse.many_secrets import many_secrets, printed_type_a
+from takifugu.papers.composition.collapse.repeated_runs import (
+    Belief,
+    Collapse,
+    Printed,
+    Simulated,
+    Step,
+    Trace,
+    follow,
+    joined,
+    simulate,
+    simulate_in_batches,
+)
+from takifugu.papers.composition.collapse.single_secret import SingleSecret
+from takifugu.papers.composition.collapse.waiting import Waiting
+from takifugu.papers.composition.collapse.written import Written, repeated
+
+__all__ = [
+    "EXAMPLES",
+    "AffineBelief",
+    "Belief",
+    "Collapse",
+    "ExactLoss",
+    "Interval",
+    "LinearAnswers",
+    "ManyPriors",
+    "Printed",
+    "Simulated",
+    "SingleSecret",
+    "Step",
+    "Trace",
+    "Waiting",
+    "Written",
+    "example",
+    "follow",
+    "joined",
+    "many_secrets",
+    "printed_type_a",
+    "repeated",
+    "simulate",
+    "simulate_in_batches",
+]
+
+EXAMPLES: Mapping[int, Callable[[int], Collapse]] = {
+    1: SingleSecret.sized,
+    2: many_secrets,
+    3: ManyPriors.sized,
+}
+
+
+def example(number: int, n: int) -> Collapse:
+    """Example 1, 2 or 3 of the paper at size ``n``, from 3 to 16.
+
+    ``n`` is the number of datasets of each secret in Example 1, the number of bits in Example 2
+    and the number of datasets in each of the four cases in Example 3.
+    """
+    if number not in EXAMPLES:
+        raise Malformed("example", given=f"is {number}", needed="be 1, 2 or 3")
+    if not 3 <= n <= 16:
+        raise Malformed("n", given=f"is {n}", needed="be from 3 to 16")
+    return EXAMPLES[number](n)

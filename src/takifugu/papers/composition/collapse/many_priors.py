@@ -1,0 +1,235 @@
+"""Example 3 (the paper, Theorem 3): many priors keep one run's loss finite, but not two runs'."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import cast
+
+from takifugu.errors import InvalidPrior, InvalidWorld
+from takifugu.finite.world import World
+from takifugu.papers.composition.collapse.exact import ExactLoss, Number, log_up, open_chance
+from takifugu.papers.composition.collapse.repeated_runs import Printed, at_least_one
+from takifugu.papers.composition.collapse.waiting import Waiting
+from takifugu.papers.composition.collapse.written import Beliefs, Written
+from takifugu.priors.explicit import Between, Knowledge
+from takifugu.priors.secrets import OneOf, SecretPair, both_ways
+from takifugu.priors.universe import Universe
+
+CASES = ("1a", "1b", "2a", "2b")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A chance known to lie between ``low`` and ``high``, neither 0 nor 1."""
+
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, low: Number, high: Number) -> "Interval":
+        """From any rational numbers."""
+        return cls(open_chance(low, "low"), open_chance(high, "high"))
+
+    def __post_init__(self) -> None:
+        open_chance(self.low, "low")
+        open_chance(self.high, "high")
+        if self.low > self.high:
+            raise InvalidPrior(
+                "low", given=f"is {self.low} and `high` is {self.high}", needed="be at most high"
+            )
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both ends."""
+        return self.low, self.high
+
+    @property
+    def middle(self) -> Fraction:
+        """Half way between the ends."""
+        return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class ManyPriors:
+    """The mechanism of Example 3, for all priors within two intervals.
+
+    Every dataset belongs to one of four cases: 1a (s1 is true, within U_T), 1b (s1 is true,
+    outside), 2a (s1 is false, within U_F), 2b (s1 is false, outside). The answer is a pair of
+    cases, the true one and one of the other side's two, by a fair coin.
+
+    Attributes:
+        true_inside: P(U_T | s1) lies here under every prior.
+        false_inside: P(U_F | not s1) lies here under every prior.
+        size: How many datasets each case has.
+        chance: P(s1) in the posteriors that are shown; the loss does not depend on it.
+    """
+
+    true_inside: Interval
+    false_inside: Interval
+    size: int = 1
+    chance: Fraction = Fraction(1, 2)
+
+    @classmethod
+    def sized(cls, n: int) -> "ManyPriors":
+        """The paper's own illustration, with ``n`` datasets in every case.
+
+        A patient with cancer is female with a chance of .35 to .65, one without of .4 to .6.
+        """
+        return cls(Interval.of("0.35", "0.65"), Interval.of("0.4", "0.6"), n)
+
+    def __post_init__(self) -> None:
+        if not self.size >= 1:
+            raise InvalidWorld("size", given=f"is {self.size}", needed="be at least 1")
+        open_chance(self.chance, "chance")
+
+    @property
+    def title(self) -> str:
+        """What the example is about."""
+        return f"many priors: 4 cases of {self.size} datasets"
+
+    @property
+    def ratios(self) -> tuple[Fraction, ...]:
+        """The ends of P(ω|s1)/P(ω|not s1) over all priors, for each of the four outputs.
+
+        P(U_T|s1) and P(U_F|not s1) move freely in their intervals, so both ends are attained.
+        These are the eight arguments of the maximum in Theorem 3.
+        """
+        (lt, ut), (lf, uf) = self.true_inside.ends, self.false_inside.ends
+        return (
+            *(ut / lf, lt / uf),
+            *((1 - ut) / uf, (1 - lt) / lf),
+            *(lt / (1 - lf), ut / (1 - uf)),
+            *((1 - ut) / (1 - lf), (1 - lt) / (1 - uf)),
+        )
+
+    def loss(self, runs: int = 1) -> ExactLoss:
+        """The exact loss of one run, max |log ·| over `ratios`; infinite for two or more."""
+        at_least_one("runs", runs)
+        if runs > 1:
+            return self.stage.loss(runs)
+        return ExactLoss(max(max(ratio, 1 / ratio) for ratio in self.ratios))
+
+    def printed_epsilon(self) -> float:
+        """ε as Theorem 3 prints it: max log|·|, which forgets one direction. Not a bound."""
+        return max(log_up(ratio) for ratio in self.ratios)
+
+    @property
+    def printed(self) -> tuple[Printed, ...]:
+        """Theorem 3 beside the exact values."""
+        return (
+            Printed("epsilon of one run", self.printed_epsilon(), self.loss().epsilon),
+            Printed("expected number of runs", Fraction(3), self.waiting().expectation),
+        )
+
+    def waiting(self) -> Waiting:
+        """The law of the runs until two answers differ: P(T > k) = 2·(1/2)^k under every prior."""
+        return Waiting.of([(2, Fraction(1, 2))])
+
+    def under(self, true_inside: Fraction, false_inside: Fraction) -> Written:
+        """The world under one prior, written out; datasets of a case are alike."""
+        shares = {
+            "1a": self.chance * true_inside,
+            "1b": self.chance * (1 - true_inside),
+            "2a": (1 - self.chance) * false_inside,
+            "2b": (1 - self.chance) * (1 - false_inside),
+        }
+        half = Fraction(1, 2)
+        rows = {
+            case: {(case, other): half for other in ("2a", "2b")}
+            if case[0] == "1"
+            else {(other, case): half for other in ("1a", "1b")}
+            for case in CASES
+        }
+        datasets = tuple((case, i) for case in CASES for i in range(1, self.size + 1))
+        return Written(
+            datasets=datasets,
+            first=tuple(case[0] == "1" for case, _ in datasets),
+            prior=tuple(shares[case] / self.size for case, _ in datasets),
+            rows=tuple(rows[case] for case, _ in datasets),
+            names=("s1", "not s1"),
+        )
+
+    @cached_property
+    def stage(self) -> Written:
+        """The world under the prior in the middle of both intervals."""
+        return self.under(self.true_inside.middle, self.false_inside.middle)
+
+    @cached_property
+    def corners(self) -> tuple[Written, ...]:
+        """The world under the four extreme priors."""
+        return tuple(
+            self.under(t, f) for t, f in product(self.true_inside.ends, self.false_inside.ends)
+        )
+
+    @cached_property
+    def world(self) -> World:
+        """All priors at once: Θ as linear knowledge of P(D | s)."""
+        universe = Universe(self.stage.datasets)
+
+        def within(name: str, *cases: str) -> OneOf:
+            kept = (d for d in self.stage.datasets if cast("tuple[str, int]", d)[0] in cases)
+            return OneOf(name, tuple(kept))
+
+        left, right = within("s1", "1a", "1b"), within("not s1", "2a", "2b")
+        about = tuple(
+            (
+                secret,
+                (Between.chance(universe, event, low=float(known.low), high=float(known.high)),),
+            )
+            for secret, event, known in (
+                (left, within("U_T", "1a"), self.true_inside),
+                (right, within("U_F", "2a"), self.false_inside),
+            )
+        )
+        pairs = both_ways([SecretPair(left, right)])
+        return World(universe, Knowledge(universe, about), pairs)
+
+    def telling(self) -> tuple[Hashable, ...]:
+        """Two outputs that share a side."""
+        return self.stage.telling()
+
+    def belief(self) -> "RobustBelief":
+        """The prior in the middle, with the extreme ones around it."""
+        return RobustBelief(self.stage.belief(), tuple(w.belief() for w in self.corners))
+
+    def show(self, output: Hashable) -> str:
+        """An output as text."""
+        return "({}, {})".format(*cast("tuple[str, str]", output))
+
+
+@dataclass(frozen=True)
+class RobustBelief:
+    """The posterior under one prior, and its range over all of them (for a fixed P(s1)).
+
+    The odds of s1 after any outputs rise or fall with each of P(U_T|s1) and P(U_F|not s1), so
+    that the extremes stand at the corners.
+    """
+
+    middle: Beliefs
+    corners: tuple[Beliefs, ...]
+
+    def after(self, output: Hashable) -> "RobustBelief":
+        """Bayes' rule under every prior that is kept."""
+        return replace(
+            self,
+            middle=self.middle.after(output),
+            corners=tuple(corner.after(output) for corner in self.corners),
+        )
+
+    @property
+    def posterior(self) -> tuple[Fraction, ...]:
+        """The chances of the two secrets under the prior in the middle."""
+        return self.middle.posterior
+
+    @property
+    def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The least and largest chances over all priors."""
+        ranges = zip(*(corner.posterior for corner in self.corners), strict=True)
+        return tuple((min(values), max(values)) for values in ranges)
+
+    @property
+    def candidates(self) -> int:
+        """How many datasets could have given these outputs."""
+        return self.middle.candidates

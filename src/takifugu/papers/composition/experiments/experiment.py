@@ -1,0 +1,232 @@
+"""The experiment of Tables 1 and 2 on data that was made ready: every mechanism at every ε.
+
+**Chance.** All cells of a dataset are drawn from the same stream of random numbers, which the seed
+and the data's fingerprint begin. Two mechanisms then differ by what they are and not by their luck,
+repetition by repetition; the same mechanism with the same noise answers the same; and a cell does
+not depend on which others were measured, or when. Cells are not independent of one another; each
+interval is right on its own, and leads are taken from paired differences.
+
+**Majority** stands beside the mechanisms at every ε. It spends nothing and no chance enters.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from takifugu import __version__
+from takifugu.errors import Malformed, UnsoundRequest
+from takifugu.fingerprint import fingerprint
+from takifugu.papers.composition.experiments.allowances import EPSILONS, Allowances, allowances
+from takifugu.papers.composition.experiments.contenders import (
+    CONTENDERS,
+    MAJORITY,
+    TAKIFUGU,
+    Entrant,
+    entrant_at,
+)
+from takifugu.papers.composition.experiments.estimates import estimate, known
+from takifugu.papers.composition.experiments.finished_cells import Finished
+from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
+from takifugu.papers.composition.experiments.metrics import (
+    LESS_IS_BETTER,
+    METRICS,
+    Scores,
+    checked_counts,
+    groups_asked,
+    least_mistakes,
+    majority,
+    scores,
+)
+
+Progress = Callable[[str, int, int], None]  # what is done, how many steps, of how many
+FORMAT = 1  # of a cell; a new number when a cell may come out differently
+
+
+def run(
+    prepared: Prepared,
+    *,
+    repetitions: int,
+    rng_seed: int,
+    folder: Path,
+    epsilons: Sequence[float] = EPSILONS,
+    progress: Progress | None = None,
+) -> tuple[Cell, ...]:
+    """Every contender and Majority at every ε, without and with uncertainty.
+
+    What is finished is kept in ``folder``: a run that was interrupted goes on, and ends with the
+    same numbers as one that was not.
+
+    Args:
+        prepared: The data.
+        repetitions: How often every mechanism is run.
+        rng_seed: Where the random numbers begin.
+        folder: Where finished cells and allowances are kept.
+        epsilons: The Pufferfish ε.
+        progress: Told what is done, how many steps of it, and of how many.
+    """
+    _check(prepared, repetitions, rng_seed)
+    places = list(grid(epsilons))
+
+    def step(what: str, done: int, total: int) -> None:
+        if progress is not None:
+            progress(f"{prepared.key}: {what}", done, total)
+
+    allowed = allowances(
+        prepared.chain, epsilons, folder=folder, progress=partial(step, "translations")
+    )
+    finished = Finished(folder / f"cells-{prepared.key}.jsonl")
+    names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
+    ours: tuple[tuple[bool, float], Trial] | None = None
+    for done, (name, uncertain, epsilon) in enumerate(places):
+        mark = names[name, uncertain, epsilon]
+        if finished.get(mark) is None:
+            if ours is None or ours[0] != (uncertain, epsilon):
+                best = entrant_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
+                ours = (uncertain, epsilon), trial(prepared, best, repetitions, rng_seed)
+            finished.add(
+                mark,
+                cell(
+                    prepared,
+                    allowed,
+                    name,
+                    epsilon,
+                    uncertain=uncertain,
+                    ours=ours[1],
+                    repetitions=repetitions,
+                    rng_seed=rng_seed,
+                ),
+            )
+        step("mechanisms", done + 1, len(places))
+    found = [finished.get(names[place]) for place in places]
+    return tuple(one for one in found if one is not None)
+
+
+class Trial:
+    """What a mechanism answered, scored: ``[repetition, group]`` of each metric."""
+
+    def __init__(self, entrant: Entrant, found: Scores) -> None:
+        self.entrant = entrant
+        self.found = found
+
+
+def trial(prepared: Prepared, entrant: Entrant, repetitions: int, rng_seed: int) -> Trial:
+    """Run a mechanism on the true counts, as often as asked, from the dataset's stream."""
+    rng = np.random.default_rng(stream(prepared, rng_seed))
+    named = entrant.mechanism.simulate(prepared.counts, repetitions, rng=rng)
+    return Trial(entrant, scores(prepared.counts, named))
+
+
+def cell(
+    prepared: Prepared,
+    allowed: Allowances,
+    name: str,
+    epsilon: float,
+    *,
+    uncertain: bool,
+    ours: Trial,
+    repetitions: int,
+    rng_seed: int,
+) -> Cell:
+    """One cell; ``ours`` is takifugu at the same ε and uncertainty."""
+    if name == MAJORITY:
+        said = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
+        measured = {metric: known(said[metric]) for metric in METRICS}
+        lead = leads(prepared, ours.found, said)
+        return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead)
+    there = ours
+    if name != TAKIFUGU:
+        runner = entrant_at(name, prepared, allowed, epsilon, uncertain=uncertain)
+        there = trial(prepared, runner, repetitions, rng_seed)
+    return Cell(
+        prepared.key,
+        name,
+        uncertain,
+        epsilon,
+        there.entrant.epsilon_dp,
+        there.entrant.noise,
+        measures(prepared, there.found),
+        {} if name == TAKIFUGU else _lead(prepared, ours, there),
+    )
+
+
+def measures(prepared: Prepared, found: Scores) -> dict[str, Estimate]:
+    """The mean of each metric with its interval."""
+    least = least_mistakes(prepared.counts)
+    return {metric: estimate(found[metric], least=least[metric]) for metric in METRICS}
+
+
+def leads(prepared: Prepared, ours: Scores, theirs: Scores) -> dict[str, Estimate]:
+    """By how much ours is better, with its interval; positive is better for every metric."""
+    least = least_mistakes(prepared.counts)
+    return {
+        metric: estimate(
+            (theirs[metric] - ours[metric])
+            if metric in LESS_IS_BETTER
+            else (ours[metric] - theirs[metric]),
+            least=least[metric],
+        )
+        for metric in METRICS
+    }
+
+
+def grid(epsilons: Sequence[float] = EPSILONS) -> Iterator[tuple[str, bool, float]]:
+    """Every (mechanism, uncertain, ε), takifugu first at each ε."""
+    for uncertain in (False, True):
+        for epsilon in epsilons:
+            for name in (*CONTENDERS, MAJORITY):
+                yield name, uncertain, float(epsilon)
+
+
+def stream(prepared: Prepared, rng_seed: int) -> np.random.SeedSequence:
+    """Where the random numbers of a dataset begin."""
+    digest = fingerprint(("composition", prepared.fingerprint))
+    return np.random.SeedSequence(rng_seed, spawn_key=(int(digest[:32], 16),))
+
+
+def identity(
+    prepared: Prepared, name: str, uncertain: bool, epsilon: float, repetitions: int, rng_seed: int
+) -> str:
+    """What a finished cell is about: all that its numbers depend on."""
+    return fingerprint(
+        {
+            "format": FORMAT,
+            "version": __version__,
+            "data": prepared.fingerprint,
+            "key": prepared.key,
+            "counts": prepared.counts,
+            "train": prepared.train,
+            "chain": prepared.chain.fingerprint,
+            "mechanism": name,
+            "uncertain": uncertain,
+            "epsilon": float(epsilon),
+            "repetitions": repetitions,
+            "seed": rng_seed,
+        }
+    )
+
+
+def _lead(prepared: Prepared, ours: Trial, theirs: Trial) -> dict[str, Estimate]:
+    if ours.entrant.mechanism == theirs.entrant.mechanism:  # one law, so no lead at all
+        return dict.fromkeys(METRICS, Estimate(0.0, 0.0))
+    return leads(prepared, ours.found, theirs.found)
+
+
+def _check(prepared: Prepared, repetitions: int, rng_seed: int) -> None:
+    counts = checked_counts(prepared.counts)
+    labels = len(prepared.chain.states)
+    if counts.shape != (len(prepared.groups), labels) or prepared.train.shape != (labels,):
+        raise Malformed(
+            "counts",
+            given=f"have shape {counts.shape}, and train {prepared.train.shape}",
+            needed=f"count the {labels} states of the chain in each of"
+            f" {len(prepared.groups)} groups",
+        )
+    groups_asked(counts)
+    if not isinstance(repetitions, int) or repetitions < 2:
+        raise UnsoundRequest(
+            f"repetitions are {repetitions}; there must be 2 or more, for an interval"
+        )
+    if not isinstance(rng_seed, int) or rng_seed < 0:
+        raise UnsoundRequest(f"the seed is {rng_seed}; it must be a whole number, 0 or more")

@@ -1,0 +1,224 @@
+"""The figure of influence curves: printed formulas, and the right curves where they differ.
+
+    python -m takifugu.papers.composition.tables_and_figures.curve_figures [--out DIR]
+
+(a) binary Markov chains, (b) Gaussian processes, (c) the ALARM network with and without 20 %
+uncertainty. ALARM is read from the files of the package pgmpy, which is not imported; without it
+(c) is left out, and the run says so.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from takifugu import __version__
+from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
+from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.gaussian_curves import gaussian_curve
+from takifugu.influence.network.network_curves import nearest_curve, network_curve
+from takifugu.influence.presets import uncertain
+from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.priors.bif import read_bif
+from takifugu.priors.gaussian import Gaussian
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import Drawing
+from takifugu.reports.influence_figures import draw_curves
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Curves = Mapping[str, InfluenceCurve]
+Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+BINARY = ((0.5, 0.45), (0.4, 0.3), (0.3, 0.3), (0.2, 0.3), (0.1, 0.3), (0.1, 0.1))
+LENGTHS = (0.5, 1, 2, 3, 5)
+CHAIN_LENGTH, CHAIN_MOST = 1000, 12
+ENTRIES, BOUND, WIDTH = 21, 5.0, 0.1
+ALARM_MOST = 4
+FORMAT = 1  # of the drawings; a new number when they may look different
+LEFT_OUT = "figure (c) is left out: install pgmpy for the file of ALARM"
+
+
+def binary_curves() -> tuple[Curves, Curves]:
+    """(a): the printed closed form, and the exact curve in the paper's reading."""
+    printed, right = {}, {}
+    for p, q in BINARY:
+        name = f"p = {p:g}, q = {q:g}"
+        printed[name] = printed_binary_curve(p, q, max_exposed=CHAIN_MOST, length=CHAIN_LENGTH)
+        chain = binary_chain(p, q, length=CHAIN_LENGTH)
+        right[name] = chain_curve(chain, max_exposed=CHAIN_MOST, symmetric=True)
+    return printed, right
+
+
+def gaussian_curves() -> tuple[Curves, Curves]:
+    """(b): the printed formula (worst coordinate searched), and the bound for the law cut off."""
+    printed, right = {}, {}
+    for length in LENGTHS:
+        prior = Gaussian.process(ENTRIES, length=length, bound=BOUND, width=WIDTH)
+        printed[f"ℓ = {length:g}"] = gaussian_curve(prior, law="printed")
+        right[f"ℓ = {length:g}"] = gaussian_curve(prior)
+    return printed, right
+
+
+def alarm_file() -> Path | None:
+    """ALARM as pgmpy ships it, if pgmpy is installed."""
+    found = importlib.util.find_spec("pgmpy")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        path = Path(folder) / "utils" / "example_models" / "alarm.bif.gz"
+        if path.exists():
+            return path
+    return None
+
+
+def alarm_curves(path: Path) -> tuple[Curves, Curves]:
+    """(c): nearest neighbours as in the paper, and the exact curve; each with 20 % uncertainty."""
+    alarm = read_bif(path)
+    nearest = nearest_curve(alarm, largest=ALARM_MOST)
+    exact = network_curve(alarm, largest=ALARM_MOST)
+    return (
+        {"nearest": nearest, "nearest, 20 %": uncertain(nearest, relative=0.2)},
+        {"best": exact, "best, 20 %": uncertain(exact, relative=0.2)},
+    )
+
+
+CAPTIONS = {
+    "a": "(a) Influence curves of binary Markov chains: the printed closed form, and exact.",
+    "b": "(b) Influence curves of Gaussian processes: as printed, and sound for the truncated law.",
+    "c": "(c) Influence curves of ALARM, with and without 20 % uncertainty: by nearest neighbours,"
+    " as in the paper, and by the best sets.",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the figure: what is printed, and what is right."""
+
+    key: str
+    title: str
+    printed: Curves
+    right: Curves
+    beside: str
+    most: int
+    log: bool = False
+
+
+def panels() -> Iterator[Panel]:
+    """The panels in order, each computed when it is asked for; (c) only where ALARM is."""
+    yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
+    sound = "sound for the truncated law"
+    yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)
+    alarm = alarm_file()
+    if alarm is not None:
+        yield Panel("c", "ALARM", *alarm_curves(alarm), "best sets", ALARM_MOST)
+
+
+def figure(panel: Panel) -> "Figure":
+    """The printed curves on the left, the right ones beside them on the same scale."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(10.5, 4.4), layout="constrained")
+    axes = drawn.subplots(1, 2, sharey=True)
+    drawn.suptitle(f"({panel.key}) {panel.title}", fontsize=11)
+    for one, curves, name in zip(
+        axes, (panel.printed, panel.right), ("as printed", panel.beside), strict=True
+    ):
+        draw_curves(one, curves, most=panel.most, log=panel.log)
+        one.set_title(name, fontsize=10)
+        one.grid(axis="y", alpha=0.25)
+        if panel.log:
+            one.set_ylim(1e-3, None)
+    axes[1].set_ylabel("")
+    same = list(panel.printed) == list(panel.right)
+    for one in axes[:1] if same else axes:
+        handles, labels = one.get_legend_handles_labels()
+        if any(np.isinf(curve.pooled()).any() for curve in panel.right.values()):
+            handles.append(one.plot([], [], "^", color="#555555")[0])
+            labels.append("infinite")
+        if same:
+            drawn.legend(
+                handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9
+            )
+        else:
+            one.legend(handles, labels, loc="lower left", frameon=False, fontsize=9)
+    return drawn
+
+
+def numbers(curves: Curves) -> dict[str, list[list[float | str]]]:
+    """Curves as rows of b and a, for the file beside the figures."""
+    return {
+        name: [[p.b, p.a if p.a < float("inf") else "infinity"] for p in curve.points()]
+        for name, curve in curves.items()
+    }
+
+
+def write_panels(out: Path, work: Path, progress: Progress) -> tuple[Path, ...]:
+    """Draw every panel as SVG and PNG, and write the numbers behind them; the files.
+
+    They take a quarter of a minute, so what this version drew of the same networks is kept; in
+    ``work`` as it stands in a page.
+    """
+    about = {"version": __version__, "format": FORMAT, "alarm": _alarm_hash()}
+    keys = ("a", "b") if about["alarm"] is None else ("a", "b", "c")
+    behind = out / "curves.json"
+    files = (*(out / f"curves-{key}{end}" for key in keys for end in (".svg", ".png")), behind)
+    kept = [work / f"curves-{key}.svg" for key in keys]
+    if _known(behind) == about and all(path.exists() for path in (*files, *kept)):
+        return files
+    rows: dict[str, Any] = {"about": about}
+    for place, panel in enumerate(panels()):
+        progress("influence curves", place, len(keys))
+        drawn = figure(panel)
+        for end in (".svg", ".png"):
+            write_figure(drawn, out / f"curves-{panel.key}{end}")
+        write_whole(work / f"curves-{panel.key}.svg", drawing(drawn, name=f"c-{panel.key}").svg)
+        rows[panel.key] = {"printed": numbers(panel.printed), "right": numbers(panel.right)}
+    progress("influence curves", len(keys), len(keys))
+    write_whole(behind, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    return files
+
+
+def kept_drawings(work: Path, files: Collection[Path]) -> list[Drawing]:
+    """Those panels of ``files``, as `write_panels` kept them for a page."""
+    drawn = {path.name for path in files}
+    return [
+        Drawing((work / name).read_text(encoding="utf-8"), caption, caption)
+        for key, caption in CAPTIONS.items()
+        if (name := f"curves-{key}.svg") in drawn
+    ]
+
+
+def _alarm_hash() -> str | None:
+    path = alarm_file()
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _known(path: Path) -> Any:
+    """What a file of curves says it was made of; None if there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["about"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def main() -> None:
+    """Draw the three panels and write the numbers behind them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("out/composition"))
+    if alarm_file() is None:
+        print(LEFT_OUT, file=sys.stderr)
+    out: Path = parser.parse_args().out
+    for path in write_panels(out, out / "work", lambda *_: None):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""A table as Markdown, CSV, LaTeX (booktabs) or HTML."""
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable
+from html import escape
+
+from takifugu.papers.composition.tables_and_figures.paper_tables import PRIORS, Entry, Row, Table
+from takifugu.visible import csv_cell
+
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''",
+    "ε": r"$\varepsilon$", "ℓ": r"$\ell$", "±": r"$\pm$", "∞": r"$\infty$", "×": r"$\times$",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\to$", "≥": r"$\geq$", "≤": r"$\leq$",
+    "−": "$-$", "τ": r"$\tau$", "δ": r"$\delta$", "π": r"$\pi$", "λ": r"$\lambda$",
+    "–": "--", "—": "---", "…": r"\dots{}", "’": "'", "“": "``", "”": "''", "·": r"$\cdot$",
+    "ß": r"\ss{}", "ø": r"\o{}", "æ": r"\ae{}",
+}  # fmt: skip
+SHORT = {False: "exact", True: "± 20 %"}
+PREAMBLE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs,graphicx}
+\usepackage[a4paper,landscape,margin=12mm]{geometry}
+\begin{document}
+"""
+
+
+def markdown(table: Table) -> str:
+    """One column a mechanism; the metrics of a mechanism stand side by side in it."""
+    lines = [f"**{table.title}**", "", table.caption, ""]
+    lines.append(f"Each entry: {' / '.join(table.columns)}.")
+    lines += ["", "| ε | prior | " + " | ".join(table.mechanisms) + " |"]
+    lines.append("|---" * (2 + len(table.mechanisms)) + "|")
+    for row in table.rows:
+        shown = [" / ".join(map(_marked, entries)) if entries else "" for entries in row.entries]
+        lines.append(f"| {row.epsilon} | {SHORT[row.uncertain]} | " + " | ".join(shown) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(table: Table) -> str:
+    """One line a number, for programs: ε, prior, mechanism, metric, mean, half, printed."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["epsilon", "prior", "mechanism", "metric", "mean", "half", "printed", "best", "data"]
+    )
+    for row, mechanism, column, entry in _numbers(table):
+        writer.writerow(
+            [row.epsilon, PRIORS[row.uncertain], csv_cell(mechanism), csv_cell(column), entry.mean,
+             entry.half, entry.printed, int(entry.best), csv_cell(table.caption)]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def latex(table: Table) -> str:
+    """The paper's layout: mechanisms above metrics, best in bold; needs booktabs and graphicx."""
+    width = len(table.columns)
+    ends = [2 + width * place for place in range(len(table.mechanisms))]
+    heads = "".join(
+        f" & \\multicolumn{{{width}}}{{c}}{{{latex_text(name)}}}" for name in table.mechanisms
+    )
+    rules = " ".join(f"\\cmidrule(r){{{start}-{start + width - 1}}}" for start in ends)
+    below = "".join(
+        f" & {latex_text(column)}" for _ in table.mechanisms for column in table.columns
+    )
+    lines = [
+        r"\begin{table*}[p]",
+        r"\centering",
+        r"\resizebox{\linewidth}{!}{%",
+        rf"\begin{{tabular}}{{c{'c' * width * len(table.mechanisms)}}}",
+        r"\toprule",
+        heads + r" \\ " + rules,
+        r"$\varepsilon_{\mathrm{puf}}$" + below + r" \\",
+    ]
+    for uncertain, name in PRIORS.items():
+        rows = [row for row in table.rows if row.uncertain == uncertain]
+        if not rows:
+            continue
+        span = 1 + width * len(table.mechanisms)
+        lines += [r"\midrule", rf"\multicolumn{{{span}}}{{l}}{{{latex_text(name)}}} \\"]
+        lines += [_latex_row(row, width) for row in rows]
+    lines += [
+        r"\bottomrule",
+        r"\end{tabular}}",
+        rf"\caption{{{latex_text(f'{table.title}. {table.caption}')}}}",
+        rf"\label{{tab:{table.key}}}",
+        r"\end{table*}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_document(tables: Iterable[Table]) -> str:
+    """All tables as one document that compiles by itself."""
+    return PREAMBLE + "\n\\clearpage\n".join(map(latex, tables)) + "\\end{document}\n"
+
+
+def latex_text(text: str) -> str:
+    """Text that LaTeX sets as it is; accents are kept, what it has no letter for loses its form."""
+    return "".join(_latex_letter(letter) for letter in text)
+
+
+def html(table: Table) -> str:
+    """A title, what the data is, and a table with two lines of headings."""
+    width = len(table.columns)
+    heads = "".join(
+        f'<th colspan="{width}" scope="colgroup">{escape(name)}</th>' for name in table.mechanisms
+    )
+    below = "".join(
+        f'<th scope="col">{escape(column)}</th>'
+        for _ in table.mechanisms
+        for column in table.columns
+    )
+    body = []
+    for uncertain, name in PRIORS.items():
+        rows = [row for row in table.rows if row.uncertain == uncertain]
+        if rows:
+            span = 1 + width * len(table.mechanisms)
+            body.append(f'<tr><th colspan="{span}" scope="rowgroup">{escape(name)}</th></tr>')
+            body += [_html_row(row, width) for row in rows]
+    return (
+        f'<p id="{escape(table.key)}"><strong>{escape(table.title)}.</strong>'
+        f' {escape(table.caption)}</p>\n<div class="box"><table>\n'
+        f'<thead><tr><th rowspan="2" scope="col">ε</th>{heads}</tr><tr>{below}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>\n"
+    )
+
+
+def _numbers(table: Table) -> Iterable[tuple[Row, str, str, Entry]]:
+    for row in table.rows:
+        for mechanism, entries in zip(table.mechanisms, row.entries, strict=True):
+            for column, entry in zip(table.columns, entries or (), strict=False):
+                yield row, mechanism, column, entry
+
+
+def _marked(entry: Entry) -> str:
+    mean = f"**{entry.mean}**" if entry.best else entry.mean
+    half = f"±{entry.half}" if entry.half else ""
+    return mean + half + (f" [{entry.printed}]" if entry.printed else "")
+
+
+def _latex_row(row: Row, width: int) -> str:
+    shown = []
+    for entries in row.entries:
+        for entry in entries or (Entry(""),) * width:
+            mean = latex_text(entry.mean)
+            text = rf"\textbf{{{mean}}}" if entry.best else mean
+            text += rf"{{\tiny$\pm${latex_text(entry.half)}}}" if entry.half else ""
+            shown.append(text + (f" [{latex_text(entry.printed)}]" if entry.printed else ""))
+    return " & ".join([row.epsilon, *shown]) + r" \\"
+
+
+def _html_row(row: Row, width: int) -> str:
+    shown = []
+    for entries in row.entries:
+        for entry in entries or (Entry(""),) * width:
+            mean = escape(entry.mean)
+            text = f"<strong>{mean}</strong>" if entry.best else mean
+            text += f"<small>±{escape(entry.half)}</small>" if entry.half else ""
+            text += f" <span>[{escape(entry.printed)}]</span>" if entry.printed else ""
+            shown.append(f'<td class="number">{text}</td>')
+    return f'<tr><th scope="row">{escape(row.epsilon)}</th>{"".join(shown)}</tr>'
+
+
+def _latex_letter(letter: str) -> str:
+    if letter in LATEX:
+        return LATEX[letter]
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    if ord(letter) < 0x180 and plain:  # ASCII, and Latin letters with accents
+        return letter
+    return "".join(LATEX.get(one, one) for one in plain) or "?"

@@ -1,0 +1,553 @@
+"""Privacy collapse: exact against enumeration, simulated against exact."""
+
+import math
+from collections.abc import Hashable
+from fractions import Fraction
+from itertools import product
+from operator import itemgetter
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from takifugu.errors import (
+    InvalidMechanism,
+    InvalidPrior,
+    InvalidWorld,
+    Malformed,
+    TooLarge,
+    UnsoundRequest,
+)
+from takifugu.finite import leakage
+from takifugu.numeric import Integers
+from takifugu.papers.composition import collapse
+from takifugu.papers.composition.collapse import (
+    Collapse,
+    ExactLoss,
+    Interval,
+    LinearAnswers,
+    ManyPriors,
+    Simulated,
+    SingleSecret,
+    Waiting,
+    example,
+    follow,
+    many_secrets,
+    printed_type_a,
+    repeated,
+    simulate,
+)
+from takifugu.papers.composition.collapse.exact import log_up, shares
+from takifugu.papers.composition.collapse.gf2 import Span, kernel, parity
+from tests.oracles import collapse as oracle
+
+F = Fraction
+SIZES = range(3, 17)
+weights = st.lists(st.integers(1, 6), min_size=1, max_size=3)
+chances = st.fractions(F(1, 20), F(19, 20), max_denominator=40)
+
+
+# --- Example 1 ---
+
+
+@settings(max_examples=40)
+@given(first=weights, second=weights, chance=chances)
+def test_single_secret_is_what_enumeration_finds(
+    first: list[int], second: list[int], chance: Fraction
+) -> None:
+    built = SingleSecret.of(first, second, chance=chance)
+    world = oracle.single(first, second, chance)
+    law = built.waiting()
+    assert [law.probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
+    for runs in (1, 2):
+        assert built.loss(runs).ratio == oracle.worst_odds(world, runs)
+
+
+@settings(max_examples=60)
+@given(
+    first=st.lists(st.integers(1, 50), min_size=1, max_size=6),
+    second=st.lists(st.integers(1, 50), min_size=1, max_size=6),
+    chance=chances,
+)
+def test_one_run_of_single_secret_leaks_nothing(
+    first: list[int], second: list[int], chance: Fraction
+) -> None:
+    built = SingleSecret.of(first, second, chance=chance)
+    assert built.loss().is_zero and built.loss().epsilon == 0
+    rounded = leakage(built.stage.world, built.stage.mechanism)
+    assert 0 <= rounded.epsilon <= rounded.slack
+
+
+@given(
+    first=st.lists(st.integers(1, 50), min_size=2, max_size=6),
+    second=st.lists(st.integers(1, 50), min_size=2, max_size=6),
+    chance=chances,
+)
+def test_expectation_of_single_secret_is_one_plus_the_sum_of_odds(
+    first: list[int], second: list[int], chance: Fraction
+) -> None:
+    built = SingleSecret.of(first, second, chance=chance)
+    expected = []
+    for decoys in (second, first):
+        total = sum(decoys)
+        expected.append(1 + sum(F(w, total - w) for w in decoys))
+    assert [built.waiting(1).expectation, built.waiting(2).expectation] == expected
+    assert built.waiting().expectation == chance * expected[0] + (1 - chance) * expected[1]
+    largest = max(max(F(w, sum(side)) for w in side) for side in (first, second))
+    assert built.bound() == 1 + 1 / (1 - largest)
+    assert max(expected) <= built.bound()
+
+
+def test_a_secret_is_never_revealed_if_the_other_has_a_single_dataset() -> None:
+    built = SingleSecret.of([1, 2], [1], chance="0.25")
+    assert built.waiting(1).expectation == math.inf and built.waiting(1).never == 1
+    assert built.waiting(2).expectation == 1 + F(1, 2) + 2
+    assert built.waiting().never == F(1, 4)
+    assert built.waiting().expectation == built.waiting().variance == built.bound() == math.inf
+    assert built.waiting().quantile(F(3, 4)) == math.inf
+    assert built.waiting().quantile(F(1, 2)) == 3  # P(T ≤ 2) = 1/3, P(T ≤ 3) = 1/2
+    assert built.loss(2).epsilon == math.inf  # but s2 may be
+    seen = simulate(built, 400, rng=np.random.default_rng(1), limit=60)
+    assert 0 < seen.unrevealed < 400 and seen.wrong == 0
+    with pytest.raises(UnsoundRequest, match="given up after 60 runs"):
+        _ = seen.mean
+
+
+def test_two_single_datasets_are_safe_for_ever() -> None:
+    built = SingleSecret.of([1], [1])
+    assert [built.loss(k).is_zero for k in (1, 2, 5)] == [True] * 3
+    assert built.telling() == () and built.waiting().never == 1
+    assert simulate(built, 5, rng=np.random.default_rng(0), limit=9).unrevealed == 5
+
+
+# --- Example 2 and all like it ---
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_many_secrets_is_what_enumeration_finds(n: int) -> None:
+    built, world = many_secrets(n), oracle.bits(n)
+    law = built.waiting()
+    assert [law.probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
+    for i, runs in product(range(n), (1, 2)):
+        assert oracle.worst_odds(world, runs, itemgetter(i)) == built.loss(runs).ratio
+    table = built.mechanism
+    for x, row in zip(table.universe.datasets, table.likelihood, strict=True):
+        truth = next(r for _, label, r in world if label == x)
+        assert {o: p for o, p in zip(table.outputs, row, strict=True) if p} == truth
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_one_run_of_many_secrets_leaks_nothing_at_any_size(n: int) -> None:
+    built = many_secrets(n)
+    assert built.loss(1).is_zero and built.loss(2).ratio == math.inf
+    assert built.waiting() == Waiting.of([(2, F(1, 2))]) and built.waiting().expectation == 3
+    for number, bit in product(range(2), range(n)):  # the certificate, checked bit by bit
+        flip = built.flip(bit, number)
+        assert flip is not None and flip >> bit & 1
+        v = [flip >> i & 1 for i in range(n)]
+        assert all(np.dot(row, v) % 2 == 0 for row in built.maps[number])
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_the_written_out_bits_leak_nothing_up_to_rounding(n: int) -> None:
+    built = many_secrets(n)
+    found = leakage(built.world, built.mechanism)
+    assert len(built.world.pairs) == 2 * n
+    assert 0 <= found.epsilon <= found.slack
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_a_type_a_output_has_half_the_printed_chance(n: int) -> None:
+    built = many_secrets(n)
+    assert built.chance(0) == F(1, 2**n) and printed_type_a(n) == 2 * built.chance(0)
+    secret = built.world.pairs[0].left
+    given_secret = built.world.conditional(0, secret) @ built.mechanism.likelihood
+    type_a = given_secret[["A" in str(output) for output in built.mechanism.outputs]]
+    assert type_a == pytest.approx(float(built.chance(0)), rel=1e-12)
+    assert len(type_a) * built.chance(0) == F(1, 2)
+    assert len(type_a) * printed_type_a(n) == 1  # which would leave nothing for type B
+    assert 2 * built.chance(1) == F(1, 2)
+
+
+@st.composite
+def linear(draw: st.DrawFn) -> LinearAnswers:
+    n = draw(st.integers(1, 3))
+    row = st.lists(st.integers(0, 1), min_size=n, max_size=n)
+    maps = draw(st.lists(st.lists(row, min_size=1, max_size=2), min_size=1, max_size=3))
+    shares_ = draw(st.lists(st.integers(1, 4), min_size=len(maps), max_size=len(maps)))
+    bits = draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n, unique=True))
+    return LinearAnswers.of(maps, chances=shares_, secrets=bits)
+
+
+@settings(max_examples=60)
+@given(built=linear())
+def test_linear_answers_are_what_enumeration_finds(built: LinearAnswers) -> None:
+    world = oracle.linear(built.maps, built.chances, built.secrets)
+    law = built.waiting()
+    assert [law.probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
+    assert law.expectation == oracle.collector_mean(built.maps, built.chances, built.secrets)
+    for runs in (1, 2):
+        odds = max(
+            oracle.worst_odds(world, runs, itemgetter(place)) for place in range(len(built.secrets))
+        )
+        assert odds == built.loss(runs).ratio
+
+
+def test_a_collector_of_many_maps_waits_as_a_markov_chain_does() -> None:
+    n = 6  # one parity of two neighbours each, then the first bit alone
+    rows = [[1 if i in (k, k + 1) else 0 for i in range(n)] for k in range(n - 1)]
+    maps = [[row] for row in rows] + [[[1] + [0] * (n - 1)]]
+    built = LinearAnswers.of(maps, chances=[1, 2, 3, 4, 5, 6], secrets=range(1, n))
+    assert built.loss(1).is_zero and not built.loss(2).is_zero
+    mean = oracle.collector_mean(maps, built.chances, built.secrets)
+    assert built.waiting().expectation == mean
+
+
+@settings(max_examples=40)
+@given(n=st.integers(3, 6), seed=st.integers(0, 2**32))
+def test_the_posterior_of_the_bits_is_that_of_bayes(n: int, seed: int) -> None:
+    trace = follow(many_secrets(n), 5, rng=np.random.default_rng(seed))
+    joint = {label: p for p, label, _ in oracle.bits(n)}
+    rows = {label: row for _, label, row in oracle.bits(n)}
+    for step in trace.steps:
+        if step.run:
+            joint = {x: p * rows[x].get(step.output, 0) for x, p in joint.items()}
+        total = sum(joint.values())
+        ones = tuple(sum(p for x, p in joint.items() if x[i]) / total for i in range(n))
+        assert step.posterior == ones
+        assert step.candidates == sum(p > 0 for p in joint.values())
+    if trace.revealed_at is not None:
+        assert tuple(p == 1 for p in trace.steps[-1].posterior) == trace.truth
+
+
+# --- Example 3 ---
+
+intervals = st.tuples(chances, chances).map(lambda ends: Interval(*sorted(ends)))
+
+
+@settings(max_examples=30)
+@given(true_inside=intervals, false_inside=intervals, size=st.integers(1, 3))
+def test_the_loss_over_many_priors_is_that_of_linear_programs(
+    true_inside: Interval, false_inside: Interval, size: int
+) -> None:
+    built = ManyPriors(true_inside, false_inside, size)
+    left, right = built.world.pairs[0].left, built.world.pairs[0].right
+    knowledge = built.world.priors
+    assert not isinstance(knowledge, tuple)
+    worst = 1.0
+    for column in built.stage.mechanism.likelihood.T:
+        low, high = oracle.extremes(knowledge, left, column)
+        other_low, other_high = oracle.extremes(knowledge, right, column)
+        worst = max(worst, high / other_low, other_high / low)
+    assert built.loss().epsilon == pytest.approx(math.log(worst), abs=1e-7)
+    assert built.printed_epsilon() <= built.loss().epsilon
+
+
+@settings(max_examples=40)
+@given(true_inside=intervals, false_inside=intervals, chance=chances)
+def test_the_extreme_priors_leak_most(
+    true_inside: Interval, false_inside: Interval, chance: Fraction
+) -> None:
+    built = ManyPriors(true_inside, false_inside, 2, chance)
+    assert max(corner.loss().ratio for corner in built.corners) == built.loss().ratio
+    found = [leakage(corner.world, corner.mechanism) for corner in built.corners]
+    slack = max(one.slack for one in found)
+    worst = max(one.epsilon for one in found)
+    assert abs(worst - built.loss().epsilon) <= slack + 1e-14
+    world = oracle.four_cases(chance, true_inside.middle, false_inside.middle)
+    assert [built.waiting().probability(k) for k in (1, 2, 3)] == oracle.law(world, 3)
+    assert built.stage.loss().ratio == oracle.worst_odds(world, 1) <= built.loss().ratio
+    assert built.loss(2).ratio == math.inf
+
+
+def test_theorem_three_prints_too_small_a_loss() -> None:
+    built = ManyPriors(Interval.of("0.1", "0.1"), Interval.of("0.5", "0.5"))
+    assert built.printed_epsilon() == pytest.approx(math.log(1.8), abs=1e-12)  # .588
+    assert built.loss().ratio == 5  # 1.609
+    found = leakage(built.corners[0].world, built.corners[0].mechanism)
+    assert found.epsilon > 1.6 > built.printed_epsilon() + 1
+
+
+def test_the_papers_own_intervals_are_printed_too_small_too() -> None:
+    built = ManyPriors.sized(3)
+    assert built.loss().ratio == F(12, 7)
+    assert built.printed_epsilon() == pytest.approx(math.log(1.625), abs=1e-12)
+    assert built.printed_epsilon() < built.loss().epsilon
+
+
+@settings(max_examples=30)
+@given(
+    true_inside=intervals,
+    false_inside=intervals,
+    chance=chances,
+    at=st.tuples(st.fractions(0, 1), st.fractions(0, 1)),
+    seed=st.integers(0, 2**32),
+)
+def test_the_range_of_the_posterior_holds_every_prior(
+    true_inside: Interval,
+    false_inside: Interval,
+    chance: Fraction,
+    at: tuple[Fraction, Fraction],
+    seed: int,
+) -> None:
+    built = ManyPriors(true_inside, false_inside, 1, chance)
+    inner = [
+        i.low + (i.high - i.low) * t for i, t in zip((true_inside, false_inside), at, strict=True)
+    ]
+    world = oracle.four_cases(chance, *inner)
+    joint = [p for p, _, _ in world]
+    for step in follow(built, 4, rng=np.random.default_rng(seed)).steps:
+        if step.run:
+            joint = [
+                p * row.get(step.output, 0) for p, (_, _, row) in zip(joint, world, strict=True)
+            ]
+        first = sum(joint[:2]) / sum(joint)
+        assert step.bounds[0][0] <= first <= step.bounds[0][1]
+        assert step.bounds[0][0] <= step.posterior[0] <= step.bounds[0][1]
+
+
+# --- several runs ---
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("runs", [2, 3])
+def test_the_written_out_runs_leak_without_bound(number: int, runs: int) -> None:
+    if number == 2:
+        bits = many_secrets(3)
+        world, once = bits.world, bits.mechanism
+    else:
+        written = (SingleSecret.of([1, 2], [3, 4]) if number == 1 else ManyPriors.sized(1)).stage
+        world, once = written.world, written.mechanism
+    many = repeated(once, runs)
+    assert leakage(world, many).epsilon == math.inf
+    assert leakage(world, once).epsilon < 0.6
+    assert many.likelihood.sum(axis=1) == pytest.approx(1)
+    i = np.ravel_multi_index((1,) * runs, (len(once.outputs),) * runs)
+    assert many.outputs[i] == (once.outputs[1],) * runs
+    assert many.likelihood[:, i] == pytest.approx(once.likelihood[:, 1] ** runs)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_telling_outputs_do_tell(number: int) -> None:
+    built = example(number, 4)
+    belief, alone = built.belief(), []
+    for output in built.telling():
+        alone.append(built.belief().after(output))
+        belief = belief.after(output)
+    assert all(p in (0, 1) for p in belief.posterior)
+    assert all(0 < p < 1 for one in alone for p in one.posterior)
+
+
+# --- simulation ---
+
+FALSE_ALARM = 1e-9  # for each of the two comparisons in a test
+ATTACKS = 40_000
+SLACK = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * ATTACKS))  # DKW, any law
+
+
+def examples() -> list[Collapse]:
+    skewed = LinearAnswers.of(
+        [[[1, 1, 0]], [[0, 1, 1]], [[1, 1, 1]]], chances=[5, 3, 2], secrets=[0, 2]
+    )
+    lopsided = SingleSecret.of([9, 1], [1, 1, 1, 7], chance="0.7")
+    return [*(example(k, n) for k in (1, 2, 3) for n in (3, 8, 16)), skewed, lopsided]
+
+
+def distance(law: Waiting, other: Waiting) -> float:
+    return max(abs(float(law.tail(k) - other.tail(k))) for k in range(1, 80))
+
+
+def mean_slack(law: Waiting) -> float:
+    """Bernstein: P(|mean − E| > slack) ≤ FALSE_ALARM; half of it is that some T passes ``cap``."""
+    cap = next(k for k in range(1, 2000) if ATTACKS * law.tail(k) <= F(FALSE_ALARM) / 2)
+    log = math.log(4 / FALSE_ALARM)
+    b = 2 * cap * log / 3
+    return (b + math.sqrt(b * b + 8 * ATTACKS * log * float(law.variance))) / (2 * ATTACKS) + 1e-9
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("built", examples(), ids=lambda built: built.title)
+def test_adversaries_need_as_many_runs_as_the_law_says(built: Collapse) -> None:
+    law = built.waiting()
+    seen = simulate(built, ATTACKS, rng=np.random.default_rng(7))
+    assert seen.wrong == seen.unrevealed == 0 and seen.right.all()
+    empirical = [float((seen.runs > k).mean()) for k in range(1, 80)]
+    exact = [float(law.tail(k)) for k in range(1, 80)]
+    assert max(abs(a - b) for a, b in zip(empirical, exact, strict=True)) <= SLACK
+    assert abs(seen.mean - float(law.expectation)) <= mean_slack(law)
+    assert seen.standard_error == pytest.approx(math.sqrt(float(law.variance) / ATTACKS), rel=0.2)
+    assert seen.share(2) == float((seen.runs == 2).mean())
+
+
+def test_the_test_above_would_catch_a_wrong_law() -> None:
+    right = many_secrets(3).waiting()
+    for wrong in (F(9, 20), F(11, 20)):  # a coin that is not fair
+        stuck = Waiting.of([(1 / wrong, wrong)])  # too soon, or too late
+        assert distance(right, stuck) > 2 * SLACK
+        assert abs(float(right.expectation - stuck.expectation)) > 2 * mean_slack(right)
+    one = SingleSecret.sized(8)
+    assert distance(one.waiting(1), one.waiting(2)) > 2 * SLACK
+    assert abs(float(one.waiting().expectation) - float(one.bound())) > 2 * mean_slack(
+        one.waiting()
+    )
+
+
+@pytest.mark.parametrize("built", examples(), ids=lambda built: built.title)
+def test_the_crowd_declares_when_bayes_is_certain_and_what_it_says(built: Collapse) -> None:
+    stage, rng = built.stage, np.random.default_rng(3)
+    size = 25
+    data, watchers = stage.draw(size, rng=rng), stage.watchers(size)
+    beliefs = [built.belief() for _ in range(size)]
+    for _ in range(4):
+        codes = stage.answer(data, rng=rng)
+        watchers = watchers.see(codes)
+        beliefs = [b.after(stage.output(int(c))) for b, c in zip(beliefs, codes, strict=True)]
+        for i, declared in enumerate(watchers.declared.tolist()):
+            certain = all(p in (0, 1) for p in beliefs[i].posterior)
+            assert certain == (declared >= 0)
+            if certain:
+                assert tuple(p == 1 for p in beliefs[i].posterior) == stage.holds(int(data[i]))
+                assert declared == stage.secret(data[[i]])[0]
+
+
+class Liar(LinearAnswers):
+    """A curator who answers about another dataset: what the adversary declares is then wrong."""
+
+    def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
+        """About the dataset with another first bit."""
+        return super().answer(datasets ^ 1, rng=rng)
+
+
+def test_a_wrong_declaration_is_counted() -> None:
+    honest = many_secrets(4)
+    liar = Liar(honest.n, honest.maps, honest.chances, honest.names, honest.secrets)
+    assert simulate(liar, 50, rng=np.random.default_rng(0)).wrong == 50
+
+
+def test_batches_join_to_the_whole() -> None:
+    parts = list(
+        collapse.simulate_in_batches(many_secrets(3), 40_000, rng=np.random.default_rng(5))
+    )
+    whole = simulate(many_secrets(3), 40_000, rng=np.random.default_rng(5))
+    assert len(parts) > 1 and sum(len(part.runs) for part in parts) == 40_000
+    assert (collapse.joined(parts).runs == whole.runs).all()
+
+
+def test_one_repetition_has_no_standard_error() -> None:
+    assert Simulated(np.array([3]), np.array([True]), 9).standard_error == math.inf
+
+
+# --- the parts ---
+
+
+@settings(max_examples=40)
+@given(built=linear())
+def test_moments_and_quantiles_are_those_of_the_law(built: LinearAnswers) -> None:
+    law = built.waiting()
+    assume(law.expectation != math.inf)
+    pmf = [law.probability(k) for k in range(1, 300)]
+    assert all(p >= 0 for p in pmf)
+    mean = sum(k * p for k, p in enumerate(pmf, 1))
+    assert float(mean) == pytest.approx(float(law.expectation), rel=1e-6)
+    second = sum(k * k * p for k, p in enumerate(pmf, 1))
+    assert float(second - mean**2) == pytest.approx(float(law.variance), rel=1e-5, abs=1e-9)
+    for level in (F(1, 10), F(1, 2), F(99, 100)):
+        k = law.quantile(level)
+        assert isinstance(k, int)
+        assert law.within(k) >= level and (k == 1 or law.within(k - 1) < level)
+
+
+@given(st.lists(st.integers(0, 31), max_size=6), st.integers(0, 31))
+def test_spans_and_kernels_are_what_enumeration_finds(vectors: list[int], wanted: int) -> None:
+    sums = {0}
+    for vector in vectors:
+        sums |= {s ^ vector for s in sums}
+    span = Span.of(vectors)
+    assert (wanted in span) == (wanted in sums) and 2**span.rank == len(sums)
+    which = span.sum_for(wanted)
+    if which is not None:
+        total = 0
+        for k, vector in enumerate(vectors):
+            total ^= vector if which >> k & 1 else 0
+        assert total == wanted
+    basis = kernel(vectors, 5)
+    null = {v for v in range(32) if all(parity(v & r) == 0 for r in vectors)}
+    assert len(basis) == 5 - span.rank and set(basis) <= null
+    assert 2 ** Span.of(basis).rank == len(null)
+
+
+@given(st.integers(1, 10**40), st.integers(1, 10**40))
+def test_logarithms_are_rounded_up(numerator: int, denominator: int) -> None:
+    import mpmath
+
+    with mpmath.workdps(60):
+        true = mpmath.log(mpmath.mpf(numerator) / denominator)
+        found = log_up(F(numerator, denominator))
+        assert true <= found <= true + (abs(true) + 1) * 1e-14
+
+
+def test_a_loss_near_zero_is_not_zero() -> None:
+    assert ExactLoss(1 + F(1, 10**40)).epsilon > 0
+    assert ExactLoss(F(1)).epsilon == 0
+    assert ExactLoss(F(10) ** 400).epsilon == pytest.approx(400 * math.log(10))
+
+
+def test_numbers_are_taken_as_they_are() -> None:
+    assert shares([np.float64(0.5), "0.25", 0.25], "w") == (F(1, 2), F(1, 4), F(1, 4))
+    assert all(type(p.numerator) is int for p in shares([np.int64(2), np.float32(3)], "w"))
+
+
+bad_output: Hashable = ("A", (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "says"),
+    [
+        (lambda: SingleSecret.of([1, 0], [1]), InvalidPrior, "`first` holds 0"),
+        (lambda: SingleSecret.of([], [1]), InvalidPrior, "`first` is empty"),
+        (lambda: SingleSecret.of([1], [math.nan]), InvalidPrior, "`second` holds nan"),
+        (lambda: SingleSecret.of([1], [1], chance=1), InvalidPrior, "`chance` is 1"),
+        (lambda: SingleSecret((F(1, 2),), (F(1),), F(1, 2)), InvalidPrior, "`first` is not a"),
+        (lambda: SingleSecret.of([1], [1]).waiting(3), InvalidPrior, "`secret` is 3"),
+        (lambda: Interval.of(0, "0.5"), InvalidPrior, "`low` is 0"),
+        (lambda: Interval.of("0.6", "0.5"), InvalidPrior, "be at most high"),
+        (
+            lambda: ManyPriors(Interval.of("0.5", "0.5"), Interval.of("0.5", "0.5"), 0),
+            InvalidWorld,
+            "`size` is 0",
+        ),
+        (lambda: many_secrets(2), InvalidWorld, "at least 3 bits"),
+        (lambda: many_secrets(33), InvalidWorld, "from 1 to 32"),
+        (lambda: many_secrets(13).mechanism, TooLarge, "table cells"),
+        (lambda: LinearAnswers.of([]), InvalidMechanism, "at least one row"),
+        (lambda: LinearAnswers.of([[[1, 0], [1]]]), InvalidMechanism, "2 zeros and ones"),
+        (lambda: LinearAnswers.of([[[2, 0]]]), InvalidMechanism, "2 zeros and ones"),
+        (lambda: LinearAnswers.of([[[1]]] * 13), TooLarge, "13 maps"),
+        (lambda: LinearAnswers.of([[[1]]], names=["a", "b"]), InvalidMechanism, "`names`"),
+        (lambda: LinearAnswers.of([[[1, 1]]], secrets=[2]), InvalidWorld, "bits from 0 to 1"),
+        (lambda: example(4, 5), Malformed, "`example` is 4"),
+        (lambda: example(1, 17), Malformed, "`n` is 17"),
+        (lambda: many_secrets(3).loss(0), InvalidWorld, "`runs` is 0"),
+        (lambda: Waiting.of([(2, F(3, 4))]), InvalidPrior, "P\\(T > 1\\) = 3/2"),
+        (lambda: Waiting.of([(1, F(3, 2))]), InvalidPrior, "rate outside"),
+        (lambda: Waiting.of([(2, F(1, 2))]).quantile(F(1)), InvalidPrior, "`level` is 1"),
+        (lambda: Waiting.of([(2, F(1, 2))]).tail(10**6), TooLarge, "1,000,000 runs"),
+        (lambda: repeated(many_secrets(8).mechanism, 4), TooLarge, "table cells"),
+        (
+            lambda: many_secrets(3).belief().after(bad_output).after(("A", (1, 1))),
+            InvalidMechanism,
+            "contradicts",
+        ),
+        (lambda: example(1, 3).belief().after(("b1", "a1")), InvalidMechanism, "cannot follow"),
+    ],
+)
+def test_bad_input_is_one_clear_line(attempt, error, says) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=says) as caught:
+        attempt()
+    assert "\n" not in str(caught.value)
+
+
+def test_public_names_are_listed_and_exist() -> None:
+    assert sorted(collapse.__all__, key=str.lower) == sorted(set(collapse.__all__), key=str.lower)
+    assert all(hasattr(collapse, name) for name in collapse.__all__)

@@ -1,0 +1,136 @@
+"""How right a ranking is: as the definitions say, with every rule for ties and empty places."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from takifugu.errors import Malformed
+from takifugu.papers.composition.experiments.metrics import (
+    LESS_IS_BETTER,
+    METRICS,
+    K,
+    groups_asked,
+    least_mistakes,
+    majority,
+    scores,
+)
+from tests.oracles import rankings as oracle
+
+FULL = [9, 7, 5, 1, 0]  # a group that is asked everything
+
+
+def one(counts: list[int], named: list[int]) -> dict[str, float]:
+    """The metrics of one ranking of one group."""
+    found = scores(np.array([counts]), np.array([[named]]))
+    return {name: float(values[0, 0]) for name, values in found.items()}
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[list[int]], list[list[list[int]]]]:
+    """Counts [group, label], one group of which is full, and rankings [repetition, group]."""
+    labels = draw(st.integers(3, 5))
+    row = st.lists(st.integers(0, 4), min_size=labels, max_size=labels)
+    counts = [*draw(st.lists(row, max_size=3)), FULL[:labels]]
+    ranking = st.permutations(range(labels)).map(lambda order: order[:K])
+    group = st.lists(ranking, min_size=len(counts), max_size=len(counts))
+    return counts, draw(st.lists(group, min_size=1, max_size=3))
+
+
+@settings(max_examples=150)
+@given(worlds())
+def test_metrics_are_what_the_definitions_say(
+    world: tuple[list[list[int]], list[list[list[int]]]],
+) -> None:
+    counts, named = world
+    found = scores(np.array(counts), np.array(named))
+    asked = groups_asked(np.array(counts))
+    assert tuple(found) == METRICS
+    for name, values in found.items():
+        slow = [
+            [oracle.metrics(row, ranking)[name] for row, ranking in zip(counts, said, strict=True)]
+            for said in named
+        ]
+        assert asked[name].tolist() == [value is not None for value in slow[0]]
+        kept = [[value for value in row if value is not None] for row in slow]
+        assert values.tolist() == [pytest.approx(row) for row in kept]
+
+
+@settings(max_examples=40)
+@given(worlds())
+def test_the_mildest_mistake_is_the_least_change_of_any_wrong_ranking(
+    world: tuple[list[list[int]], list[list[list[int]]]],
+) -> None:
+    counts, _ = world
+    found = least_mistakes(np.array(counts))
+    slow = [oracle.mildest(row, K) for row in counts]
+    for name in METRICS:
+        assert found[name] == pytest.approx(max(one[name] for one in slow)), name
+
+
+def test_equal_counts_are_equally_right_in_their_place() -> None:
+    assert one([5, 3, 3, 0], [0, 2, 1]) == {
+        **{f"acc@{k}": 1.0 for k in (1, 2, 3)},
+        "hit": 1.0,
+        "ndcg": 1.0,
+        "l1": 0.0,
+    }
+
+
+def test_a_tie_at_the_end_has_as_many_seats_as_are_left() -> None:
+    tied = [5, 3, 3, 3, 0]
+    assert one(tied, [0, 1, 3])["hit"] == 1.0
+    assert one(tied, [1, 2, 3])["hit"] == pytest.approx(2 / 3)  # label 0 belongs and is missing
+
+
+def test_a_place_that_nobody_earned_is_not_asked() -> None:
+    counts = np.array([[4, 2, 0, 0, 0], FULL])
+    asked = groups_asked(counts)
+    assert asked["acc@2"].tolist() == [True, True]
+    assert asked["acc@3"].tolist() == [False, True]
+    found = scores(counts, np.array([[[0, 3, 1], [0, 1, 2]]]))
+    assert found["acc@3"].shape == (1, 1)
+    assert found["hit"][0].tolist() == [1.0, 1.0]  # both labels that were seen are named
+    assert found["acc@2"][0].tolist() == [0.0, 1.0]
+
+
+def test_a_group_without_entries_is_left_out() -> None:
+    counts = np.array([[0, 0, 0, 0, 0], FULL])
+    found = scores(counts, np.array([[[0, 1, 2], [0, 1, 2]]]))
+    assert all(values.shape == (1, 1) for values in found.values())
+
+
+def test_ndcg_and_l1_of_a_swap_by_hand() -> None:
+    found = one([9, 7, 5, 1, 0], [1, 0, 2])
+    best = 9 + 7 / np.log2(3) + 5 / 2
+    assert found["ndcg"] == pytest.approx((7 + 9 / np.log2(3) + 5 / 2) / best)
+    assert found["l1"] == 4.0
+    assert (found["acc@1"], found["acc@2"], found["acc@3"]) == (0.0, 0.0, 1.0)
+    assert frozenset({"l1"}) == LESS_IS_BETTER
+
+
+def test_majority_names_the_same_labels_everywhere() -> None:
+    named = majority(np.array([1, 8, 3, 8, 0]), groups=2)
+    assert named.tolist() == [[[1, 3, 2], [1, 3, 2]]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1, 2, 3], r"be whole numbers \[group, label\]"),
+        ([[1.5, 2, 3]], r"be whole numbers \[group, label\]"),
+        ([[1, -2, 3]], r"be whole numbers \[group, label\]"),
+        ([[1, 2]], "3 labels or more"),
+        ([[1, 2, 0]], "no group with an answer for acc@3"),
+    ],
+)
+def test_counts_that_cannot_be_ranked_are_refused(counts: list[object], message: str) -> None:
+    with pytest.raises(Malformed, match=message):
+        scores(np.array(counts), np.zeros((1, 1, 3), dtype=np.int64))
+
+
+def test_other_bad_input_is_one_line() -> None:
+    with pytest.raises(Malformed, match="3 labels for each of 1 groups"):
+        scores(np.array([FULL]), np.zeros((1, 2, 3), dtype=np.int64))
+    with pytest.raises(Malformed, match="count 3 labels or more"):
+        majority(np.array([1, 2]), groups=1)

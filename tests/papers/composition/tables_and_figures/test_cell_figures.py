@@ -1,0 +1,97 @@
+"""The figures show every mechanism, say when data is simulated, and come out the same twice."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
+from takifugu.papers.composition.tables_and_figures.figure_files import figure_bytes, write_figure
+from takifugu.papers.composition.tables_and_figures.layout import STYLES
+from tests.papers.composition import synthetic_cells
+
+CELLS = synthetic_cells.cells()
+
+
+def title(figure: Figure) -> str:
+    return str(figure.get_suptitle())
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_the_accuracy_figure_has_a_panel_for_each_place() -> None:
+    figure = drawings.accuracy_figure(synthetic_cells.about(), CELLS)
+    assert [axes.get_title() for axes in figure.axes] == ["Acc@1", "Acc@2", "Acc@3"]
+    assert legend(figure) == [*STYLES, "Majority"]
+    assert all(len(axes.collections) == len(STYLES) for axes in figure.axes)  # a band each
+
+
+def test_a_band_reaches_from_the_plain_to_the_uncertain_mean() -> None:
+    figure = drawings.accuracy_figure(synthetic_cells.about(), CELLS)
+    (path,) = figure.axes[0].collections[1].get_paths()
+    corners = {(round(float(x), 6), round(float(y), 6)) for x, y in np.asarray(path.vertices)}
+    for cell in CELLS:
+        if cell.mechanism == "Ours-Exp":
+            mean = round(100 * cell.measured["acc@1"].mean, 6)
+            assert (cell.epsilon, mean) in corners
+
+
+@pytest.mark.parametrize("origin", ["paper", "real", "simulated"])
+def test_simulated_data_is_named_in_every_title(origin: str) -> None:
+    about = synthetic_cells.about(origin=origin)
+    plain = drawings.measured_points(CELLS, uncertain=False)
+    drawn = [
+        drawings.accuracy_figure(about, CELLS),
+        drawings.noise_figure(about, CELLS),
+        drawings.shift_figure(about, plain, plain),
+    ]
+    for figure in drawn:
+        assert ("simulated data" in title(figure)) == (origin == "simulated")
+        assert about.title in title(figure)
+
+
+def test_noise_that_is_infinite_is_left_out() -> None:
+    figure = drawings.noise_figure(synthetic_cells.about(), CELLS)
+    shown = sum(np.size(line.get_xdata()) for line in figure.axes[0].lines)
+    finite = [c for c in CELLS if np.isfinite(c.noise) and c.mechanism != "Majority"]
+    assert shown == len(finite) < 60
+
+
+def test_shifted_points_lie_where_the_uncertain_ones_are_said_to_be() -> None:
+    plain, uncertain = (drawings.printed_points(uncertain=flag) for flag in (False, True))
+    assert list(plain) == ["Ours-Exp", "MQM, split budget"] and plain["Ours-Exp"][0.5] == 79.0
+    figure = drawings.shift_figure(None, plain, uncertain)
+    assert "printed" in title(figure)
+    right = figure.axes[1].lines[1]
+    assert np.allclose(right.get_xdata(), np.array([0.5, 1, 2, 3, 4, 5]) - np.log(1.5))
+
+
+def test_the_printed_columns_are_each_other_shifted() -> None:
+    """Within 1.5 points, linearly between the printed ε from 1 on; unshifted they are 6.7 apart."""
+
+    def apart(by: float) -> float:
+        return max(
+            abs(np.interp(e - by, sorted(points), [points[x] for x in sorted(points)]) - value)
+            for name, points in drawings.printed_points(uncertain=False).items()
+            for e, value in drawings.printed_points(uncertain=True)[name].items()
+            if e >= 1
+        )
+
+    assert apart(drawings.SHIFT) < 1.5 < 6 < apart(0.0)
+
+
+def test_a_figure_is_the_same_file_twice(tmp_path: Path) -> None:
+    first, second = (
+        figure_bytes(drawings.noise_figure(synthetic_cells.about(), CELLS), "svg") for _ in range(2)
+    )
+    assert first == second and ET.fromstring(first).tag.endswith("svg")  # noqa: S314 - our own
+    assert len(first) < 60_000 and b"Pufferfish" in first
+    write_figure(
+        drawings.noise_figure(synthetic_cells.about(), CELLS), tmp_path / "new" / "noise.png"
+    )
+    assert (tmp_path / "new" / "noise.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["noise.png"]

@@ -1,0 +1,135 @@
+"""The page and the documentation say what the results say, and nothing else."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from takifugu.papers.composition import reproduction_page as document
+from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJORITY
+from takifugu.papers.composition.experiments.findings import findings, shift_verdict, word
+from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
+from takifugu.papers.composition.experiments.verdicts import Verdict
+from takifugu.papers.composition.results import Results, Shifted, read_results
+from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
+from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES
+from takifugu.papers.composition.tables_and_figures.layout import RANKING, SHEETS, STYLES
+from takifugu.papers.composition.tables_and_figures.manifest import commit
+from takifugu.papers.composition.tables_and_figures.paper_tables import tables
+from takifugu.papers.composition.tables_and_figures.run_page import Shown, page
+from takifugu.reports.html_figures import drawing
+from tests.papers.composition import synthetic_cells
+
+ROOT = Path(__file__).parents[4]
+STORED = ROOT / "src" / "takifugu" / "papers" / "composition" / "results.json"
+
+
+def test_every_contender_and_metric_is_laid_out() -> None:
+    assert set(STYLES) == set(CONTENDERS)
+    shown = [metric for sheet in SHEETS for metric in sheet.metrics]
+    assert [metric.key for metric in shown] == list(METRICS)
+    assert {metric.key for metric in shown if not metric.higher} == LESS_IS_BETTER
+    assert len(RANKING) == 3 and {cell.mechanism for cell in synthetic_cells.cells()} == {
+        *CONTENDERS,
+        MAJORITY,
+    }
+
+
+def test_the_page_collects_everything() -> None:
+    made = synthetic_cells.results("one", "two")
+    figure = drawings.noise_figure(made.about[0], made.of("one"))
+    shown = [Shown("one", drawing(figure, name="one-noise", caption="A caption & more"))]
+    text = page(made, shown, findings(made), ("nothing <here>",)).html()
+    assert text.count("SIMULATED DATA") == 2 * 4  # beside each dataset, and on each of its tables
+    assert "A caption &amp; more" in text and "nothing &lt;here&gt;" in text
+    for one in made.about:
+        for table in tables(one, made.of(one.key)):
+            assert f'id="{table.key}"' in text
+    for difference in DIFFERENCES:
+        assert difference.what.split("'")[0] in text
+    assert "A &lt;second&gt; note." in text
+    assert "<script" not in text and "http" not in text.split("<style>")[0].replace(
+        "http-equiv", ""
+    )
+
+
+def test_verdicts_are_in_words() -> None:
+    said = {
+        (3, 0, 0): "yes",
+        (3, 0, 1): "yes, where it is clear",
+        (3, 1, 0): "not everywhere",
+        (1, 3, 0): "no",
+        (0, 0, 4): "open",
+        (0, 0, 0): "nothing to judge",
+    }
+    for (held, failed, left), words in said.items():
+        assert word(Verdict("one", "", not failed, held, failed, left, "")) == words
+
+
+def test_a_shift_that_does_not_hold_is_named() -> None:
+    shifted = tuple(
+        Shifted("one", "Ours-Exp", epsilon, epsilon - 0.405, False, epsilon > 1, {})
+        for epsilon in synthetic_cells.EPSILONS
+    )
+    made = replace(synthetic_cells.results("one"), shifted=shifted)
+    verdict = shift_verdict("one", made)
+    assert not verdict.holds and (verdict.held, verdict.failed) == (4, 2)
+    assert "not Ours-Exp at ε = 0.5; Ours-Exp at ε = 1" in verdict.detail
+    assert verdict in findings(made)
+
+
+def test_the_numbers_of_the_differences_are_those_of_the_notes() -> None:
+    notes = (ROOT / "docs" / "paper-notes.md").read_text(encoding="utf-8")
+    items = dict(re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |\Z)", notes, re.MULTILINE | re.DOTALL))
+    for difference in DIFFERENCES:
+        if difference.item is None:
+            continue
+        item = " ".join(items[str(difference.item)].split())
+        numbers = re.findall(r"\d*\.\d{2,}|\d{3,}", difference.why)
+        assert all(number in item for number in numbers), difference.what
+        assert difference.item == 9 or numbers or difference.item == 12
+
+
+def test_a_commit_is_one_or_none() -> None:
+    found = commit()
+    assert found is None or re.fullmatch(r"[0-9a-f]{40,64}( and changes)?", found)
+
+
+def test_the_documentation_is_what_the_stored_results_give() -> None:
+    stored = read_results(STORED)
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert text == document.document(stored)
+    for one in stored.about:
+        assert one.title in text
+        assert len(stored.of(one.key)) == 6 * 2 * 6, "every cell is filled"
+    assert not re.search(r"(?<!\w)/(home|work|tmp|root)/", text)
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    sizes = [(ROOT / "docs" / path).stat().st_size for path in shown]
+    assert len(sizes) == 2 and sum(sizes) < 200_000
+
+
+def test_another_number_gives_another_page() -> None:
+    stored = read_results(STORED)
+    changed = Results(stored.about, stored.cells[1:], stored.shifted)
+    assert document.document(changed) != document.document(stored)
+
+
+def test_given_results_are_stored_and_the_page_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from takifugu.papers.composition.results import write_results
+
+    write_results(synthetic_cells.results("one"), tmp_path / "one.json")
+    write_results(synthetic_cells.results("two"), tmp_path / "two.json")
+    monkeypatch.setattr(document, "STORED", tmp_path / "results.json")
+    monkeypatch.setattr(document, "PAGE", tmp_path / "docs" / "reproduction.md")
+    monkeypatch.setattr(document, "ROOT", tmp_path)
+    given = [str(tmp_path / f"{name}.json") for name in ("one", "two")]
+    monkeypatch.setattr("sys.argv", ["document", *given])
+    document.main()
+    assert capsys.readouterr().out == "docs/reproduction.md\n"
+    assert [one.key for one in read_results(tmp_path / "results.json").about] == ["one", "two"]
+    assert "Check-ins of two" in (tmp_path / "docs" / "reproduction.md").read_text()
+    drawn = (tmp_path / "docs" / "reproduction" / "overview.svg").read_text()
+    assert drawn.count("(simulated data)") == 2 and "Check-ins of one" in drawn

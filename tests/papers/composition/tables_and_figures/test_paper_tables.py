@@ -1,0 +1,194 @@
+"""Tables say what was measured, which is best, what the data is; every format keeps the numbers."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from takifugu.papers.composition.experiments.measurements import Estimate
+from takifugu.papers.composition.tables_and_figures import formats
+from takifugu.papers.composition.tables_and_figures.layout import SHEETS
+from takifugu.papers.composition.tables_and_figures.paper_tables import (
+    Table,
+    all_tables,
+    sheet_table,
+    spending_table,
+    tables,
+)
+from tests.papers.composition import synthetic_cells
+
+SIMULATED = "SIMULATED DATA"
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Table, ...]:
+    return tables(synthetic_cells.about(), synthetic_cells.cells())
+
+
+def test_rows_are_epsilons_and_columns_are_mechanisms_and_metrics(made: tuple[Table, ...]) -> None:
+    accuracy, ranking, spending = made
+    for table in made:
+        assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"] * 2
+        assert [row.uncertain for row in table.rows] == [False] * 6 + [True] * 6
+        assert (
+            table.mechanisms == synthetic_cells.NAMES[:-1]
+        )  # Majority has no ε: it is in the caption
+        assert all(len(e or ()) == len(table.columns) for row in table.rows for e in row.entries)
+    assert "Majority, which uses no data that is protected: 20.00 %" in accuracy.caption
+    assert ranking.columns == ("HR % ↑", "NDCG ↑", "ℓ1 ↓")
+    assert len(spending.columns) == 2
+
+
+def test_the_best_is_bold_and_ties_at_this_rounding_are_all_best() -> None:
+    cells = [
+        replace(cell, measured={**cell.measured, "acc@1": Estimate(value, 0.01)})
+        for cell, value in zip(
+            synthetic_cells.cells()[::12], (0.5, 0.80004, 0.8, 0.7, 0.1), strict=False
+        )
+    ]
+    row = sheet_table(SHEETS[0], synthetic_cells.about(), tuple(cells)).rows[0]
+    assert [entries[0].best for entries in row.entries if entries] == [False, True, True] + [
+        False
+    ] * 2
+    least = [
+        replace(cell, measured={**cell.measured, "l1": Estimate(value, 1)})
+        for cell, value in zip(synthetic_cells.cells()[::12], (9, 3, 5, 7, 8), strict=False)
+    ]
+    row = sheet_table(SHEETS[1], synthetic_cells.about(), tuple(least)).rows[0]
+    assert [entries[2].best for entries in row.entries if entries][:2] == [False, True]
+
+
+def test_printed_numbers_stand_only_beside_the_papers_data() -> None:
+    def printed(table: Table) -> list[str]:
+        return [e.printed for row in table.rows for es in row.entries for e in es or ()]
+
+    paper = tables(synthetic_cells.about(origin="paper"), synthetic_cells.cells())[0]
+    told = [text for text in printed(paper) if text]
+    assert len(told) == 2 * 2 * 6 * 3 and told.count("20.83") == 1
+    assert "18.61" in paper.caption
+    for origin in ("real", "simulated"):
+        other = tables(synthetic_cells.about(origin=origin), synthetic_cells.cells())[0]
+        assert not any(printed(other)) and "18.61" not in other.caption
+
+
+def test_every_table_of_simulated_data_says_so_in_every_format(made: tuple[Table, ...]) -> None:
+    real = tables(synthetic_cells.about(origin="real"), synthetic_cells.cells())
+    writers = (formats.markdown, formats.as_csv, formats.latex, formats.html)
+    for write in writers:
+        assert all(SIMULATED in write(table) for table in made)
+        assert not any(SIMULATED in write(table) for table in real)
+
+
+def test_what_is_missing_is_left_empty() -> None:
+    some = tuple(
+        c for c in synthetic_cells.cells() if (c.mechanism, c.epsilon) != ("Ours-Exp", 2.0)
+    )
+    table = tables(synthetic_cells.about(), some)[0]
+    assert table.rows[2].entries[1] is None
+    for write in (formats.markdown, formats.as_csv, formats.latex, formats.html):
+        assert write(table)
+
+
+def test_an_infinite_noise_is_a_sign() -> None:
+    cells = tuple(replace(cell, noise=inf, epsilon_dp=0.0) for cell in synthetic_cells.cells())
+    table = spending_table(synthetic_cells.about(), cells)
+    assert "0 / ∞" in formats.markdown(table) and r"$\infty$" in formats.latex(table)
+
+
+def test_markdown_is_a_table_of_equal_rows(made: tuple[Table, ...]) -> None:
+    for table in made:
+        lines = [line for line in formats.markdown(table).splitlines() if line.startswith("|")]
+        assert len(lines) == 14
+        assert {line.count("|") for line in lines} == {len(table.mechanisms) + 3}
+    assert re.search(r"\*\*\d+\.\d\*\*±0\.4 / ", formats.markdown(made[0]))
+
+
+def test_csv_gives_every_number_back(made: tuple[Table, ...]) -> None:
+    for table in made:
+        rows = list(csv.DictReader(io.StringIO(formats.as_csv(table))))
+        assert len(rows) == 12 * 5 * len(table.columns)
+        row = table.rows[3].entries[1]
+        assert row is not None
+        mine = [
+            r for r in rows
+            if (r["mechanism"], r["epsilon"], r["prior"]) == ("Ours-Exp", "3", "w/o uncertainty")
+        ]  # fmt: skip
+        assert [r["mean"] for r in mine] == [entry.mean for entry in row]
+        assert [r["half"] for r in mine] == [entry.half for entry in row]
+
+
+class Counter(HTMLParser):
+    """Counts tags, and checks that they close in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        """Count it."""
+        del attrs
+        self.open.append(tag)
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the one opened last."""
+        assert self.open.pop() == tag
+
+
+def test_html_is_well_formed(made: tuple[Table, ...]) -> None:
+    for table in made:
+        counter = Counter()
+        counter.feed(formats.html(table))
+        assert not counter.open
+        assert counter.seen["td"] == 12 * 5 * len(table.columns)
+
+
+def test_latex_escapes_what_it_must() -> None:
+    assert formats.latex_text("a_b & 50 % {x} ε ≥ ~^\\") == (
+        r"a\_b \& 50 \% \{x\} $\varepsilon$ $\geq$ \textasciitilde{}\textasciicircum{}"
+        r"\textbackslash{}"
+    )
+    assert formats.latex_text("café ﬁ 東") == "café fi ?"
+    for letter in map(chr, range(32, 127)):
+        assert not set(formats.latex_text(letter)) & set("&%$#_~^") or "\\" in (
+            formats.latex_text(letter)
+        )
+
+
+def test_latex_has_as_many_columns_as_it_says(made: tuple[Table, ...]) -> None:
+    for table in made:
+        text = formats.latex(table)
+        width = 1 + len(table.mechanisms) * len(table.columns)
+        assert rf"\begin{{tabular}}{{{'c' * width}}}" in text
+        rows = [line for line in text.splitlines() if re.match(r"[0-9.]+ & .*\\\\$", line)]
+        assert len(rows) == 12
+        assert all(len(re.findall(r"(?<!\\)&", line)) == width - 1 for line in rows)
+
+
+def test_latex_compiles(made: tuple[Table, ...], tmp_path: Path) -> None:
+    found = shutil.which("pdflatex")
+    if found is None:
+        pytest.skip("pdflatex is not installed")
+    (tmp_path / "tables.tex").write_text(formats.latex_document(made), encoding="utf-8")
+    done = subprocess.run(  # noqa: S603
+        [found, "-interaction=nonstopmode", "-halt-on-error", "tables.tex"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    said = done.stdout.decode("utf-8", "replace")
+    if "not found" in said:
+        pytest.skip("pdflatex lacks a package")
+    assert done.returncode == 0, said[-2000:]
+    assert "Overfull \\hbox" not in said and (tmp_path / "tables.pdf").stat().st_size > 10_000
+
+
+def test_all_tables_of_all_datasets() -> None:
+    made = all_tables(synthetic_cells.results("one", "two"))
+    assert len({table.key for table in made}) == len(made) == 6

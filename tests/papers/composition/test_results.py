@@ -1,0 +1,80 @@
+"""What a run stores is read back as it was, and nothing half-written is ever seen."""
+
+import json
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from takifugu.errors import InvalidFile
+from takifugu.papers.composition.results import (
+    Results,
+    Shifted,
+    merged,
+    read_results,
+    shortened,
+    write_results,
+)
+from takifugu.papers.composition.tables_and_figures.figure_files import write_whole
+from tests.papers.composition import synthetic_cells
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    made = synthetic_cells.results("one", "two")
+    assert any(cell.noise == inf for cell in made.cells)
+    write_results(made, tmp_path / "results.json")
+    assert read_results(tmp_path / "results.json") == made
+    assert json.loads((tmp_path / "results.json").read_text())["format"] == 1
+    assert len(made.of("one")) * 2 == len(made.cells)
+
+
+def test_shortening_keeps_five_digits_and_what_was_asked_for() -> None:
+    shift = Shifted(
+        "one", "Ours-Exp", 0.5, 0.0945349, False, True, synthetic_cells.cells()[0].measured
+    )
+    made = replace(synthetic_cells.results("one"), shifted=(shift,))
+    short = shortened(made)
+    assert short.shifted == (replace(shift, at=0.094535, plain={}),)
+    assert short != made and shortened(short) == short and short.about == made.about
+    for ours, full in zip(short.cells, made.cells, strict=True):
+        assert (ours.mechanism, ours.epsilon) == (full.mechanism, full.epsilon)
+        assert ours.noise == pytest.approx(full.noise, rel=5e-5)
+        assert ours.measured["hit"].mean == pytest.approx(full.measured["hit"].mean, rel=5e-5)
+
+
+def test_the_last_of_two_results_counts() -> None:
+    old, new = synthetic_cells.results("one", "two"), synthetic_cells.results("two")
+    new = Results((replace(new.about[0], repetitions=9),), new.cells[:5])
+    both = merged([old, new])
+    assert [one.key for one in both.about] == ["one", "two"]
+    assert both.about[1].repetitions == 9 and both.of("two") == new.cells
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"format": 2, "about": [], "cells": []}', '{"format": 1, "about": [{}]}'],
+)
+def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(content)
+    with pytest.raises(InvalidFile, match="results"):
+        read_results(path)
+
+
+def test_a_family_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_results(synthetic_cells.results("one"), path)
+    path.write_text(path.read_text().replace('"foursquare"', '"fivesquare"'))
+    with pytest.raises(InvalidFile):
+        read_results(path)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InvalidFile, match="was not written"):
+        write_whole(tmp_path / "taken" / "page.html", "x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InvalidFile, match="was not written"):
+        write_whole(tmp_path / "folder", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "taken"]

@@ -1,0 +1,26 @@
+"""One small prior of every family."""
+
+import numpy as np
+
+from takifugu.priors import (
+    BayesianNetwork,
+    Gaussian,
+    IndependentEntries,
+    IntervalMarkovChain,
+    MarkovChain,
+    MarkovRandomField,
+    Prior,
+    Product,
+)
+
+CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length=5)
+PRIORS: list[Prior] = [
+    CHAIN,
+    IntervalMarkovChain.around(CHAIN, relative=0.1),
+    Gaussian.process(3, length=1, bound=5, width=0.1),
+    BayesianNetwork(("a",), (("x", "y"),), ((),), (np.array([0.5, 0.5]),)),
+    MarkovRandomField.ising({"a": 0.1, "b": 0.2}, {("a", "b"): 0.5}),
+    IndependentEntries({"a": {"x": 0.5, "y": 0.5}}),
+    CHAIN.explicit(3),
+    Product({"ann": CHAIN, "bob": Gaussian.process(2, length=1, bound=5, width=0.1)}),
+]
