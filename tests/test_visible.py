@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takifugu
-from takifugu.cli.output_files import Target
+from takifugu.cli.output_files import OutputFile
 from takifugu.engines import Category, InvalidDeclaration
 from takifugu.errors import Malformed
 from takifugu.reports.budget_figures import odometer_figure
@@ -78,7 +78,7 @@ def test_a_csv_cell_is_no_formula_and_gives_its_text_back(text: str) -> None:
 def test_numbers_stay_numbers_in_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "answer.csv"
     rows = [["=cmd|' /C calc'!A0", -3, -0.5, None], ["'=x", 1, 2.5, "+1"], ["\ud800", 0, 0.0, ""]]
-    with Target(path) as target:
+    with OutputFile(path) as target:
         target.write({"columns": ["@label", "estimate", "low", "note"], "rows": rows})
     found = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert found == [
@@ -91,7 +91,7 @@ def test_numbers_stay_numbers_in_a_csv_file(tmp_path: Path) -> None:
 
 def test_a_json_file_holds_half_a_character_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
-    with Target(path) as target:
+    with OutputFile(path) as target:
         target.write({"rows": [[*HOSTILE]]})
     assert json.loads(path.read_text(encoding="utf-8")) == {"rows": [[*HOSTILE]]}
 

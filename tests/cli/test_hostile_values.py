@@ -17,8 +17,8 @@ import pytest
 
 from takifugu import whole
 from takifugu.cli import exit_status as exits
+from takifugu.cli.command_reference import commands
 from takifugu.visible import visible
-from tests.cli.page import commands
 from tests.cli.running import Ran, call
 from tests.session.study import write_data
 
@@ -31,7 +31,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
     "curve": (["a.json"], {}),
     "translate": (["a.json"], {"--dp": "0.1"}),
-    "audit": (["a.json"], {"--released": "0.1"}),
+    "reassess": (["a.json"], {"--released": "0.1"}),
     "check": (["world.toml"], {}),
     "collapse": (["2"], {"--repetitions": "100"}),
     "demo": ([], {"--rows": "no number"}),

@@ -11,10 +11,10 @@ import typer.main
 
 from takifugu.cli import app
 from takifugu.cli import exit_status as exits
+from takifugu.cli.command_reference import commands
 from takifugu.cli.commands.plan_command import the_query
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.cli.strict_options import StrictCommand, StrictGroup
-from tests.cli.page import commands
 from tests.cli.running import call, start
 from tests.session.study import write_data
 

@@ -1,4 +1,4 @@
-"""Files that answers are written to: seen to be writable before anything is paid for."""
+"""Files that results are written to, found to be writable before anything is charged."""
 
 import csv
 import json
@@ -17,17 +17,17 @@ SUFFIXES = (".csv", ".json", ".parquet")
 
 
 class Undelivered(TakifuguError):
-    """An answer was released, and could not be written where it was wanted."""
+    """A result was released and charged, and could not be written."""
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(
-            f"the answer was released and paid for but not written to {where} ({reason}); it is"
-            " kept in the ledger: ask the same again, it costs nothing"
+            f"the result was released and charged but not written to {where} ({reason}); it is"
+            " stored in the ledger: the same query again returns it and costs nothing"
         )
 
 
-class Target(AbstractContextManager["Target"]):
-    """A new file in a folder that can be written to; it appears whole, or not at all."""
+class OutputFile(AbstractContextManager["OutputFile"]):
+    """A new file in a writable folder; it appears complete, or not at all."""
 
     def __init__(self, path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         self.path = path
@@ -95,7 +95,7 @@ def _parquet() -> tuple[Any, Any]:
 
 
 def _one_kind(values: list[Any]) -> list[Any]:
-    """A column; as text if texts and numbers are mixed, which Parquet has no column for."""
+    """A column; as text if it mixes texts and numbers, for which Parquet has no type."""
     texts = sum(isinstance(value, str) for value in values)
     known = sum(value is not None for value in values)
     return values if texts in (0, known) else [v if v is None else str(v) for v in values]

@@ -1,4 +1,4 @@
-"""Options that several commands share: the project, secrets in words, JSON, a spinner."""
+"""What several commands share: options, the project, secrets, JSON, a spinner."""
 
 import json
 from contextlib import AbstractContextManager
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from takifugu.priors import Secrets
     from takifugu.project.project import Project
 
-PAIRS_HELP = (
-    "Secret pairs, as 'hospital/home,ward/home|work', or a .json file of [[left, right], …]; by"
-    " default all pairs of values."
-)
-ENTRIES_HELP = "Entries that have secrets, as '3,4,5'; by default all entries."
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 InProject = Annotated[
     Path | None,
     typer.Option(
@@ -42,12 +36,35 @@ DatasetName = Annotated[
 ]
 Backend = Annotated[
     Literal["duckdb", "postgres", "spark"] | None,
-    typer.Option(help="What reads the data; by default what the source needs."),
+    typer.Option(help="What reads the data; by default what its source needs."),
+]
+
+
+NoTable = Annotated[
+    bool,
+    typer.Option("--no-table", help="Compute each translation; do not use the cached table."),
+]
+PriorFile = Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")]
+Pairs = Annotated[
+    str | None,
+    typer.Option(
+        help="Secret pairs, as 'hospital/home,ward/home|work', or a .json file of [[left, right],"
+        " …]; by default all pairs of values."
+    ),
+]
+SecretEntries = Annotated[
+    str | None, typer.Option(help="Entries that have secrets, as '3,4,5'; by default all entries.")
+]
+Uncertainty = Annotated[
+    float, typer.Option(help="Relative error of every joint probability: 0.2 for 20 %.")
+]
+MethodOption = Annotated[
+    str, typer.Option(help="How to translate: best, transport, curve or group.")
 ]
 
 
 class InvalidOption(Malformed):
-    """An option of a command cannot be understood."""
+    """An option or argument of a command is invalid."""
 
 
 def the_project(given: Path | None) -> "Project":
@@ -65,12 +82,12 @@ def the_project(given: Path | None) -> "Project":
 
 
 def print_json(document: Any) -> None:
-    """One JSON object on stdout; an infinite number is the word."""
+    """Print one JSON object; an infinite number is the string "infinity"."""
     echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
 
 
 def plain(value: Any) -> Any:
-    """A result with every infinite number as the word."""
+    """A value with every infinite number as the string "infinity"."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -81,7 +98,7 @@ def plain(value: Any) -> Any:
 
 
 def listed(text: str) -> list[str]:
-    """Names with commas between them; or, where a name holds a comma, a JSON list."""
+    """Names separated by commas; or, where a name holds a comma, a JSON list."""
     if text.lstrip().startswith("["):
         try:
             names = parse_json(text, field="names")
@@ -143,16 +160,16 @@ def _group(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split("|"))
 
 
-class Working(AbstractContextManager["Working"]):
-    """A spinner on stderr that says what is being done; silent when stderr is no terminal."""
+class Spinner(AbstractContextManager["Spinner"]):
+    """A spinner on stderr that shows what is being done; silent if stderr is not a terminal."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, activity: str) -> None:
         from rich.console import Console
 
-        self._what = what
-        self._status = Console(stderr=True).status(what)
+        self._activity = activity
+        self._status = Console(stderr=True).status(activity)
 
-    def __enter__(self) -> "Working":
+    def __enter__(self) -> "Spinner":
         self._status.start()
         return self
 
@@ -160,7 +177,7 @@ class Working(AbstractContextManager["Working"]):
         self._status.stop()
 
     def __call__(self, detail: str) -> None:
-        """Say what is being done now."""
+        """Show a detail of what is being done."""
         from rich.markup import escape
 
-        self._status.update(f"{self._what}: {escape(visible(detail))}")
+        self._status.update(f"{self._activity}: {escape(visible(detail))}")

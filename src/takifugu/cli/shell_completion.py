@@ -1,4 +1,4 @@
-"""What a shell offers after a tab. Nothing heavy is imported, and nothing is ever raised."""
+"""Shell completion. Nothing heavy is imported, and nothing is ever raised."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
 
 
 def prepare() -> None:
-    """Let typer know the shells; it does so by itself only for its own options."""
+    """Register the shells; typer does so by itself only for its own options."""
     if "_TAKIFUGU_COMPLETE" in os.environ:
         from typer.completion import get_completion_inspect_parameters
 
@@ -32,7 +32,7 @@ def nearest_project(folder: Path) -> Path | None:
 
 
 def complete_dataset(incomplete: str) -> list[str]:
-    """The datasets of the project around here."""
+    """The datasets of the nearest project."""
     file = nearest_project(Path())
     try:
         names = parse_toml(file.read_text(encoding="utf-8"))["dataset"] if file else {}
@@ -42,7 +42,7 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """What may be asked."""
+    """The kinds of query."""
     from typing import get_args
 
     from takifugu.session.asking import Kind
@@ -58,7 +58,7 @@ def show(ctx: typer.Context, param: typer.CallbackParam, shell: str | None) -> s
 
 
 def install(ctx: typer.Context, param: typer.CallbackParam, shell: str | None) -> str | None:
-    """Make a shell complete our commands from now on, and stop."""
+    """Install completion of our commands in a shell, and stop."""
     from typer.completion import install_callback
 
     return install_callback(ctx, param, shell)  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""Commands that refuse an option that is given twice, unless it is one that makes a list.
+"""Commands that refuse an option that is given twice, unless it takes a list.
 
-Parsers keep the last value and drop the others without a word: ``--by zone --by floor`` would be
+Parsers keep the last value and drop the others silently: ``--by zone --by floor`` would be
 charged, and answer another query than the one asked. Every command and group of ``takifugu`` is
-made by `Strict`.
+made by `StrictTyper`.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from takifugu.cli.shared_options import InvalidOption
 
 
 def _once(parser: Any, ctx: Any) -> Any:
-    """A parser that counts which options it met."""
+    """The parser, made to count the options that it meets."""
     if ctx.resilient_parsing:  # a shell that completes a line
         return parser
     parse = parser.parse_args
@@ -38,7 +38,7 @@ class StrictCommand(TyperCommand):
     """A command whose options are given once each."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """The parser, made to count."""
+        """The parser of this command."""
         return _once(super().make_parser(ctx), ctx)
 
 
@@ -46,16 +46,16 @@ class StrictGroup(TyperGroup):
     """A group whose options are given once each."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """The parser, made to count."""
+        """The parser of this command."""
         return _once(super().make_parser(ctx), ctx)
 
 
-class Strict(typer.Typer):
+class StrictTyper(typer.Typer):
     """A `typer.Typer` whose commands and groups are strict."""
 
-    def __init__(self, **how: Any) -> None:
-        super().__init__(cls=StrictGroup, **how)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=StrictGroup, **settings)
 
-    def command(self, name: str | None = None, **how: Any) -> Callable[[Any], Any]:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """Register a command."""
-        return super().command(name, **({"cls": StrictCommand} | how))
+        return super().command(name, **({"cls": StrictCommand} | settings))

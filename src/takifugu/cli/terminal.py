@@ -1,4 +1,4 @@
-"""How a command says something: nothing that was read from a file or a table acts on a terminal."""
+"""Printing: nothing that was read from a file or a table acts on a terminal."""
 
 import typer
 
@@ -6,5 +6,5 @@ from takifugu.visible import visible
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text for people, or a JSON document, with marks that do not show written out."""
+    """Print text or JSON, with invisible characters written out."""
     typer.echo(visible(text, keep="\n"), err=err, nl=nl)

@@ -1,4 +1,4 @@
-"""``takifugu budget``: what the owner allows, and what became of it."""
+"""``takifugu budget``: set a budget, and see what is spent and what remains."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,100 +10,108 @@ from takifugu.cli.shared_options import (
     DatasetName,
     InProject,
     InvalidOption,
-    Working,
+    NoTable,
+    Spinner,
     print_json,
     the_project,
 )
-from takifugu.cli.strict_options import Strict
+from takifugu.cli.strict_options import StrictTyper
 from takifugu.cli.terminal import echo
 from takifugu.errors import pasted
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.project.budgets import Standing
 
-app = Strict(no_args_is_help=True, help="Set the budget of a dataset, and see what is left.")
+app = StrictTyper(no_args_is_help=True, help="Set the budget of a dataset, and see what remains.")
 
 
 @app.command("set")
 def run_set(
     name: DatasetName,
     epsilon: Annotated[
-        str, typer.Argument(help="The Pufferfish ε of all releases together, as 2 or 0.5 or 1/3.")
+        str, typer.Argument(help="The Pufferfish ε of all releases together: 2, 0.5 or 1/3.")
     ],
     delta: Annotated[str, typer.Option(help="The Pufferfish δ beside it.")] = "0",
     analyst: Annotated[
-        str | None, typer.Option(help="For the releases of this analyst alone, beside the whole.")
+        str | None,
+        typer.Option(help="For releases to this analyst, within the budget of the dataset."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask before a budget is raised.")
+        bool, typer.Option("--yes", "-y", help="Raise a budget without confirmation.")
     ] = False,
-    project: InProject = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set what all releases from NAME may lose together. What was spent stays spent.
+    """Set the lifetime budget of NAME. What was spent stays spent.
 
-    On a terminal it asks before it raises a budget. Keys of the JSON object: dataset, analyst,
-    epsilon, delta, before (null if there was none). Exact numbers are strings like "1/2".
+    On a terminal it asks for confirmation before it raises a budget. Keys of the JSON object:
+    dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are strings
+    like "1/2".
     """
     from takifugu.losses import exactly
 
-    study = the_project(project)
-    amount, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+    project = the_project(folder)
+    new, new_delta = exactly(epsilon, "epsilon"), exactly(delta, "delta")
     if analyst is not None:
-        study.refuse_stranger(name, analyst)
-    before = study.budget(name, analyst)
+        project.refuse_stranger(name, analyst)
+    before = project.budget(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
-    if before is not None and amount > before and not yes and sys.stdin.isatty():
-        query = f"Raise the budget of {whose} from {float(before):g} to {float(amount):g}?"
-        typer.confirm(query, abort=True, err=True)
-    study.set_budget(name, epsilon, analyst=analyst, delta=delta)
+    if before is not None and new > before and not yes and sys.stdin.isatty():
+        old, more = four_digits(before), four_digits(new)
+        typer.confirm(f"Raise the budget of {whose} from {old} to {more}?", abort=True, err=True)
+    project.set_budget(name, epsilon, analyst=analyst, delta=delta)
     if as_json:
-        facts = {"dataset": name, "analyst": analyst, "epsilon": str(amount), "delta": str(chance)}
+        facts = {"dataset": name, "analyst": analyst, "epsilon": str(new), "delta": str(new_delta)}
         print_json(facts | {"before": None if before is None else str(before)})
         return
-    was = "" if before is None else f" (was {float(before):g})"
-    spare = f", delta = {float(chance):g}" if chance else ""
-    echo(f"budget of {whose}: Pufferfish epsilon = {float(amount):g}{spare}{was}")
+    was = "" if before is None else f" (was {four_digits(before)})"
+    beside = f", delta = {four_digits(new_delta)}" if new_delta else ""
+    echo(f"budget of {whose}: Pufferfish epsilon = {four_digits(new)}{beside}{was}")
 
 
 @app.command("show")
 def run_show(
     name: DatasetName,
-    last: Annotated[int, typer.Option(help="How many of the latest charges to show.")] = 10,
-    no_table: Annotated[
-        bool, typer.Option("--no-table", help="Translate each number instead of looking it up.")
-    ] = False,
-    project: InProject = None,
+    last: Annotated[int, typer.Option(help="The number of latest charges to show.")] = 10,
+    no_table: NoTable = False,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what was spent from NAME and what is left, by its present prior and secrets.
+    """Print what is spent of the budget of NAME and what remains, under its present prior.
 
-    Keys of the JSON object: dataset, budgets (analyst: null for the whole; epsilon, delta; spent;
-    left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and spent
-    after each of the latest charges; stretches: start, end and spent of each stretch of the
-    order), note (why nothing could be translated or would be released, or null). Spent is rounded
-    up, left and most down.
+    Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
+    spent; left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and
+    spent after each of the latest charges; stretches: start, end and spent of each interval of the
+    order), note (why nothing can be translated or released, or null). Spent is rounded up, left
+    and most down.
     """
-    from takifugu.cli.commands.translate_command import warned
+    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.project.budgets import Looked, standings
 
     if not 0 <= last <= 10_000:
         raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
-    study = the_project(project)
-    policy = study.dataset(name)
-    note = None if policy.priors else "there is no prior yet, so that nothing can be translated"
-    if policy.priors and study.awaits(name):
+    project = the_project(folder)
+    policy = project.dataset(name)
+    note = None if policy.priors else "no prior yet, so nothing can be translated"
+    if policy.priors and project.awaits(name):
         note = (
-            "nothing is released before the owner accepts the present prior, secrets or rules:"
+            "nothing is released until the owner accepts the present prior, secrets or rules:"
             f" `takifugu prior accept {pasted(name)}`"
         )
-    instants = study.declaration(name).order.kind != "number"
-    with warned(), Working("translating") as tell, study.ledger(read_only=True) as ledger:
+    instants = project.declaration(name).order.kind != "number"
+    with (
+        show_warnings(),
+        Spinner("translating") as spinner,
+        project.ledger(read_only=True) as ledger,
+    ):
         view = None
         if policy.priors:
-            belief = study.translation(name)
-            table = None if no_table else study.table(name, belief, ledger, progress=tell)
-            view = Looked(belief, table)
+            translation = project.translation(name)
+            table = None
+            if not no_table:
+                table = project.table(name, translation, ledger, progress=spinner)
+            view = Looked(translation, table)
         found = standings(ledger, name, view, last=last)
     if as_json:
         budgets = [_facts(standing, instants) for standing in found]
@@ -151,22 +159,24 @@ def _print(name: str, standing: "Standing", instants: bool) -> None:
     who = name if standing.analyst is None else f"{name}, analyst {standing.analyst}"
     budget = "no budget of its own"
     if standing.budget is not None:
-        budget = f"budget {float(standing.budget):g}"
+        budget = f"budget {four_digits(standing.budget)}"
         if standing.delta:
-            budget += f" (delta {float(standing.delta):g})"
+            budget += f" (delta {four_digits(standing.delta)})"
     parts = [budget]
     if standing.spent is not None:
-        parts.append(f"spent {standing.spent:.6g}")
+        parts.append(f"spent {four_digits(standing.spent, 'up')}")
     if standing.left is not None:
-        parts.append(f"left {standing.left:.6g}")
+        parts.append(f"left {four_digits(standing.left, 'down')}")
     if standing.most is not None:
-        parts.append(f"at most {standing.most:f} would be accepted on all rows now")
+        parts.append(
+            f"at most {four_digits(standing.most, 'down')} would be accepted on all rows now"
+        )
     echo(f"{who}: {', '.join(parts)}")
     if len(standing.stretches) > 1:
         for part in standing.stretches:
             start, end = (_moment(tick, instants) for tick in (part.start, part.end))
             window = f"{'' if start is None else start}..{'' if end is None else end}"
-            echo(f"  {window:<24}  spent {part.spent:.6g}")
+            echo(f"  {window:<24}  spent {four_digits(part.spent, 'up')}")
     for reading in standing.history:
         at = reading.at.strftime("%Y-%m-%d %H:%M:%S")
-        echo(f"  {at}  event {reading.seq}: {reading.epsilon:.6g} spent")
+        echo(f"  {at}  event {reading.seq}: {four_digits(reading.epsilon, 'up')} spent")

@@ -1,16 +1,15 @@
-"""``takifugu check``: what the mechanisms of a world file leak, alone and when repeated.
+"""``takifugu check``: what the mechanisms of a world file leak, once and when repeated.
 
 Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import AsJson, print_json
 from takifugu.errors import Malformed
 from takifugu.visible import visible
 
@@ -24,15 +23,15 @@ MOST_RUNS = 50
 
 def run_check(
     world: Annotated[Path, typer.Argument(help="World file, .toml or .json (docs/worlds.md).")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
     runs: Annotated[
-        int, typer.Option(help=f"Follow the loss up to so many runs, 1 to {MOST_RUNS}.")
+        int, typer.Option(help=f"Compute the loss for up to this many runs, 1 to {MOST_RUNS}.")
     ] = 4,
 ) -> None:
     """Check the mechanisms of WORLD: leakage, differential privacy, composition.
 
-    Exit status: 0, or 1 if a mechanism leaks more than its file claims, or 2 if the file or the
-    options cannot be understood.
+    The status is 1 if a mechanism leaks more than its file claims, and 2 if the file or the options
+    are invalid.
     """
     if not 1 <= runs <= MOST_RUNS:
         raise Malformed("--runs", given=f"is {runs}", needed=f"be from 1 to {MOST_RUNS}")
@@ -42,7 +41,7 @@ def run_check(
 
     verdict = judge(read_world(world), runs=runs)
     if as_json:
-        echo(json.dumps(document(verdict), indent=2, allow_nan=False))
+        print_json(document(verdict))
     else:
         _print(verdict)
     if not verdict.claims_kept:
@@ -50,7 +49,7 @@ def run_check(
 
 
 def document(verdict: "Verdict") -> dict[str, Any]:
-    """The verdict as JSON; docs/worlds.md says what every key means."""
+    """The verdict as JSON; the page on worlds explains every key."""
     from takifugu.priors.explicit import Knowledge
 
     world = verdict.file.world
@@ -74,29 +73,27 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
     return {
         "name": found.name,
         "one_run": {
-            "epsilon": _number(once.epsilon),
-            "at_least": _number(surely(once)),
+            "epsilon": once.epsilon,
+            "at_least": surely(once),
             "kind": once.kind,
             "pair": [str(once.worst.pair.left), str(once.worst.pair.right)],
             "prior": once.worst.prior,
             "output": once.worst.output,
         },
-        "claim": None
-        if found.claim is None
-        else {"epsilon": _number(found.claim), "kept": found.kept},
+        "claim": None if found.claim is None else {"epsilon": found.claim, "kept": found.kept},
         "differential": None
         if dp is None
         else {
-            "entry": _number(dp.entry),
-            "record": _number(dp.record),
-            "entries": {str(name): _number(epsilon) for name, epsilon in dp.entries},
+            "entry": dp.entry,
+            "record": dp.record,
+            "entries": {str(name): epsilon for name, epsilon in dp.entries},
         },
         "composition": {
             "linear": whole.linear,
-            "fails_below": _number(whole.fails_below),
-            "proven_at": _number(whole.proven_at),
-            "line": None if whole.line is None else [_number(part) for part in whole.line],
-            "dp_style": _number(whole.dp_style),
+            "fails_below": whole.fails_below,
+            "proven_at": whole.proven_at,
+            "line": None if whole.line is None else list(whole.line),
+            "dp_style": whole.dp_style,
             "attack": None
             if attack is None
             else {
@@ -104,8 +101,8 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
                 "runs": attack.runs,
                 "pair": [str(attack.pair.left), str(attack.pair.right)],
                 "prior": attack.prior,
-                "leaked": _number(attack.leaked),
-                "linear": _number(attack.linear),
+                "leaked": attack.leaked,
+                "linear": attack.linear,
                 "fewest": attack.fewest,
             },
             "note": whole.note,
@@ -113,9 +110,9 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
         "growth": [
             {
                 "runs": step.runs,
-                "epsilon": _number(step.epsilon),
-                "at_least": _number(step.attained),
-                "linear": _number(step.linear),
+                "epsilon": step.epsilon,
+                "at_least": step.attained,
+                "linear": step.linear,
                 "pair": [str(step.worst.pair.left), str(step.worst.pair.right)],
                 "prior": step.worst.prior,
                 "outputs": list(step.worst.outputs),
@@ -125,33 +122,28 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float | str | None:
-    """Strict JSON has no infinity: it is the string "infinity"."""
-    return "infinity" if value == float("inf") else value
-
-
 def _print(verdict: "Verdict") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from takifugu.cli.commands import check_text as check_words
+    from takifugu.cli.commands import check_text
 
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks ε still answers
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a terminal that lacks ε
     console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
     plain = not console.is_terminal
-    console.print(Text(visible(check_words.head(verdict), keep="\n")), soft_wrap=plain)
+    console.print(Text(visible(check_text.head(verdict), keep="\n")), soft_wrap=plain)
     for found in verdict.mechanisms:
         console.print()
         console.print(Text(visible(found.name), style="bold"), soft_wrap=plain)
         if plain:
-            shown = [f"  {label:<22}{words}" for label, words in check_words.lines(found)]
-            for line in (*shown, "", *check_words.growth_lines(found)):
+            shown = [f"  {label:<22}{text}" for label, text in check_text.lines(found)]
+            for line in (*shown, "", *check_text.growth_lines(found)):
                 console.print(visible(line), soft_wrap=True)
         else:
             console.print(*_tables(found), sep="\n")
     console.print()
-    console.print(check_words.LEGEND, style="dim")
+    console.print(check_text.LEGEND, style="dim")
 
 
 def _tables(found: "MechanismVerdict") -> tuple["Table", "Table"]:
@@ -159,14 +151,14 @@ def _tables(found: "MechanismVerdict") -> tuple["Table", "Table"]:
     from rich.table import Table
     from rich.text import Text
 
-    from takifugu.cli.commands import check_text as check_words
+    from takifugu.cli.commands import check_text
 
     grid = Table.grid(padding=(0, 2))
-    for label, words in check_words.lines(found):
-        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(visible(words, keep="\n")))
+    for label, text in check_text.lines(found):
+        grid.add_row(Text(f"  {label}", style="dim", no_wrap=True), Text(visible(text, keep="\n")))
     growth = Table(box=SIMPLE_HEAD)
-    for heading in check_words.HEADINGS:
+    for heading in check_text.HEADINGS:
         growth.add_column(heading, justify="right" if heading else "left")
-    for row in check_words.growth(found):
+    for row in check_text.growth(found):
         growth.add_row(*map(visible, row))
     return grid, growth

@@ -1,4 +1,4 @@
-"""The verdict of ``takifugu check`` in plain words. Losses are rounded up, never down."""
+"""The verdict of ``takifugu check`` as text. Losses are rounded up, never down."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf
@@ -6,10 +6,11 @@ from math import inf
 from takifugu.finite.linearity import Attack, Composition
 from takifugu.finite.verdict import MechanismVerdict, Verdict, surely
 from takifugu.priors.explicit import Knowledge
+from takifugu.visible import four_digits
 
 PLACES = Decimal("0.0001")
 NEGLIGIBLE = Decimal("1e-12")
-LEGEND = "+ stands for less than 1e-12 more: the width of rounding"
+LEGEND = "+ stands for less than 1e-12 more, by rounding"
 
 
 def upper(bound: float) -> str:
@@ -33,22 +34,22 @@ HEADINGS = ("runs", "loss", "runs × ε", "")
 
 
 def head(verdict: Verdict) -> str:
-    """What was checked: the title and the size of the world."""
+    """The title and the size of the world."""
     world = verdict.file.world
-    beliefs = (
+    priors = (
         "knowledge by inequalities"
         if isinstance(world.priors, Knowledge)
         else _many(len(world.priors), "prior")
     )
     size = (
-        f"{_many(len(world.universe), 'dataset')}, {beliefs},"
+        f"{_many(len(world.universe), 'dataset')}, {priors},"
         f" {_many(len(world.pairs), 'ordered secret pair')}"
     )
     return f"{verdict.file.title}\n{size}" if verdict.file.title else size
 
 
 def lines(found: MechanismVerdict) -> list[tuple[str, str]]:
-    """Label and words, line by line."""
+    """Label and text, line by line."""
     result = [("one run", _once(found))]
     if found.claim is not None:
         result.append(("claim", _claim(found)))
@@ -78,7 +79,7 @@ def growth(found: MechanismVerdict) -> list[tuple[str, str, str, str]]:
 
 
 def growth_lines(found: MechanismVerdict) -> list[str]:
-    """The same as text in columns, under a heading."""
+    """The same in columns, under a heading."""
     rows = [HEADINGS, *growth(found)]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return [
@@ -100,10 +101,10 @@ def _claim(found: MechanismVerdict) -> str:
     words = {
         "yes": "is kept",
         "no": "is BROKEN",
-        "unclear": f"cannot be told from the loss, which is between {surely(found.once):.3g}"
-        f" and {found.once.epsilon:.3g}",
+        "unclear": f"is undecided: the loss is between {lower(surely(found.once))} and"
+        f" {upper(found.once.epsilon)}",
     }
-    return f"ε = {found.claim:g} {words[found.kept or 'unclear']}"
+    return f"ε = {four_digits(found.claim or 0.0)} {words[found.kept or 'unclear']}"
 
 
 def _composes(found: MechanismVerdict) -> str:
@@ -111,7 +112,7 @@ def _composes(found: MechanismVerdict) -> str:
     always = "for every k, also after post-processing"
     match whole.linear:
         case "void":
-            return "there is nothing to add up: one run can reveal the secret"
+            return "nothing to compose: one run can reveal the secret"
         case "yes":
             return f"yes: k runs leak at most k × {upper(whole.proven_at or 0.0)}, {always}"
         case "almost":
@@ -124,7 +125,7 @@ def _composes(found: MechanismVerdict) -> str:
             least = lower(whole.fails_below)
             return words + (", at any ε" if least == "infinite" else f", at any ε below {least}")
         case _:
-            return "open: neither proven nor refuted" + (
+            return "undecided: neither proven nor refuted" + (
                 f"; {_bounds(whole)}, {always}" if whole.line or whole.proven_at else ""
             )
 
@@ -143,8 +144,8 @@ def _attack(whole: Composition) -> str:
     if attack is None:
         return {
             "yes": "none exists",
-            "void": "look once",
-            "no": "none was written out; the certificate shows that there is one",
+            "void": "one run is enough",
+            "no": "not constructed; the certificate shows that one exists",
         }.get(whole.linear, "none was found")
     seen = ", ".join(
         repr(output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
@@ -163,7 +164,7 @@ def _leaks(attack: Attack) -> str:
 
 def _certificate(whole: Composition) -> str:
     if whole.dp_style is None:
-        return "not looked for"
+        return "not searched for"
     if whole.dp_style == inf:
         return "none: some dataset hides behind no other"
     return f"every dataset hides behind one other at ε = {upper(whole.dp_style)}"

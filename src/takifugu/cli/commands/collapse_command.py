@@ -1,9 +1,8 @@
-"""``takifugu collapse``: a mechanism that is safe once and ruinous twice, shown at work.
+"""``takifugu collapse``: mechanisms that leak nothing in one run and everything in a few.
 
 Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -13,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.shared_options import AsJson, print_json
 from takifugu.cli.terminal import echo
 from takifugu.errors import Malformed
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,10 +38,10 @@ def run_collapse(
     ] = 5,
     runs: Annotated[int, typer.Option(help="Runs of the attack that is shown, 1 to 1000.")] = 6,
     seed: Annotated[
-        int, typer.Option(help="Seed of the simulation; the exact numbers need none.")
+        int, typer.Option(help="Seed of the simulation; exact numbers need none.")
     ] = SEED,
     repetitions: Annotated[int, typer.Option(help="Simulated attacks, 2 to 10000000.")] = 10_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw a figure: a .png, .svg or .pdf file.")
     ] = None,
@@ -50,12 +51,12 @@ def run_collapse(
     EXAMPLE is one of the three in "Composition for Pufferfish Privacy", Section 4.
 
     Keys of the JSON object: example, title, n, seed; one_run and two_runs (epsilon, odds = e to
-    the epsilon; two_runs also chance_revealed and telling, outputs that together give a secret
-    away); runs (expected, median, p90, p99, simulated_mean, standard_error, repetitions, wrong,
+    the epsilon; two_runs also chance_revealed and telling, outputs that together reveal a
+    secret); runs (expected, median, p90, p99, simulated_mean, standard_error, repetitions, wrong,
     law: run, exact, simulated); truth (statement to true or false); revealed_at (a run, or null);
     posterior (run, output, datasets_left, revealed, chances: statement to exact, value, low,
     high over all priors); paper (what, printed, exact). Exact numbers are strings like "5/2";
-    what is infinite is the string "infinity".
+    an infinite number is the string "infinity".
     """
     _check("runs", runs, 1, 1000)
     _check("repetitions", repetitions, 2, 10_000_000)
@@ -81,9 +82,7 @@ def run_collapse(
         reports.save(collapse_figure(title, trace, waiting, simulated), plot)
     if as_json:
         head = {"example": example, "title": chosen.title, "n": n, "seed": seed}
-        echo(
-            json.dumps(head | _facts(chosen, trace, waiting, simulated), allow_nan=False, indent=2)
-        )
+        print_json(head | _facts(chosen, trace, waiting, simulated))
     else:
         _show(example, seed, chosen, trace, waiting, simulated)
     if plot is not None:
@@ -96,7 +95,7 @@ def _check(option: str, value: int, least: int, most: int) -> None:
 
 
 def _with_progress(batches: "Iterator[Simulated]", total: int) -> "Iterator[Simulated]":
-    """Pass batches on; once a second has gone by, show on stderr how far they are."""
+    """Pass batches on; after a second, show progress on stderr."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -198,7 +197,7 @@ def _show(
     waiting: "Waiting",
     simulated: "Simulated",
 ) -> None:
-    """Print it for people. Plain text, without trailing spaces, where stdout is no terminal."""
+    """Print it as text, without trailing spaces."""
     from rich.console import Console
     from rich.table import Table
 
@@ -208,11 +207,13 @@ def _show(
     facts.add_row("one run leaks", _loss(one.epsilon, one.ratio))
     facts.add_row("two runs leak", _loss(two.epsilon, two.ratio))
     telling = " and ".join(chosen.show(output) for output in chosen.telling())
-    facts.add_row("", f"for instance, {telling} tell a secret")
-    facts.add_row("", f"two runs reveal all with chance {_short(waiting.within(2))}")
+    facts.add_row("", f"for instance, {telling} reveal a secret")
+    facts.add_row("", f"two runs reveal all with probability {_short(waiting.within(2))}")
     facts.add_row("runs until revealed", f"{_short(waiting.expectation)} expected (exact)")
     facts.add_row(
-        "", f"{simulated.mean:.4f} simulated, standard error {simulated.standard_error:.4f}"
+        "",
+        f"{four_digits(simulated.mean)} simulated, standard error"
+        f" {four_digits(simulated.standard_error)}",
     )
     facts.add_row(
         "", f"{len(simulated.runs):,} attacks, seed {seed}; {simulated.wrong} declared wrongly"
@@ -281,13 +282,13 @@ def _loss(epsilon: float, ratio: Fraction | float) -> str:
     if epsilon == 0:
         return "epsilon = 0 (exact): no output moves the odds of a secret"
     if epsilon == math.inf:
-        return "epsilon = infinity: some outputs leave no doubt"
+        return "epsilon = infinity: some outputs reveal a secret"
     return f"epsilon = {_up(epsilon)}: the odds move by a factor of up to {_short(ratio)}"
 
 
 def _up(epsilon: float) -> str:
-    """A loss with four decimals, rounded up."""
-    return "infinity" if epsilon == math.inf else f"{math.ceil(epsilon * 10_000) / 10_000:.4f}"
+    """A loss, rounded up."""
+    return four_digits(epsilon, "up")
 
 
 def _bit(chance: Fraction) -> str:
@@ -295,7 +296,7 @@ def _bit(chance: Fraction) -> str:
 
 
 def _short(value: Fraction | float) -> str:
-    """A number in a few characters; what is not certain never reads as 0 or 1."""
+    """A number in a few characters; an uncertain statement never reads as 0 or 1."""
     if isinstance(value, Fraction) and len(str(value)) <= 7:
         return str(value)
     if value == math.inf:

@@ -1,6 +1,5 @@
-"""``takifugu curve``: what a prior costs, before any mechanism is chosen."""
+"""``takifugu curve``: the influence curve of a prior."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,14 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.shared_options import (
-    ENTRIES_HELP,
-    PAIRS_HELP,
+    AsJson,
     InvalidOption,
-    Working,
+    Pairs,
+    PriorFile,
+    SecretEntries,
+    Spinner,
+    Uncertainty,
+    print_json,
     read_secrets,
 )
 from takifugu.cli.terminal import echo
-from takifugu.visible import visible
+from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.influence import InfluenceCurve
@@ -23,27 +26,26 @@ if TYPE_CHECKING:
 
 
 def run_curve(
-    prior: Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")],
+    prior: PriorFile,
     max_b: Annotated[
-        int | None, typer.Option("--max-b", help="The most entries to expose, besides all.")
+        int | None,
+        typer.Option("--max-b", help="The most entries to expose, besides all."),
     ] = None,
-    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
-    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
-    uncertainty: Annotated[
-        float, typer.Option(help="Relative error of every joint probability, as 0.2 for 20 %.")
-    ] = 0.0,
+    pairs: Pairs = None,
+    entries: SecretEntries = None,
+    uncertainty: Uncertainty = 0.0,
     epsilon: Annotated[
-        float | None, typer.Option(help="A Pufferfish ε: also print the per-entry ε it allows.")
+        float | None, typer.Option(help="A Pufferfish ε; also print the DP ε per entry it allows.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the curve: a .png, .svg or .pdf file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the influence curve of PRIOR: expose b entries, and the rest leaks at most a(b).
 
     Keys of the JSON object: points (b, a, exact, secret, split; an infinite a is the string
-    "infinity"), entries (null if there is no end to them), kind, fingerprint, pairs (how many),
+    "infinity"), entries (null if unbounded), kind, fingerprint, pairs (their number),
     uncertainty; with --epsilon also epsilon and dp_epsilon.
     """
     from takifugu import reports
@@ -56,24 +58,24 @@ def run_curve(
         reports.check_target(plot)
     if max_b is not None and max_b < 1:
         raise InvalidOption("--max-b", given=f"is {max_b}", needed="be at least 1")
-    belief = read_prior(prior)
-    with Working("influence") as tell:
+    model = read_prior(prior)
+    with Spinner("influence") as spinner:
         curve = influence_curve(
-            belief, read_secrets(pairs, entries), max_exposed=max_b, progress=tell
+            model, read_secrets(pairs, entries), max_exposed=max_b, progress=spinner
         )
     if uncertainty:
         curve = uncertain(curve, relative=uncertainty)
     if plot is not None:
         reports.save(curves_figure({prior.stem: curve}, epsilon=epsilon, most=max_b), plot)
-    result = _result(curve, belief, uncertainty, epsilon)
+    result = _result(curve, model, uncertainty, epsilon)
     if as_json:
-        echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        print_json(result)
     else:
         _print(result)
 
 
 def _result(
-    curve: "InfluenceCurve", belief: "Prior", uncertainty: float, epsilon: float | None
+    curve: "InfluenceCurve", prior: "Prior", uncertainty: float, epsilon: float | None
 ) -> dict[str, Any]:
     points = [
         {
@@ -88,8 +90,8 @@ def _result(
     result: dict[str, Any] = {
         "points": points,
         "entries": curve.entries,
-        "kind": belief.kind,
-        "fingerprint": belief.fingerprint,
+        "kind": prior.kind,
+        "fingerprint": prior.fingerprint,
         "pairs": len(curve.pairs),
         "uncertainty": uncertainty,
     }
@@ -103,14 +105,14 @@ def _print(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    entries = "no end of" if result["entries"] is None else f"{result['entries']:,}"
-    echo(f"{result['kind']}, {entries} entries, {result['pairs']:,} ordered secret pairs")
+    entries = "unbounded" if result["entries"] is None else f"{result['entries']:,} entries"
+    echo(f"{result['kind']}, {entries}, {result['pairs']:,} ordered secret pairs")
     table = Table(box=None, pad_edge=False)
     for name, side in (("b", "right"), ("a(b)", "right"), ("", "left"), ("secret", "left")):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
     table.add_column("exposed")
     for p in result["points"]:
-        a = p["a"] if isinstance(p["a"], str) else f"{p['a']:.6g}"
+        a = p["a"] if isinstance(p["a"], str) else four_digits(p["a"], "up")
         split = ", ".join(f"{k} {v}" for k, v in p["split"].items())
         table.add_row(
             f"{p['b']:,}",
@@ -120,5 +122,5 @@ def _print(result: dict[str, Any]) -> None:
         )
     Console(soft_wrap=True).print(table, markup=False)
     if "epsilon" in result:
-        allowed = result["dp_epsilon"]
-        echo(f"a Pufferfish ε of {result['epsilon']:g} allows {allowed:.6g} per entry")
+        allowed = four_digits(result["dp_epsilon"], "down")
+        echo(f"a Pufferfish ε of {four_digits(result['epsilon'])} allows {allowed} per entry")

@@ -1,4 +1,4 @@
-"""``takifugu dataset``: what a declaration guarantees, and whether the data fits it."""
+"""``takifugu dataset``: add datasets, show what is protected, check the data, accept changes."""
 
 import sys
 from pathlib import Path
@@ -7,29 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.shared_options import (
-    ENTRIES_HELP,
-    PAIRS_HELP,
     AsJson,
     Backend,
     DatasetName,
     InProject,
     InvalidOption,
-    Working,
+    Pairs,
+    SecretEntries,
+    Spinner,
+    Uncertainty,
     print_json,
     read_secrets,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.cli.strict_options import Strict
+from takifugu.cli.strict_options import StrictTyper
 from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
     from takifugu.project.cell_changes import Pending
     from takifugu.project.project import Project
 
-app = Strict(
-    no_args_is_help=True, help="Add datasets to a project, look at declared tables, check them."
+app = StrictTyper(
+    no_args_is_help=True, help="Add datasets to a project, show and check declared tables."
 )
 
 Declared = Annotated[
@@ -44,47 +46,45 @@ Declared = Annotated[
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it: letters, digits, - and _.")],
+    name: Annotated[str, typer.Argument(help="Its name: letters, digits, - and _.")],
     declaration: Annotated[Path, typer.Argument(help="The declaration, as TOML.")],
     about: Annotated[
         str | None, typer.Option(help="The protected column that the priors are about.")
     ] = None,
     prior: Annotated[
         list[Path] | None,
-        typer.Option(help="A prior, as JSON or BIF; repeatable: all of them are kept to."),
+        typer.Option(help="A prior, as JSON or BIF; repeatable: the guarantee holds for all."),
     ] = None,
     over: Annotated[
         str | None,
         typer.Option(
-            help="What the entries of a network are: 'entities', with one row each, or 'sequence'."
+            help="The entries of a network: 'entities', with one row each, or 'sequence'."
         ),
     ] = None,
-    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
-    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
-    uncertainty: Annotated[
-        float, typer.Option(help="Relative error of every joint probability, as 0.2 for 20 %.")
-    ] = 0.0,
+    pairs: Pairs = None,
+    entries: SecretEntries = None,
+    uncertainty: Uncertainty = 0.0,
     analyst: Annotated[
-        list[str] | None, typer.Option(help="Who may ask, repeatable; by default anybody.")
+        list[str] | None, typer.Option(help="Who may query it, repeatable; by default anybody.")
     ] = None,
-    project: InProject = None,
+    folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a declaration against its data and enter it into the project under NAME.
+    """Check a declaration against its data and add it to the project as NAME.
 
-    Nothing is entered if something does not fit: the data, the priors or the secrets. Keys of the
-    JSON object: dataset, project, and those of `dataset check`.
+    Nothing is added if the data, the priors or the secrets do not fit. Keys of the JSON object:
+    dataset, project, and those of `dataset check`.
     """
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
-    study = the_project(project)
+    project = the_project(folder)
     secrets = read_secrets(pairs, entries)
-    study.refuse_known(name)
-    with Working(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
+    project.refuse_known(name)
+    with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts = _facts(check_engine(engine))
-        study.add_dataset(
+        project.add_dataset(
             name,
             declaration,
             about=about,
@@ -97,31 +97,31 @@ def add(
             engine=engine,
         )
     if as_json:
-        print_json({"dataset": name, "project": str(study.file)} | facts)
+        print_json({"dataset": name, "project": str(project.file)} | facts)
         return
     _print_facts(facts)
-    echo(f"{name} was entered into {study.file}")
+    echo(f"{name} was added to {project.file}")
     if not prior:
         echo(
-            f"next: takifugu prior fit {name} --first-days N (or --share 1/5), or name a prior in"
-            " the file"
+            f"next: takifugu prior fit {name} --first-days N (or --share 1/5), or name a prior"
+            " in the file"
         )
 
 
 @app.command()
-def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) -> None:
-    """Say what DATASET guarantees. The data is not looked at.
+def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Show what is protected in DATASET. The data is not read.
 
     Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
     guarantee; for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty,
     analysts, released_from and released_share (null if all rows may be released from), fitted
-    (what is said about fitted priors).
+    (statements about fitted priors).
     """
     from takifugu.engines import Amount, read_declaration
 
-    study = None if _is_file(dataset) else the_project(project)
-    found = read_declaration(dataset) if study is None else study.declaration(dataset)
-    policy = {} if study is None else _policy(study, dataset)
+    project = None if _is_file(dataset) else the_project(folder)
+    found = read_declaration(dataset) if project is None else project.declaration(dataset)
+    policy = {} if project is None else _policy(project, dataset)
     if as_json:
         print_json(_declared(found) | policy)
         return
@@ -130,12 +130,12 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
     for column in (*found.protected, *found.public):
         part = "protected" if column in found.protected else "public"
         if isinstance(column, Amount):
-            told = f"{float(column.low):g} … {float(column.high):g}"
+            values = f"{four_digits(column.low)} … {four_digits(column.high)}"
         elif column.values is None:
-            told = "keys from the data"
+            values = "keys from the data"
         else:
-            told = f"{len(column.keys)} keys"
-        echo(f"{part:<9}  {column.column}  {told}")
+            values = f"{len(column.keys)} keys"
+        echo(f"{part:<9}  {column.column}  {values}")
     if policy:
         echo("")
         for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
@@ -153,26 +153,26 @@ def show(dataset: Declared, project: InProject = None, as_json: AsJson = False) 
 @app.command()
 def check(
     dataset: Declared,
-    project: InProject = None,
+    folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the data and see that it is as DATASET says; print its public facts.
+    """Check that the data is as DATASET declares, and print its public facts.
 
     For a dataset of a project its priors and secrets must fit as well. No protected value is
-    printed. Status 2 and one line if something does not fit. Keys of the JSON object: rows,
-    entities, longest, first, last, keys.
+    printed. The status is 2 if something does not fit. Keys of the JSON object: rows, entities,
+    longest (rows of one entity), first, last, keys.
     """
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
-    study = None if _is_file(dataset) else the_project(project)
-    declared = Path(dataset) if study is None else study.declaration(dataset)
-    with Working(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
+    project = None if _is_file(dataset) else the_project(folder)
+    declared = Path(dataset) if project is None else project.declaration(dataset)
+    with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
         facts = _facts(check_engine(engine))
-        if study is not None and study.dataset(dataset).priors:
-            study.kept(dataset)
-            study.refuse_misfit(dataset, engine)
+        if project is not None and project.dataset(dataset).priors:
+            project.kept(dataset)
+            project.refuse_misfit(dataset, engine)
     if as_json:
         print_json(facts)
         return
@@ -187,46 +187,48 @@ def accept(
         bool,
         typer.Option(
             "--unchanged",
-            help="Say that the declaration is the one used before; only its source may have moved.",
+            help="State that the declaration is the one used before; its source may have moved.",
         ),
     ] = False,
     separate_from: Annotated[
         str | None,
         typer.Option(help="Instead: count NAME and this dataset separately, although alike."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask back.")] = False,
-    project: InProject = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept without confirmation.")] = False,
+    folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a declaration of NAME that is not the one it was released from under.
+    """Accept a declaration of NAME that differs from the one of earlier releases.
 
-    The same rows would be other cells, and what they lost would be counted twice apart. So all
-    earlier releases are then counted on every row; windows and groups start from there. What
-    differs, and what is spent before and after, is shown first. The decision is written in the
-    ledger with the name of this user. Keys of the JSON object: dataset, decision (everywhere,
-    unchanged or separate), changes, spent_before (of the rows that lost most) and spent_after (of
-    every row; both null without a prior), event.
+    Under another declaration the same rows may be other cells, and their losses would be counted
+    apart. So all earlier releases are then charged to every row. What differs, and what is spent
+    before and after, is shown first. The decision is an event of the ledger that names this user.
+    Keys of the JSON object: dataset, decision (everywhere, unchanged or separate), changes,
+    spent_before (by the rows that lost most) and spent_after (by every row; both null without a
+    prior), event.
     """
-    study = the_project(project)
+    project = the_project(folder)
     if separate_from is not None:
-        _separate(study, name, separate_from, unchanged=unchanged, yes=yes, as_json=as_json)
+        _separate(project, name, separate_from, unchanged=unchanged, yes=yes, as_json=as_json)
         return
-    with Working(f"comparing {name}"):
-        found = study.pending(name, backend=backend)
+    with Spinner(f"comparing {name}"):
+        found = project.pending(name, backend=backend)
     if not found.charged:
         raise InvalidOption(
-            "NAME", given=f"{name} has no releases yet", needed="have some: there is nothing to do"
+            "NAME",
+            given=f"{name} has no releases yet",
+            needed="have some, to accept",
         )
     if not as_json:
         _print_pending(found, unchanged=unchanged)
-    _ask(
+    _confirm(
         f"Is the declaration of {name} the one used before?"
         if unchanged
-        else f"Count all earlier releases of {name} on every row?",
+        else f"Charge all earlier releases of {name} to every row?",
         yes=yes,
     )
-    event = study.accept(found, unchanged=unchanged)
+    event = project.accept(found, unchanged=unchanged)
     if as_json:
         print_json(
             {
@@ -246,26 +248,26 @@ def _print_pending(found: "Pending", *, unchanged: bool) -> None:
     for change in found.changes:
         echo(f"{found.dataset}: {change}")
     if not found.told:
-        echo(f"{found.dataset}: the earlier charges do not say what named their cells")
+        echo(f"{found.dataset}: the earlier charges do not record their cells")
     elif not found.changes:
-        echo(f"{found.dataset}: the declaration is the one that was charged under")
+        echo(f"{found.dataset}: the declaration is the one of the earlier charges")
     if found.after is not None and not unchanged:
         echo(
-            f"spent: {found.before:.6g} on the rows that lost most so far; once accepted,"
-            f" {found.after:.6g} on every row"
+            f"spent: {four_digits(found.before or 0.0, 'up')} by the rows that lost most so far;"
+            f" once accepted, {four_digits(found.after, 'up')} by every row"
         )
 
 
 def _separate(
-    study: "Project", name: str, other: str, *, unchanged: bool, yes: bool, as_json: bool
+    project: "Project", name: str, other: str, *, unchanged: bool, yes: bool, as_json: bool
 ) -> None:
     if unchanged:
         raise InvalidOption(
             "--separate-from", given="comes with --unchanged", needed="be a decision of its own"
         )
-    study.dataset(name)
-    _ask(f"Rows that are in both {name} and {other} lose both budgets. Count them so?", yes=yes)
-    event = study.count_separately(name, other)
+    project.dataset(name)
+    _confirm(f"Rows in both {name} and {other} can lose both budgets. Accept?", yes=yes)
+    event = project.count_separately(name, other)
     if as_json:
         print_json(
             {
@@ -281,18 +283,18 @@ def _separate(
     echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
 
 
-def _ask(query: str, *, yes: bool) -> None:
+def _confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
         raise InvalidOption(
-            "--yes", given="is missing", needed="be given where nobody can be asked"
+            "--yes", given="is missing", needed="be given where there is no terminal"
         )
-    typer.confirm(query, abort=True, err=True)
+    typer.confirm(question, abort=True, err=True)
 
 
 def _is_file(dataset: str) -> bool:
-    """Whether a declaration is meant: names of datasets have no dot."""
+    """Whether it is a declaration: names of datasets have no dot."""
     return "." in dataset or "/" in dataset or "\\" in dataset
 
 
@@ -309,12 +311,12 @@ def _declared(found: "Declaration") -> dict[str, Any]:
     }
 
 
-def _policy(study: "Project", name: str) -> dict[str, Any]:
-    policy, kept = study.dataset(name), study.kept(name)
+def _policy(project: "Project", name: str) -> dict[str, Any]:
+    policy, kept = project.dataset(name), project.kept(name)
     start, share = kept.start, kept.entities
     return {
         "dataset": name,
-        "about": study.about(name),
+        "about": project.about(name),
         "priors": [prior.file for prior in policy.priors],
         "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
         "entries": policy.entries and list(policy.entries),
@@ -349,7 +351,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
 
 
 def _place(place: object) -> str | None:
-    """A place in the order, in words; whole numbers without a point."""
+    """A place in the order as text; whole numbers without a point."""
     if isinstance(place, float) and place.is_integer():
         return str(int(place))
     return None if place is None else str(place)

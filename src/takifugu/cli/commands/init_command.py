@@ -1,4 +1,4 @@
-"""``takifugu init``: a folder for a policy, with a ledger."""
+"""``takifugu init``: make a project."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,20 +10,20 @@ from takifugu.cli.terminal import echo
 
 
 def run_init(
-    folder: Annotated[Path, typer.Argument(help="The folder; made if there is none.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder; it is made if needed.")] = Path(),
     ledger: Annotated[
         str,
         typer.Option(
-            help="Where the ledger is kept: a file, from FOLDER, or a postgresql:// address without"
-            " a password."
+            help="Where the ledger is: a file, relative to FOLDER, or a postgresql:// address"
+            " without a password."
         ),
     ] = "takifugu.ledger",
     as_json: AsJson = False,
 ) -> None:
-    """Make a project in FOLDER: takifugu.toml, to be edited, and a ledger for its budgets.
+    """Make a project in FOLDER: the file takifugu.toml, to be edited, and a ledger.
 
-    A ledger that is there already is used as it is. Keys of the JSON object: project, ledger,
-    ledger_id (its first event; the project accepts no other ledger).
+    A ledger that exists is used as it is. Keys of the JSON object: project, ledger, ledger_id (its
+    first event; the project accepts no other ledger).
     """
     from takifugu.project.project import init_project
 

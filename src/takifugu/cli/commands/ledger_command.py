@@ -1,10 +1,11 @@
-"""``takifugu ledger``: what a ledger holds, whether it was tampered with, copies of it.
+"""``takifugu ledger``: what a ledger holds, whether it is sound, copies of it.
 
 Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,37 +21,36 @@ from takifugu.cli.commands.ledger_copies import (
 )
 from takifugu.cli.commands.ledger_text import decision
 from takifugu.cli.shared_options import AsJson, InProject, print_json, the_project
-from takifugu.cli.strict_options import Strict
+from takifugu.cli.strict_options import StrictTyper
 from takifugu.cli.terminal import echo
 from takifugu.errors import Malformed
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from takifugu.ledger import Anchor, Event, Ledger, Position
 
-app = Strict(name="ledger", no_args_is_help=True, help="Look into a budget ledger, copy it.")
+app = StrictTyper(name="ledger", no_args_is_help=True, help="Show, verify and copy a ledger.")
 
 
 @app.command("show")
 def run_show(
     where: Where = None,
-    last: Annotated[int, typer.Option(help="How many of the latest events to show.")] = 10,
-    project: InProject = None,
+    last: Annotated[int, typer.Option(help="The number of latest events to show.")] = 10,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Print budgets, the worst per-entry totals and the latest events of LEDGER.
 
-    An event is told in a line: what was released, to whom, when, and what it cost each entry that
-    it read. A total is what the most exposed entry has lost so far: DP per entry, not yet
-    translated. Numbers have four significant digits, losses rounded up; --json has them all. Keys
-    of the JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
+    Each event is one line: what was released, to whom, when, and what it cost each entry that it
+    read. A total is what the most exposed entry has lost so far: DP per entry, not translated.
+    Numbers have four significant digits, losses rounded up; --json has all digits. Keys of the
+    JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
     delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
-    (hash, body without the marks of the data). Exact numbers are strings like "1/10".
+    (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
     """
     if not 0 <= last <= 10_000:
         raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
-    with _opened(where, project) as ledger:
+    with _opened(where, folder) as ledger:
         positions, head = ledger.positions(), ledger.head()
         events = [{"hash": event.hash, "body": shown(event)} for event in ledger.history(last=last)]
         name = ledger.name
@@ -61,29 +61,29 @@ def run_show(
         return
     echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
     for position in positions:
-        echo(_line(position))
+        echo(_account_line(position))
     for event in events:
-        echo(_told(event["body"]))
+        echo(_event_line(event["body"]))
 
 
 @app.command("verify")
 def run_verify(
     where: Where = None,
     anchor: Annotated[
-        str, typer.Option(help="A head noted earlier, SEQ:HASH: it must still be there.")
+        str, typer.Option(help="A head noted earlier, SEQ:HASH, that must still be there.")
     ] = "",
-    project: InProject = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check every event of LEDGER against the chain, and every total against the events.
+    """Verify the hash chain of LEDGER, and every total against the events.
 
-    Finds edits, deletions, insertions and changes of order. An older copy put back in full is found
-    by the witness of the head, a note in a second place, and by --anchor. Ends with status 1 if
-    something is wrong. Keys of the JSON object: ledger, sound, events, head (seq, hash), witness
-    (place, and noted: seq and hash, or null), problems.
+    Finds edits, deletions, insertions and changes of order. An older copy put back as a whole is
+    found by the witness of the head, which is kept in a second place, and by --anchor. The status
+    is 1 if something is wrong. Keys of the JSON object: ledger, sound, events, head (seq, hash),
+    witness (place, and noted: seq and hash, or null), problems.
     """
     noted = _anchor(anchor) if anchor else None
-    with _opened(where, project) as ledger:
+    with _opened(where, folder) as ledger:
         report, name, witness = ledger.verify(noted), ledger.name, ledger.witness
     seen = report.witness
     if as_json:
@@ -100,8 +100,8 @@ def run_verify(
         word = "sound" if report.sound else "NOT sound"
         echo(f"ledger {name}: {report.events} events, {word}")
         echo(f"head {report.head.seq}:{report.head.hash}")
-        told = "no note" if seen is None else f"event {seen.seq}"
-        echo(f"witness {witness}: {told}" if witness else "witness: none, by choice")
+        noted_event = "nothing noted" if seen is None else f"event {seen.seq}"
+        echo(f"witness {witness}: {noted_event}" if witness else "witness: none, by choice")
         for problem in report.problems:
             echo(f"- {problem}")
     if not report.sound:
@@ -109,13 +109,13 @@ def run_verify(
 
 
 @app.command("export")
-def run_export(places: Places, project: InProject = None, as_json: AsJson = False) -> None:
-    """Write every event of LEDGER to FILE, a line each: its hash, and the body that was hashed.
+def run_export(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Write every event of LEDGER to FILE, one line each: its hash, and the body that was hashed.
 
     Keys of the JSON object: ledger, events, out.
     """
     where, path = split_places(places)
-    with _opened(where, project) as ledger:
+    with _opened(where, folder) as ledger:
         count, name = ledger.export(path), ledger.name
     if as_json:
         print_json({"ledger": name, "events": count, "out": str(path)})
@@ -129,11 +129,11 @@ app.command("accept-loss")(run_accept_loss)
 
 
 @contextmanager
-def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
+def _opened(where: str | None, folder: Path | None) -> "Iterator[Ledger]":
     from takifugu.ledger import open_ledger
 
     if where is None:
-        with the_project(project).ledger(inspect=True) as ledger:
+        with the_project(folder).ledger(inspect=True) as ledger:
             yield ledger
     else:
         with open_ledger(where, create=False, inspect=True) as ledger:
@@ -141,7 +141,7 @@ def _opened(where: str | None, project: Path | None) -> "Iterator[Ledger]":
 
 
 def shown(event: "Event") -> dict[str, Any]:
-    """What an event says, without hashes over protected bytes: early ones had no key."""
+    """The body of an event without hashes of protected data: early ones had no key."""
     return {
         name: value
         for name, value in event.body.items()
@@ -173,41 +173,38 @@ def _account(position: "Position") -> dict[str, Any]:
     }
 
 
-def _line(position: "Position") -> str:
+def _account_line(position: "Position") -> str:
     who = (
         f"{position.dataset}, analyst {position.analyst}" if position.analyst else position.dataset
     )
     budget = "no budget"
     if position.epsilon is not None:
-        budget = f"Pufferfish budget epsilon = {_short(position.epsilon)}"
+        budget = f"Pufferfish budget epsilon = {four_digits(position.epsilon)}"
         if position.delta:
-            budget += f", delta = {_short(position.delta)}"
+            budget += f", delta = {four_digits(position.delta)}"
     losses = []
     for total in position.worst:
         named = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
-        parts = [f"{name} = {_short(value, up=True)}" for name, value in named.items() if value]
+        parts = [f"{name} = {four_digits(value, 'up')}" for name, value in named.items() if value]
         losses.append(", ".join(parts) or "nothing")
     return f"{who}: {budget}; worst entry has lost {' or '.join(losses)}"
 
 
-def _told(body: Any) -> str:
-    """One event in one line."""
+def _event_line(body: Any) -> str:
     when = body["at"][:19].replace("T", " ")
-    return f"{body['seq']:>4}  {when}  {decision(body) or _what(body)}"
+    return f"{body['seq']:>4}  {when}  {decision(body) or _activity(body)}"
 
 
-def _what(body: Any) -> str:
+def _activity(body: Any) -> str:
     who = f" by {body['actor']}" if body.get("actor") else ""
     where = f"{body['dataset']}" if body.get("dataset") else ""
     if body.get("analyst"):
         where += f", analyst {body['analyst']}"
     match body["kind"]:
         case "charge" | "reuse" as kind:
-            asked = body["analyst"] or "nobody in particular"
-            told = "released" if kind == "charge" else "told again"
-            return (
-                f"{told} to {asked} from {body['dataset']}: {_query(body)}; {_loss(body['loss'])}"
-            )
+            to = f" to {body['analyst']}" if body["analyst"] else ""
+            act = "released" if kind == "charge" else "released again"
+            return f"{act}{to} from {body['dataset']}: {_query(body)}; {_loss(body['loss'])}"
         case "answer":
             return f"answer to event {body['charge']} stored"
         case "loss":
@@ -215,13 +212,13 @@ def _what(body: Any) -> str:
             lost = body["lost"]["seq"]
             return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
         case "created":
-            return "ledger made"
+            return "ledger created"
         case "totals":
             return "digests of totals begun"
         case "cells" if body["how"] == "everywhere":
-            return f"declaration of {where} accepted{who}: earlier releases count everywhere"
+            return f"declaration of {where} accepted{who}: earlier releases charged to every row"
         case "cells":
-            return f"declaration of {where} said to be unchanged{who}"
+            return f"declaration of {where} stated to be unchanged{who}"
         case "source":
             return f"rows of {where} compared with those of other datasets"
         case "separate":
@@ -232,7 +229,7 @@ def _what(body: Any) -> str:
 
 
 def _query(body: Any) -> str:
-    """What was asked, of which rows, by which mechanism."""
+    """The query, its rows and its mechanism."""
     query = dict(body["query"])
     words = str(query.pop("name", None) or body["query_fingerprint"][:12])
     if query.get("column"):
@@ -261,23 +258,8 @@ def _few(value: Any) -> str:
 
 def _loss(loss: Any) -> str:
     parts = [
-        f"{name} = {_short(_number(value), up=True)}"
+        f"{name} = {four_digits(Fraction(value), 'up')}"
         for name, value in loss.items()
         if name != "currency"
     ]
     return f"{', '.join(parts)} per entry"
-
-
-def _number(text: str) -> "Fraction":
-    from fractions import Fraction
-
-    return Fraction(text)
-
-
-def _short(value: "Fraction", *, up: bool = False) -> str:
-    """Four significant digits, for people; --json has it exactly."""
-    from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
-
-    context = Context(prec=4, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
-    short = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return f"{float(short):.4g}"

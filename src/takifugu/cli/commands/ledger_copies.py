@@ -1,4 +1,4 @@
-"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and history that is lost."""
+"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and lost history."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from takifugu.cli.shared_options import AsJson, InProject, InvalidOption, print_json, the_project
 from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.ledger import Event, Translation
@@ -23,8 +24,8 @@ Raised = Annotated[
     typer.Option(
         "--budget",
         metavar="NAME=EPSILON",
-        help="The largest budget that a dataset had in the part that is lost, if it was raised or"
-        " first set there; may be repeated.",
+        help="The largest budget that a dataset had in the lost part, if it was raised or first set"
+        " there; repeatable.",
     ),
 ]
 
@@ -32,8 +33,8 @@ SamePrior = Annotated[
     bool,
     typer.Option(
         "--same-prior",
-        help="The priors of the project were in use in all of the part that is lost: count what the"
-        " budgets admitted under them. Otherwise epsilon itself counts for every entry.",
+        help="The priors of the project were in force throughout the lost part: count what the"
+        " budgets admitted under them. Otherwise epsilon itself is counted for every entry.",
     ),
 ]
 
@@ -47,16 +48,16 @@ def split_places(places: list[str]) -> tuple[str | None, Path]:
     return (places[0] if len(places) == 2 else None), Path(places[-1])
 
 
-def run_backup(places: Places, project: InProject = None, as_json: AsJson = False) -> None:
-    """Write a complete, checked copy of LEDGER to FILE, a new one that only you can read.
+def run_backup(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Write a complete, verified copy of LEDGER to FILE, a new one that only you can read.
 
-    Copying the ledger's own file may miss what is still in its write-ahead log. For a ledger on a
-    PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
+    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on
+    a PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
     """
     from takifugu.ledger import open_ledger
 
     where, path = split_places(places)
-    place, witness = _place(where, project)
+    place, witness = _place(where, folder)
     with open_ledger(place, create=False, read_only=True, witness=witness) as ledger:
         report, name = ledger.backup(path), ledger.name
     if as_json:
@@ -69,18 +70,18 @@ def run_backup(places: Places, project: InProject = None, as_json: AsJson = Fals
 def run_restore(
     places: Places,
     accept_loss: Annotated[
-        bool, typer.Option(help="Put an older copy back; what is lost counts as spent.")
+        bool, typer.Option(help="Restore an older copy; what is lost counts as spent.")
     ] = False,
     budget: Raised = None,
     same_prior: SamePrior = False,
-    project: InProject = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put the backup FILE in the place of LEDGER, whole or not at all.
+    """Replace LEDGER by the backup FILE, as a whole or not at all.
 
-    It is checked first. One that lacks an event of the ledger, or one that the witness of its head
-    has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says. Nobody
-    else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
+    The backup is verified first. One that lacks an event of the ledger, or one that the witness of
+    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says.
+    Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
     counted (null, or what `accept-loss` prints).
     """
     from takifugu.errors import LedgerConflict
@@ -91,10 +92,10 @@ def run_restore(
         raise InvalidOption(
             "--budget" if budget else "--same-prior",
             given="is given without --accept-loss",
-            needed="go with it: nothing is counted otherwise",
+            needed="come with it: nothing is counted otherwise",
         )
-    (place, witness), raised = _place(where, project), _raised(budget)
-    priors = _priors(where, project, same_prior=same_prior)
+    (place, witness), raised = _place(where, folder), _raised(budget)
+    priors = _priors(where, folder, same_prior=same_prior)
     report = restore_ledger(path, place, lossy=accept_loss, witness=witness)
     counted = None
     if accept_loss:
@@ -106,35 +107,35 @@ def run_restore(
         facts = {"ledger": str(place), "events": report.events, "head": vars(report.head)}
         print_json({**facts, "counted": None if counted is None else _accounts(counted)})
         return
-    echo(f"{report.events} events put back in {place}", err=True)
+    echo(f"{report.events} events restored to {place}", err=True)
     if counted is not None:
-        _say(counted)
+        _print_loss(counted)
 
 
 def run_accept_loss(
     where: Where = None,
     budget: Raised = None,
     same_prior: SamePrior = False,
-    project: InProject = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept, as the owner, that events which the witness of LEDGER has seen are lost for good.
+    """Accept, as the owner, that events which the witness of LEDGER has seen are lost.
 
-    All that the budgets admitted counts as spent from then on: nothing more is released on these
-    datasets until a budget is raised, and then what exceeds the earlier one. This is an event of
-    the ledger that names you. Epsilon of the budget is counted for every entry, which no prior can
-    have exceeded; less with --same-prior, in a project whose priors were not replaced in the part
-    that is lost. Keys of the JSON object: ledger,
-    lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho: counted for every entry).
+    All that the budgets admitted counts as spent from then on: nothing more is released from these
+    datasets until a budget is raised, and then only what exceeds the earlier one. The decision is
+    an event of the ledger that names you. The epsilon of the budget is counted for every entry,
+    which no prior can have exceeded; less with --same-prior, in a project whose priors were not
+    replaced in the lost part. Keys of the JSON object: ledger, lost (seq, hash), accounts (dataset,
+    analyst, epsilon, delta, rho: counted for every entry).
     """
-    place, witness = _place(where, project)
-    priors = _priors(where, project, same_prior=same_prior)
+    place, witness = _place(where, folder)
+    priors = _priors(where, folder, same_prior=same_prior)
     event = _accept(place, witness, priors, _raised(budget))
     if as_json:
         accounts = _accounts(event)
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
     else:
-        _say(event)
+        _print_loss(event)
 
 
 def _accounts(event: "Event") -> list[dict[str, Any]]:
@@ -142,20 +143,23 @@ def _accounts(event: "Event") -> list[dict[str, Any]]:
     return found
 
 
-def _say(event: "Event") -> None:
+def _print_loss(event: "Event") -> None:
     echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
     for account in _accounts(event):
         who = f", analyst {account['analyst']}" if account["analyst"] else ""
-        told = f"epsilon = {float(Fraction(account['epsilon'])):.4g} per entry is counted"
-        echo(f"{account['dataset']}{who}: {told}; nothing is left until its budget is raised")
+        lost = four_digits(Fraction(account["epsilon"]), "up")
+        echo(
+            f"{account['dataset']}{who}: epsilon = {lost} per entry is counted; nothing remains"
+            " until its budget is raised"
+        )
 
 
-def _place(where: str | None, project: Path | None) -> tuple[str | Path, str | Path | bool]:
-    """The ledger, and where its head is noted."""
+def _place(where: str | None, folder: Path | None) -> tuple[str | Path, str | Path | bool]:
+    """The ledger and its witness."""
     if where is not None:
         return where, True
-    study = the_project(project)
-    return study.ledger_place, study.witness
+    project = the_project(folder)
+    return project.ledger_place, project.witness
 
 
 def _raised(given: list[str] | None) -> dict[str, Any]:
@@ -169,9 +173,9 @@ def _raised(given: list[str] | None) -> dict[str, Any]:
 
 
 def _priors(
-    where: str | None, project: Path | None, *, same_prior: bool
+    where: str | None, folder: Path | None, *, same_prior: bool
 ) -> "dict[str, Translation]":
-    """The translations that the owner vouches for; none unless they say so."""
+    """The translations of the priors that the owner states were in force; by default none."""
     from takifugu.errors import Malformed
 
     if not same_prior:
@@ -182,11 +186,11 @@ def _priors(
             given="is given for a ledger that is named",
             needed="be used in the project of the ledger, which knows the priors",
         )
-    study = the_project(project)
+    project = the_project(folder)
     found: dict[str, Translation] = {}
-    for name in study.policy.datasets:
+    for name in project.policy.datasets:
         try:
-            found[name] = study.translation(name)
+            found[name] = project.translation(name)
         except Malformed:  # no prior, or none that can be read: epsilon itself is counted
             continue
     return found

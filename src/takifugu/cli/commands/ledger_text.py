@@ -1,14 +1,16 @@
-"""What an owner decided, in words: the events that are no charges."""
+"""Decisions of an owner as text: the events that are not charges."""
 
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from takifugu.visible import four_digits
 
 FITTED = {
     "first-days": "on the first days",
     "share": "on a share of the entities",
-    "all-rows": "on all rows, those that are released from too",
+    "all-rows": "on all rows, including those that are released from",
 }
 
 
@@ -23,18 +25,18 @@ def decision(body: Mapping[str, Any]) -> str | None:
 def _decision(body: Mapping[str, Any]) -> str | None:
     match body["kind"]:
         case "budget":
-            told = f"budget of {_whose(body)} set to epsilon = {_short(body['epsilon'])}"
-            spare = Fraction(body["delta"])
-            told += f", delta = {_short(body['delta'])}" if spare else ""
+            epsilon, delta = Fraction(body["epsilon"]), Fraction(body["delta"])
+            text = f"budget of {_whose(body)} set to epsilon = {four_digits(epsilon)}"
+            text += f", delta = {four_digits(delta)}" if delta else ""
         case "partition":
-            told = f"groups of {body['dataset']} counted by {', '.join(body['columns'])}"
+            text = f"groups of {body['dataset']} counted by {', '.join(body['columns'])}"
         case "policy":
-            told = _policy(body)
+            text = _policy(body)
         case "accepted":
-            told = _accepted(body)
+            text = _accepted(body)
         case _:
             return None
-    return told + (f", by {body['actor']}" if body.get("actor") else "")
+    return text + (f", by {body['actor']}" if body.get("actor") else "")
 
 
 def _whose(body: Mapping[str, Any]) -> str:
@@ -51,7 +53,7 @@ def _policy(body: Mapping[str, Any]) -> str:
             place = " in place of the earlier ones" if details.get("replaced") else ""
             return f"prior of {name} fitted {rows}{place}: {files}"
         case "written":
-            return f"prior of {name} written anew: {files}"
+            return f"prior of {name} rewritten: {files}"
     return f"prior of {name} entered: {files}"
 
 
@@ -62,24 +64,16 @@ def _accepted(body: Mapping[str, Any]) -> str:
     else:
         parts = [part for part in ("prior", "secrets") if before[part] != body[part]]
         what = " and ".join(parts) or "rows that are released from"
-    told = f"{what} of {name} accepted"
+    text = f"{what} of {name} accepted"
     if body["spent_after"] != "0":
         was = body["spent_before"]
-        old = "not known any more" if was is None else four_up(was)
-        told += f": spent {four_up(body['spent_after'])} under the new, {old} under the old"
+        old = "no longer known" if was is None else four_up(was)
+        text += f": spent {four_up(body['spent_after'])} under the new, {old} under the old"
         if body["budget"] is not None:
-            told += f", of a budget of {_short(body['budget'])}"
-    return told
+            text += f", of a budget of {four_digits(Fraction(body['budget']))}"
+    return text
 
 
 def four_up(value: str) -> str:
-    """A decimal with four significant digits, rounded up."""
-    if value == "infinity":
-        return "infinite"
-    with localcontext() as context:
-        context.prec, context.rounding = 4, ROUND_CEILING
-        return f"{(+Decimal(value)).normalize():f}"
-
-
-def _short(value: str) -> str:
-    return f"{float(Fraction(value)):.4g}"
+    """A stored decimal with four significant digits, rounded up."""
+    return "infinite" if value == "infinity" else four_digits(Decimal(value), "up")

@@ -12,7 +12,7 @@ from takifugu.cli.shared_options import (
     DatasetName,
     InProject,
     InvalidOption,
-    Working,
+    Spinner,
     listed,
     plain,
     print_json,
@@ -119,7 +119,7 @@ def run_plan(
     of what names a cell), notes (what to know before it is released), guarantee (what is protected
     and what is not).
     """
-    from takifugu.cli.output_files import Target
+    from takifugu.cli.output_files import OutputFile
 
     asked = the_query(
         name, kind, analyst, option, column=column, by=by, window=window, where=where,
@@ -127,7 +127,7 @@ def run_plan(
         level=level, grid=grid, gap=gap,
     )  # fmt: skip
     opening = {"backend": backend, "table": not no_table}
-    with nullcontext() if out is None else Target(out, (".json",)) as target:
+    with nullcontext() if out is None else OutputFile(out, (".json",)) as target:
         plan, document, warning = planned(asked, project, **opening)
         if target is not None:
             target.write(plain(document))
@@ -168,13 +168,13 @@ def planned(
     asked: "Asked", project: Path | None, **opening: Any
 ) -> tuple["Plan", dict[str, Any], str | None]:
     """A plan, all that is to be said about it, and a warning if there is one."""
-    from takifugu.cli.commands.translate_command import warned
+    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.project.requests import plan_document
 
     study = the_project(project)
     with (
-        warned(),
-        Working("planning") as tell,
+        show_warnings(),
+        Spinner("planning") as tell,
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
         plan = asked.plan(session)

@@ -1,4 +1,4 @@
-"""``takifugu prior``: make, fit, smooth and look at priors."""
+"""``takifugu prior``: make, fit, smooth, show and accept priors."""
 
 import csv
 import gzip
@@ -16,23 +16,26 @@ from takifugu.cli.shared_options import (
     DatasetName,
     InProject,
     InvalidOption,
-    Working,
+    Spinner,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, nearest_project
-from takifugu.cli.strict_options import Strict
+from takifugu.cli.strict_options import StrictTyper
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
+from takifugu.visible import four_digits
 from takifugu.whole import refuse_special
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior, SequencePrior
     from takifugu.project.terms import Change
 
-app = Strict(no_args_is_help=True, help="Make, fit, smooth, look at and accept priors.")
+app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
+
+Length = Annotated[int | None, typer.Option(help="The number of entries; by default unbounded.")]
 
 
 @app.command()
@@ -40,22 +43,22 @@ def show(
     prior: Annotated[
         str,
         typer.Argument(
-            help="The prior: a JSON document, or a BIF file; or a dataset of the project.",
+            help="A JSON document, a BIF file, or a dataset of the project.",
             autocompletion=complete_dataset,
         ),
     ],
-    project: InProject = None,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what PRIOR is: its kind, size, states and fingerprint; for a dataset, all its priors.
+    """Show a prior: its kind, size, states and fingerprint; for a dataset, all its priors.
 
-    Keys of the JSON object: kind, fingerprint, and what there is to say of the kind; for a
-    dataset: dataset, and priors (file, statement and those keys of each).
+    Keys of the JSON object: kind, fingerprint, and facts of the kind; for a dataset: dataset, and
+    priors (file, statement and those keys of each).
     """
     from takifugu.priors import read_prior
 
     if "." not in prior and not Path(prior).exists():
-        _show_dataset(prior, project, as_json)
+        _show_dataset(prior, folder, as_json)
         return
     facts = _facts(read_prior(prior))
     if as_json:
@@ -64,15 +67,15 @@ def show(
         _print(facts)
 
 
-def _show_dataset(name: str, project: Path | None, as_json: bool) -> None:
+def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
     from takifugu.priors import read_prior
 
-    study = the_project(project)
-    study.priors(name)  # an error if one is missing, or not what was fitted
+    project = the_project(folder)
+    project.priors(name)  # an error if one is missing, or not what was fitted
     found = [
         {"file": prior.file, "statement": prior.statement}
-        | _facts(read_prior(study.folder / prior.file))
-        for prior in study.dataset(name).priors
+        | _facts(read_prior(project.folder / prior.file))
+        for prior in project.dataset(name).priors
     ]
     if as_json:
         print_json({"dataset": name, "priors": found})
@@ -96,9 +99,11 @@ def new(
     ],
     out: Out,
     states: Annotated[str | None, typer.Option(help="Names of the states, as 'home,ward'.")] = None,
-    length: Annotated[int | None, typer.Option(help="How many entries; default: no end.")] = None,
+    length: Annotated[
+        int | None, typer.Option(help="The number of entries; by default unbounded.")
+    ] = None,
     start: Annotated[
-        str, typer.Option(help="'stationary', or the chances of the first entry, as '1,0'.")
+        str, typer.Option(help="'stationary', or the distribution of the first entry, as '1,0'.")
     ] = "stationary",
     as_json: AsJson = False,
 ) -> None:
@@ -113,10 +118,10 @@ def new(
     document["start"] = start if start == "stationary" else _numbers(start, "--start")
     if states is not None:
         document["states"] = [state.strip() for state in states.split(",")]
-    belief = from_document(document)
-    with _noting(out):
-        write_prior(belief, out)
-    _wrote(belief, out, as_json)
+    made = from_document(document)
+    with _recorded(out):
+        write_prior(made, out)
+    _print_written(made, out, as_json)
 
 
 @app.command()
@@ -131,35 +136,37 @@ def fit(
         ),
     ],
     first_days: Annotated[
-        int | None, typer.Option(help="Fit on so many days; release from those after them only.")
+        int | None, typer.Option(help="Fit on the first N days; release from later days only.")
     ] = None,
     share: Annotated[
         str | None,
         typer.Option(help="Fit on a share of the entities, as 1/5; release from the others only."),
     ] = None,
     all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Fit on the very rows that are to be protected.")
+        bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="In place of the priors that the dataset has.")
+        bool, typer.Option("--replace", help="Replace the priors that the dataset has.")
     ] = False,
     add: Annotated[
-        bool, typer.Option("--add", help="Beside the priors that the dataset has.")
+        bool, typer.Option("--add", help="Add to the priors that the dataset has.")
     ] = False,
     other: Annotated[
-        str | None, typer.Option(help="The state for values that were not seen.")
+        str | None, typer.Option(help="The state for values that do not occur.")
     ] = None,
     tau: Annotated[
         float | None,
         typer.Option(
-            help="Smooth zeros to this chance. For a dataset 1e-5, as in the paper, unless told; 0"
-            " leaves them."
+            help="Smooth zeros to this probability; 0 leaves them. For a dataset the default is"
+            " 1e-5, as in the paper."
         ),
     ] = None,
-    length: Annotated[int | None, typer.Option(help="How many entries; default: no end.")] = None,
+    length: Annotated[
+        int | None, typer.Option(help="The number of entries; by default unbounded.")
+    ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(help="Instead, all chains that the counts do not rule out at this level."),
+        typer.Option(help="Instead, all chains within the confidence intervals at this level."),
     ] = None,
     state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
     entity: Annotated[
@@ -168,23 +175,23 @@ def fit(
     order: Annotated[
         str | None,
         typer.Option(
-            help="CSV: a column of numbers that orders each sequence; default: the file's."
+            help="CSV: a column of numbers that orders each sequence; by default the file order."
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV: where to write the prior, as JSON.")
     ] = None,
-    project: InProject = None,
+    folder: InProject = None,
     backend: Backend = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a Markov chain to the sequences of a dataset, where its rows are, or of a CSV file.
+    """Fit a Markov chain to the sequences of a dataset, in its database, or of a CSV file.
 
-    The prior of a dataset is written beside the project file and entered there. A fitted prior is
-    part of the published policy, and no loss is accounted for what it tells about the rows it was
+    The prior of a dataset is written beside the project file and added to it. A fitted prior is
+    part of the published policy, and no loss is accounted for what it reveals about the rows it was
     fitted on: fit on other rows (earlier days, other people) than those to be released from.
-    Releases from rows that it was fitted on are refused, unless it was --all-rows or the policy
-    says release_fitted_rows = true; then they come with a warning.
+    Releases from rows that it was fitted on are refused, except after --all-rows or with
+    release_fitted_rows = true in the policy; then they come with a warning.
 
     Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
     steps, fitted, released_from, share, statement.
@@ -192,11 +199,11 @@ def fit(
     csv_only = {"--state": state, "--entity": entity, "--order": order, "--out": out}
     dataset_only = {
         "--first-days": first_days, "--share": share, "--all-rows": all_rows or None,
-        "--replace": replace or None, "--add": add or None, "--project": project,
+        "--replace": replace or None, "--add": add or None, "--project": folder,
         "--backend": backend,
     }  # fmt: skip
     if any(value is not None for value in csv_only.values()):
-        _none_of(dataset_only, "a CSV file")
+        _refuse_given(dataset_only, "a CSV file")
         if state is None or entity is None or out is None:
             raise InvalidOption(
                 "--state", given="or --entity or --out is missing", needed="come with a CSV file"
@@ -207,7 +214,7 @@ def fit(
         raise InvalidOption(
             "--first-days",
             given="or --share or --all-rows is missing, or more than one is given",
-            needed="say which rows to fit on; a CSV file goes with --state, --entity and --out",
+            needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
         )
     from takifugu.project.fits import Wish
     from takifugu.project.policy import share_of
@@ -220,28 +227,28 @@ def fit(
         length=length,
         confidence=confidence,
     )
-    study = the_project(project)
-    with Working(f"counting the steps of {data}"):
-        study, file, belief, found = study.fit(
+    project = the_project(folder)
+    with Spinner(f"counting the steps of {data}"):
+        project, file, fitted, found = project.fit(
             data, wish, replace=replace, keep=add, backend=backend
         )
-    entered = study.dataset(data).priors[-1]
+    entered = project.dataset(data).priors[-1]
     steps, start = int(found.counts.counts.sum()), entered.released_from
     if as_json:
-        facts: dict[str, Any] = {"dataset": data, "project": str(study.file), "steps": steps}
+        facts: dict[str, Any] = {"dataset": data, "project": str(project.file), "steps": steps}
         facts |= {"fitted": entered.fitted, "share": entered.share and str(entered.share)}
         facts["released_from"] = start if start is None or isinstance(start, int) else str(start)
         facts["statement"] = found.statement
-        print_json({"out": str(file)} | _facts(belief) | facts)
+        print_json({"out": str(file)} | _facts(fitted) | facts)
         return
-    echo(f"{file.name}: {len(belief.states)} states from {steps:,} steps")
-    echo(f"entered into {study.file}")
+    echo(f"{file.name}: {len(fitted.states)} states from {steps:,} steps")
+    echo(f"added to {project.file}")
     echo(found.statement)
-    if study.awaits(data):
-        echo(f"next: takifugu prior accept {data}; nothing is released before that")
+    if project.awaits(data):
+        echo(f"next: takifugu prior accept {data}; nothing is released until then")
 
 
-def _none_of(options: dict[str, Any], whom: str) -> None:
+def _refuse_given(options: dict[str, Any], whom: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise InvalidOption(name, given="is given", needed=f"be left out for {whom}")
@@ -251,12 +258,12 @@ def _fit_csv(
     data: Path,
     out: Path,
     columns: tuple[str, str, str | None],
-    how: tuple[str | None, float | None, int | None, float | None],
+    settings: tuple[str | None, float | None, int | None, float | None],
     as_json: bool,
 ) -> None:
     from takifugu.priors import FittedRows, Transitions, write_prior
 
-    other, tau, length, confidence = how
+    other, tau, length, confidence = settings
     _, entity, order = columns
     rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
     counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
@@ -265,21 +272,21 @@ def _fit_csv(
             raise InvalidOption(
                 "--confidence", given="comes with --other or --tau", needed="be given alone"
             )
-        belief: SequencePrior = counts.intervals(confidence=confidence, length=length)
+        fitted: SequencePrior = counts.intervals(confidence=confidence, length=length)
     else:
         unseen = "uniform" if other is not None or tau is not None else "refuse"
-        belief = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
-    with _noting(out):
-        write_prior(belief, out)
+        fitted = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
+    with _recorded(out):
+        write_prior(fitted, out)
     steps = int(counts.counts.sum())
-    _wrote(belief, out, as_json, f": {len(belief.states)} states from {steps:,} steps")
+    _print_written(fitted, out, as_json, f": {len(fitted.states)} states from {steps:,} steps")
 
 
 @app.command()
 def smooth(
     prior: Annotated[Path, typer.Argument(help="A Markov chain, as JSON.")],
     out: Out,
-    tau: Annotated[float, typer.Option(help="What a zero becomes.")] = 1e-5,
+    tau: Annotated[float, typer.Option(help="The probability that a zero becomes.")] = 1e-5,
     other: Annotated[str | None, typer.Option(help="First add a state of this name.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -293,60 +300,60 @@ def smooth(
     if not isinstance(chain, MarkovChain):
         raise InvalidOption("PRIOR", given=f"is a {chain.kind}", needed="be a markov-chain")
     grown = chain if other is None else with_other(chain, name=other)
-    belief = smoothed(grown, tau=tau)
-    with _noting(out):
-        write_prior(belief, out)
-    _wrote(belief, out, as_json)
+    smooth_chain = smoothed(grown, tau=tau)
+    with _recorded(out):
+        write_prior(smooth_chain, out)
+    _print_written(smooth_chain, out, as_json)
 
 
 @app.command()
 def accept(
     name: DatasetName,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept without being asked.")] = False,
-    project: InProject = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept without confirmation.")] = False,
+    folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept the prior and secrets that NAME has now, as its owner; releases go by them then.
+    """Accept, as the owner, the prior and secrets that NAME has now.
 
     A budget is kept under one prior. After a change of the priors, the secrets, the uncertainty or
-    the rows that are released from, nothing is released until this is run. It shows what is spent
-    under both, asks on a terminal (elsewhere --yes is needed), and is written in the ledger. What
-    was spent stays spent, and is read under the new prior from then on.
+    the rows that are released from, nothing is released until this command is run. It shows what
+    is spent under both, asks for confirmation (without a terminal --yes is needed), and is an event
+    of the ledger. What was spent stays spent, and is translated under the new prior from then on.
 
     Keys of the JSON object: dataset, accepted (false if there was nothing to accept), prior and
     secrets (fingerprints), uncertainty, budget and delta (exact; null if there is none),
-    spent_before (null if the old prior is not at hand any more) and spent_after (decimals, rounded
+    spent_before (null if the old prior is no longer known) and spent_after (decimals, rounded
     up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
     """
-    from takifugu.cli.commands.translate_command import warned
+    from takifugu.cli.commands.translate_command import show_warnings
 
-    study = the_project(project)
-    with warned(), Working("translating"):
-        change = study.change(name)
-    facts = _change_facts(name, study.dataset(name).uncertainty, change)
+    project = the_project(folder)
+    with show_warnings(), Spinner("translating"):
+        change = project.change(name)
+    facts = _change_facts(name, project.dataset(name).uncertainty, change)
     if not change.needed:
         if as_json:
             print_json(facts)
         else:
-            echo(f"{name}: its prior and secrets are those in force; nothing to accept")
+            echo(f"{name}: its prior and secrets are in force; there is nothing to accept")
         return
-    words = list(_change_words(name, change, facts))
-    seen = "; ".join(map(str.strip, words))
+    lines = list(_change_lines(name, change, facts))
+    seen = "; ".join(map(str.strip, lines))
     if not yes:
         if not sys.stdin.isatty():
             raise InvalidOption(
                 "--yes",
-                given="is missing, and nobody can be asked here",
+                given="is missing, and there is no terminal",
                 needed=f"be given by an owner who has seen this: {seen}",
             )
-        echo("\n".join(words), err=True)
+        echo("\n".join(lines), err=True)
         typer.confirm(f"Accept this for {name}?", abort=True, err=True)
-    event = study.accept_prior(name, change)
+    event = project.accept_prior(name, change)
     facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
     if as_json:
         print_json(facts)
     else:
-        echo("\n".join(words))
+        echo("\n".join(lines))
         echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
 
 
@@ -373,8 +380,8 @@ def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, 
     }
 
 
-def _change_words(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
-    """What an owner must see: what is spent under both, next to the budget."""
+def _change_lines(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
+    """What an owner must see: what is spent under both, and the budget."""
     from takifugu.cli.commands.ledger_text import four_up
 
     seen, old = change.seen, change.seen.old
@@ -383,37 +390,37 @@ def _change_words(name: str, change: "Change", facts: dict[str, Any]) -> Iterato
         parts = [part for part in parts if getattr(old, part) != getattr(change.terms, part)]
     yield f"{name}: new {' and '.join(parts) or 'rows that are released from'}"
     before = facts["spent_before"]
-    known = "not known: the prior in force is not at hand any more"
-    yield f"  spent under the old: {known if before is None else four_up(before)}"
+    unknown = "unknown: the prior in force is no longer there"
+    yield f"  spent under the old: {unknown if before is None else four_up(before)}"
     yield f"  spent under the new: {four_up(facts['spent_after'])}"
-    budget = "none" if seen.epsilon is None else f"{float(seen.epsilon):.4g}"
+    budget = "none" if seen.epsilon is None else four_digits(seen.epsilon)
     yield f"  budget: {budget}"
     if not seen.within:
         yield "  That is more than the budget: nothing is released until it is raised."
     for who, facts_of in facts["analysts"].items():
-        spent, own = four_up(facts_of["spent_after"]), float(change.analysts[who][0])
-        yield f"  analyst {who}: {spent} spent under the new, of a budget of {own:.4g}"
+        spent, own = four_up(facts_of["spent_after"]), four_digits(change.analysts[who][0])
+        yield f"  analyst {who}: {spent} spent under the new, of a budget of {own}"
 
 
 @contextmanager
-def _noting(out: Path) -> Iterator[None]:
-    """Note it in the ledger if ``out`` is a prior of a dataset of the project around it."""
+def _recorded(out: Path) -> Iterator[None]:
+    """Record it in the ledger if ``out`` is a prior of a dataset of the project around it."""
     from takifugu.project.project import open_project
 
     found = nearest_project(out.parent)
-    study = None
+    project = None
     if found is not None:
         with suppress(Malformed):  # a project that cannot be read releases nothing
-            study = open_project(found)
-    with nullcontext() if study is None else study.noting(out):
+            project = open_project(found)
+    with nullcontext() if project is None else project.noting(out):
         yield
 
 
-def _wrote(belief: "Prior", out: Path, as_json: bool, told: str = "") -> None:
+def _print_written(prior: "Prior", out: Path, as_json: bool, details: str = "") -> None:
     if as_json:
-        print_json({"out": str(out)} | _facts(belief))
+        print_json({"out": str(out)} | _facts(prior))
     else:
-        echo(f"wrote {out}{told}", err=True)
+        echo(f"wrote {out}{details}", err=True)
 
 
 def _facts(prior: "Prior") -> dict[str, Any]:
@@ -425,7 +432,7 @@ def _numbers(text: str, what: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise InvalidOption(
-            what, given=f"has {text!r}", needed="hold numbers with commas between them"
+            what, given=f"has {text!r}", needed="hold numbers separated by commas"
         ) from None
 
 

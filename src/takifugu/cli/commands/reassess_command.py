@@ -1,57 +1,63 @@
-"""``takifugu audit``: what statistics already released under DP guarantee against a prior."""
+"""``takifugu reassess``: the Pufferfish guarantee of what was already released under DP."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from takifugu.cli.commands.translate_command import (
-    METHOD_HELP,
-    UNCERTAINTY_HELP,
     checked_method,
-    warned,
+    show_warnings,
 )
 from takifugu.cli.shared_options import (
-    ENTRIES_HELP,
-    PAIRS_HELP,
+    AsJson,
     InvalidOption,
-    Working,
-    plain,
+    MethodOption,
+    Pairs,
+    PriorFile,
+    SecretEntries,
+    Spinner,
+    Uncertainty,
+    print_json,
     read_secrets,
 )
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
+from takifugu.visible import four_digits
 from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.composition import Composed, Release
 
 RELEASED_HELP = (
-    "A release, repeatable: ε, or ε,δ, or rho=ρ; then @start:end or @name,name if it looked at some"
-    " entries only. Or a .json file with a list of such texts."
+    "A release, repeatable: ε, or ε,δ, or rho=ρ; then @start:end or @name,name if it read some"
+    " entries only. Or a .json file with a list of such strings."
 )
 
 
-def run_audit(
-    prior: Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")],
+def run_reassess(
+    prior: PriorFile,
     released: Annotated[list[str] | None, typer.Option(help=RELEASED_HELP)] = None,
     delta: Annotated[
         float | None, typer.Option(help="The Pufferfish δ to aim at, for releases with rho=….")
     ] = None,
-    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "best",
-    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
-    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
-    uncertainty: Annotated[float, typer.Option(help=UNCERTAINTY_HELP)] = 0.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    method: MethodOption = "best",
+    pairs: Pairs = None,
+    entries: SecretEntries = None,
+    uncertainty: Uncertainty = 0.0,
+    as_json: AsJson = False,
 ) -> None:
-    """Say which Pufferfish guarantee releases under per-entry DP have in retrospect.
+    """Reassess releases made under per-entry DP: the Pufferfish guarantee that they have together.
 
-    Losses are added up for each entry, and the sum is translated once. Keys of the JSON object:
-    pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries differ), dp_delta,
-    lower_bound (some mechanism with the ε released leaks it), method, by_method, binding,
-    theorem_7 (the paper's bound; null unless all losses are pure), releases (how many).
+    No data and no ledger is needed, only the losses that were published. They are added up for
+    each entry, and the sum is translated once for PRIOR. (To test a claimed loss against outputs of
+    a mechanism, use the package takifugu.auditing.)
+
+    Keys of the JSON object: pufferfish_epsilon, pufferfish_delta, dp_epsilon (a list if entries
+    differ), dp_delta, lower_bound (some mechanism with the released ε leaks it), method, by_method,
+    binding, theorem_7 (the paper's bound; null unless all losses are pure), releases (their
+    number).
     """
     from takifugu.priors import read_prior
     from takifugu.translation.accounting.composition import compose
@@ -62,11 +68,11 @@ def run_audit(
     translation = Translation(
         read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
     )
-    with warned(), Working("translating"):
+    with show_warnings(), Spinner("translating"):
         found = compose(translation, listed, delta=delta, method=chosen)
     result = _result(found, len(listed))
     if as_json:
-        echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+        print_json(result)
     else:
         _print(result)
 
@@ -91,7 +97,7 @@ def _file(path: Path) -> list[str]:
     except (OSError, ValueError) as error:
         raise InvalidOption("--released", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise InvalidOption("--released", given=f"{path} is not a list of texts", needed=needed)
+        raise InvalidOption("--released", given=f"{path} is not a list of strings", needed=needed)
     return listed
 
 
@@ -115,14 +121,19 @@ def _print(result: dict[str, Any]) -> None:
     dp = result["dp_epsilon"]
     most = max(dp) if isinstance(dp, list) else dp
     many = "release" if result["releases"] == 1 else "releases"
-    spent = f", δ {result['dp_delta']:.3g}" if result["dp_delta"] else ""
-    echo(f"{result['releases']} {many}, together DP ε {most:.6g}{spent} on the entry most used")
-    spare = f", δ = {result['pufferfish_delta']:.3g}" if result["pufferfish_delta"] else ""
-    echo(f"Pufferfish ε {result['pufferfish_epsilon']:.6g}{spare}, by {result['method']}")
+    dp_delta = f", δ {_up(result['dp_delta'])}" if result["dp_delta"] else ""
+    echo(f"{result['releases']} {many}, together DP ε {_up(most)}{dp_delta} on the entry most used")
+    delta = f", δ = {_up(result['pufferfish_delta'])}" if result["pufferfish_delta"] else ""
+    echo(f"Pufferfish ε {_up(result['pufferfish_epsilon'])}{delta}, by {result['method']}")
     if result["binding"]:
         b = result["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
-    echo(f"  some mechanism with these losses leaks {result['lower_bound']:.6g}")
+    lower = four_digits(result["lower_bound"], "down")
+    echo(f"  some mechanism with these losses leaks {lower}")
     if result["theorem_7"] is not None:
-        echo(f"  Theorem 7 of the paper would say {result['theorem_7']:.6g}")
+        echo(f"  Theorem 7 of the paper gives {_up(result['theorem_7'])}")
+
+
+def _up(loss: float) -> str:
+    return four_digits(loss, "up")

@@ -15,7 +15,7 @@ from takifugu.cli.shared_options import (
     Backend,
     InProject,
     InvalidOption,
-    Working,
+    Spinner,
     plain,
     print_json,
     the_project,
@@ -24,7 +24,7 @@ from takifugu.cli.shell_completion import complete_dataset, complete_kind
 from takifugu.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from takifugu.cli.output_files import Target
+    from takifugu.cli.output_files import OutputFile
     from takifugu.project.requests import Asked
     from takifugu.session.values import Result
 
@@ -71,7 +71,7 @@ def run_release(
     query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
     also out.
     """
-    from takifugu.cli.output_files import Target
+    from takifugu.cli.output_files import OutputFile
 
     given = {
         "column": column, "by": by, "window": window, "where": where, "epsilon": epsilon,
@@ -80,7 +80,7 @@ def run_release(
     }  # fmt: skip
     asked, document = _asked(name, kind, analyst, option, given)
     opening = {"backend": backend, "table": not no_table}
-    with nullcontext() if out is None else Target(out) as target:
+    with nullcontext() if out is None else OutputFile(out) as target:
         result, warning = _released(asked, document, project, opening)
         _deliver(result, target, as_json)
     if warning is not None:
@@ -112,13 +112,13 @@ def _asked(
 def _released(
     asked: "Asked", document: Any, project: Path | None, opening: dict[str, Any]
 ) -> tuple["Result", str | None]:
-    from takifugu.cli.commands.translate_command import warned
+    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.project.requests import refuse_stale
 
     study = the_project(project)
     with (
-        warned(),
-        Working("releasing") as tell,
+        show_warnings(),
+        Spinner("releasing") as tell,
         study.session(asked.dataset, asked.analyst, progress=tell, **opening) as session,
     ):
         plan = asked.plan(session)
@@ -129,7 +129,7 @@ def _released(
         return session.release(plan), session.kept.warning
 
 
-def _deliver(result: "Result", target: "Target | None", as_json: bool) -> None:
+def _deliver(result: "Result", target: "OutputFile | None", as_json: bool) -> None:
     """Write and print an answer that is paid for; a failure says that it is not lost."""
     from takifugu.cli.output_files import Undelivered
 
@@ -170,7 +170,7 @@ def _document(result: "Result") -> dict[str, Any]:
     return document
 
 
-def _print(result: "Result", target: "Target | None") -> None:
+def _print(result: "Result", target: "OutputFile | None") -> None:
     if target is None:
         echo(str(result))
     else:

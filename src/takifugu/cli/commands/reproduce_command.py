@@ -1,6 +1,5 @@
-"""``takifugu reproduce``: the experiments of the paper, on data or on simulated worlds."""
+"""``takifugu reproduce``: the experiments of the paper, on data or on synthetic worlds."""
 
-import json
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import InvalidOption
+from takifugu.cli.shared_options import AsJson, InvalidOption, print_json
 from takifugu.cli.terminal import echo
 from takifugu.visible import visible
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 WHAT = ("figures", "foursquare", "capture24", "all")
 REPETITIONS, MOST, SEED = 200, 100_000, 2025
 DATA_HELP = (
-    "A folder with data: every source that is known and has files there is used. Without it:"
-    " simulated worlds."
+    "A folder with data: every known source that has files there is used. Without it: synthetic"
+    " worlds."
 )
 
 
@@ -29,23 +28,23 @@ def run_reproduce(
     ] = "all",
     data: Annotated[Path | None, typer.Option(help=DATA_HELP)] = None,
     repetitions: Annotated[
-        int, typer.Option(help="How often each mechanism is run on each group, at least 2.")
+        int, typer.Option(help="Runs of each mechanism on each group, at least 2.")
     ] = REPETITIONS,
     out: Annotated[
-        Path, typer.Option(help="Where everything is written; what is there is gone on with.")
+        Path, typer.Option(help="The folder for all results; a run found there is continued.")
     ] = Path("out/reproduction"),
     seed: Annotated[
         int, typer.Option(help="Seed of the simulations; nothing that protects data has one.")
     ] = SEED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run the experiments of "Composition for Pufferfish Privacy" again: tables, figures, a page.
+    """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
 
-    With --data the sources that are there; without it simulated worlds, and every table says so.
-    A run that was stopped goes on where it was. Keys of the JSON object: what, page, manifest,
+    With --data on the sources found there; without it on synthetic worlds, and every table says so.
+    An interrupted run is continued. Keys of the JSON object: what, page, manifest,
     files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
-    claim, holds; held, failed, open: in how many comparisons; detail), notices (what was not
-    there), seconds.
+    claim, holds; held, failed, open: the numbers of comparisons; detail), notices (what was
+    missing), seconds.
     """
     if what not in WHAT:
         raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
@@ -59,16 +58,16 @@ def run_reproduce(
 
     command = " ".join(["takifugu", *sys.argv[1:]])
     request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
-    with Bars() as progress:
-        made = reproduce(request, progress, progress.tell)
+    with ProgressBars() as progress:
+        made = reproduce(request, progress, progress.notice)
     if as_json:
-        echo(json.dumps(_facts(what, made), ensure_ascii=False, allow_nan=False))
+        print_json(_facts(what, made))
     else:
         _print(made)
 
 
-class Bars(AbstractContextManager["Bars"]):
-    """Progress bars on stderr, one for each thing that is done; silent where no one looks."""
+class ProgressBars(AbstractContextManager["ProgressBars"]):
+    """Progress bars on stderr, one for each activity; silent if stderr is not a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -78,7 +77,7 @@ class Bars(AbstractContextManager["Bars"]):
         self.progress = Progress(console=console, disable=not console.is_terminal)
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> "Bars":
+    def __enter__(self) -> "ProgressBars":
         self.progress.start()
         return self
 
@@ -86,17 +85,17 @@ class Bars(AbstractContextManager["Bars"]):
         self.progress.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Say how far ``what`` is; when another thing begins, those before it are done."""
+        """Show how far ``what`` is; when another activity begins, those before it are complete."""
         if what not in self._tasks:
             for task in self.progress.tasks:
                 self.progress.update(task.id, completed=task.total)
             self._tasks[what] = self.progress.add_task(what, total=total)
         self.progress.update(self._tasks[what], completed=done, total=total)
 
-    def tell(self, notice: str) -> None:
+    def notice(self, text: str) -> None:
         """Print a line above the bars."""
         self.progress.console.print(
-            visible(notice, keep="\n"), markup=False, highlight=False, soft_wrap=True
+            visible(text, keep="\n"), markup=False, highlight=False, soft_wrap=True
         )
 
 

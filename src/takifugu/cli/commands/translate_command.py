@@ -1,6 +1,5 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
-import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,60 +9,62 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.shared_options import (
-    ENTRIES_HELP,
-    PAIRS_HELP,
+    AsJson,
     InvalidOption,
-    Working,
-    plain,
+    MethodOption,
+    Pairs,
+    PriorFile,
+    SecretEntries,
+    Spinner,
+    Uncertainty,
+    print_json,
     read_secrets,
 )
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.strict import parse_json
+from takifugu.visible import four_digits
 from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
 
-METHOD_HELP = "How to translate: best, transport, curve or group."
-UNCERTAINTY_HELP = "Relative error of every joint probability, as 0.2 for 20 %."
-
 
 def run_translate(
-    prior: Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")],
+    prior: PriorFile,
     pufferfish: Annotated[
-        str | None, typer.Option(help="Pufferfish ε to allow, as 1 or 0.5,1,2.")
+        str | None, typer.Option(help="Pufferfish ε to allow: 1, or several as 0.5,1,2.")
     ] = None,
     dp: Annotated[
-        str | None, typer.Option("--dp", help="Per-entry DP ε that is spent, as 0.1 or 0.1,0.2.")
+        str | None, typer.Option("--dp", help="Per-entry DP ε: 0.1, or several as 0.1,0.2.")
     ] = None,
     profile: Annotated[
         Path | None, typer.Option(help="A .json file with a list: the DP ε of each entry.")
     ] = None,
-    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "best",
+    method: MethodOption = "best",
     delta: Annotated[
         float, typer.Option(help="With --dp or --profile: the δ of (ε, δ)-DP per entry.")
     ] = 0.0,
-    pairs: Annotated[str | None, typer.Option(help=PAIRS_HELP)] = None,
-    entries: Annotated[str | None, typer.Option(help=ENTRIES_HELP)] = None,
-    uncertainty: Annotated[float, typer.Option(help=UNCERTAINTY_HELP)] = 0.0,
+    pairs: Pairs = None,
+    entries: SecretEntries = None,
+    uncertainty: Uncertainty = 0.0,
     table: Annotated[
         bool,
         typer.Option(
-            "--table", help="Look the answer up in a table beside PRIOR; make it if there is none."
+            "--table", help="Use a cached table beside PRIOR; it is made if there is none."
         ),
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the translation: a .png, .svg or .pdf file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Translate per-entry DP ε into Pufferfish ε for PRIOR, or back.
 
-    Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists where several were asked
-    for; a profile is always a list), lower_bound (some mechanism with this DP ε leaks as much),
-    exact (whether the two agree to a share of 1e-6), method, by_method (what each method says of
-    the number asked for; null where it does not apply), binding (the secret that leaks most); with
+    Keys of the JSON object: pufferfish_epsilon and dp_epsilon (lists if several were given; a
+    profile is always a list), lower_bound (some mechanism with this DP ε leaks as much), exact
+    (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
+    of each method; null where it does not apply), binding (the secret pair that leaks most); with
     --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
     and table. An infinite number is the string "infinity".
     """
@@ -85,9 +86,9 @@ def run_translate(
     translation = Translation(
         read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
     )
-    with warned(), Working("translating") as tell:
+    with show_warnings(), Spinner("translating") as spinner:
         if table:
-            result = _from_table(prior, translation, dp, pufferfish, tell)
+            result = _from_table(prior, translation, dp, pufferfish, spinner)
         elif profile is not None:
             result = _profile(translation, _listed(profile), chosen, delta)
         elif dp is not None:
@@ -99,11 +100,11 @@ def run_translate(
             found = [_backwards(translation, e, chosen) for e in numbers]
             result = _several(found)
         if plot is not None:
-            tell("drawing")
+            spinner("drawing")
             figure = translation_figure(translation, title=prior.stem, marked=_marks(result))
             reports.save(figure, plot)
     if as_json:
-        echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+        print_json(result)
     else:
         _print(result)
 
@@ -121,8 +122,8 @@ def checked_method(method: str) -> "Method":
 
 
 @contextmanager
-def warned() -> Iterator[None]:
-    """Say on stderr, in one line each, why a translation is looser than it could be."""
+def show_warnings() -> Iterator[None]:
+    """Print on stderr, one line each, why a translation is looser than it could be."""
     from takifugu.translation.bounds import LooserTranslation
 
     with warnings.catch_warnings(record=True) as caught:
@@ -132,7 +133,7 @@ def warned() -> Iterator[None]:
         str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
     ):
         echo(f"takifugu: {message}", err=True)
-    for other in caught:  # anything else is somebody's to see, not ours to keep
+    for other in caught:  # all other warnings are passed on
         if not issubclass(other.category, LooserTranslation):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
@@ -198,7 +199,7 @@ def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
 
 
 def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """One object: its values are lists if several numbers were asked for."""
+    """One object; its values are lists if several numbers were given."""
     if len(found) == 1:
         return found[0]
     together: dict[str, Any] = {
@@ -210,7 +211,11 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _from_table(
-    prior: Path, translation: "Translation", dp: str | None, pufferfish: str | None, tell: Working
+    prior: Path,
+    translation: "Translation",
+    dp: str | None,
+    pufferfish: str | None,
+    spinner: Spinner,
 ) -> dict[str, Any]:
     from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
 
@@ -218,7 +223,7 @@ def _from_table(
     if path.exists():
         known = TranslationTable.load(path, translation)
     else:
-        known = tabulate(translation, progress=lambda k, n: tell(f"table, {k} of {n}"))
+        known = tabulate(translation, progress=lambda k, n: spinner(f"table, {k} of {n}"))
         known.save(path)
     if dp is None and pufferfish is None:
         raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
@@ -246,7 +251,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
-    """The pairs of DP ε and Pufferfish ε that a result tells; a profile counts by its largest."""
+    """The pairs of DP ε and Pufferfish ε of a result; a profile counts by its largest."""
     dp, loss = result["dp_epsilon"], result["pufferfish_epsilon"]
     if isinstance(loss, list):
         return list(zip(dp, loss, strict=True))
@@ -290,20 +295,25 @@ def _pick(value: Any, k: int) -> Any:
 
 def _print_one(one: dict[str, Any]) -> None:
     dp = one["dp_epsilon"]
-    words = f"a profile of {len(dp)} ε up to {max(dp):.6g}" if isinstance(dp, list) else f"{dp:.6g}"
-    spare = f", δ = {one['pufferfish_delta']:.3g}" if "pufferfish_delta" in one else ""
-    echo(f"DP ε {words} per entry is Pufferfish ε {one['pufferfish_epsilon']:.6g}{spare}")
+    spent = four_digits(max(dp) if isinstance(dp, list) else dp, "down")
+    if isinstance(dp, list):
+        spent = f"a profile of {len(dp)} ε up to {spent}"
+    loss = four_digits(one["pufferfish_epsilon"], "up")
+    delta = (
+        f", δ = {four_digits(one['pufferfish_delta'], 'up')}" if "pufferfish_delta" in one else ""
+    )
+    echo(f"DP ε {spent} per entry is Pufferfish ε {loss}{delta}")
     if "table" in one:
         echo(f"  from the table {one['table']}")
         return
-    says = ", ".join(
-        f"{name} {'-' if value is None else format(value, '.6g')}"
+    methods = ", ".join(
+        f"{name} {'-' if value is None else four_digits(value)}"
         for name, value in one["by_method"].items()
     )
-    echo(f"  by {one['method']} ({says})")
+    echo(f"  by {one['method']} ({methods})")
     if one["binding"]:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
     sure = ", so this is exact" if one["exact"] else ""
-    echo(f"  some mechanism leaks {one['lower_bound']:.6g}{sure}")
+    echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{sure}")

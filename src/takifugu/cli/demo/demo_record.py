@@ -7,7 +7,7 @@ from textwrap import fill
 from time import monotonic
 from typing import Any
 
-from takifugu.cli.shared_options import Working
+from takifugu.cli.shared_options import Spinner
 from takifugu.cli.terminal import echo
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
 from takifugu.reports.html_page import shown as cell_text
@@ -39,10 +39,10 @@ class DemoRecord:
         return facts["refused"] is not None and facts["again_free"] and facts["sound"]
 
     @contextmanager
-    def working(self, doing: str) -> Iterator[Working]:
+    def working(self, doing: str) -> Iterator[Spinner]:
         """A spinner on stderr, and how long the work took."""
         begun = monotonic()
-        with Working(doing) as spinner:
+        with Spinner(doing) as spinner:
             yield spinner
         self.seconds[doing] = round(monotonic() - begun, 3)
 

@@ -1,4 +1,4 @@
-"""``takifugu audit``: what was released, added up and translated once."""
+"""``takifugu reassess``: what was released, added up and translated once."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def ward(tmp_path: Path) -> Path:
 
 
 def command(*arguments: object) -> str:
-    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["reassess", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
