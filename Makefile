@@ -14,7 +14,7 @@ DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check format lint types imports bench reproduction clean
+.PHONY: demo test check format lint types imports bench docs wheel reproduction clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -41,6 +41,13 @@ imports: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+docs: $(READY)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs out/site
+	@echo "open out/site/index.html"
+
+wheel: $(READY)
+	$(BIN)/python -m build --wheel --outdir dist
 
 reproduction: $(READY)
 	$(BIN)/takifugu reproduce all --out out/simulated

@@ -18,12 +18,14 @@ from time import perf_counter, process_time
 
 from sqlalchemy import create_engine, event, insert, text, update
 
-from takifugu.ledger import Groups, Ledger, Window, chain, open_ledger, tables
-from takifugu.ledger.books import Books
-from takifugu.ledger.schema import EVENTS, HEAD
-from takifugu.ledger.store import Store
-from takifugu.ledger.values import digest, written
-from takifugu.ledger.work import work_of
+from takifugu.ledger import Groups, Ledger, Window, open_ledger
+from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.canonical_text import encode_json, sha256
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import EVENTS, HEAD
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.transaction import work_of
 from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
@@ -196,9 +198,9 @@ def _filled(path: Path, size: int) -> Ledger:
             rows = []
             for number in range(first, min(size, first + 5000)):
                 seq = last.seq + number + 1
-                content = asked[number % len(cells)] | {"key": digest(str(number))[:32]}
+                content = asked[number % len(cells)] | {"key": sha256(str(number))[:32]}
                 body = {"v": 1, "seq": seq, "kind": "charge", "at": last.at, **content}
-                words = written(body)
+                words = encode_json(body)
                 hash_ = chain.link(hash_, words)
                 copies = {name: body.get(name) for name in chain.COPIED} | {"charge": seq}
                 rows.append({"seq": seq, "hash": hash_, "body": words, **copies})

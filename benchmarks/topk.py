@@ -24,7 +24,8 @@ from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, K, s
 from takifugu.priors.fitting import TAU, Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.translation import LossTable, to_dp
+from takifugu.translation import TranslationTable
+from takifugu.translation.chain.unbounded import unbounded_allowance
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
 EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -62,10 +63,10 @@ def run() -> None:
 
 def _noise(chain: MarkovChain, epsilon: float) -> tuple[Ranking, Any]:
     begin = perf_counter()
-    allowed, proof = to_dp(chain.kernel(), epsilon)
+    allowed, proof = unbounded_allowance(chain.kernel(), epsilon)
     seconds = perf_counter() - begin
     assert proof is not None
-    exact = LossTable(frozen([allowed]), frozen([proof.loss]))
+    exact = TranslationTable("exact", frozen([allowed]), frozen([proof.loss]))
     plan = plan_top_k(chain.states, K, translation=exact, epsilon=epsilon)
     ours = noise_of(plan.mechanism)[2]
     print(f"\nε = {epsilon:g}: exact translation ε_DP = {allowed:.5f} ({seconds:.1f} s)")

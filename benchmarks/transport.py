@@ -8,8 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.translation import loss_table, to_dp, transport_lp, unbounded_losses
+from takifugu.priors import MarkovChain, Secrets
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.single_transport import transport_lp
 from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.unbounded import unbounded_allowance, unbounded_losses
 
 Answer = TypeVar("Answer")
 STEPS = 6
@@ -34,9 +37,10 @@ def run() -> None:
             f"{answer.lower.max():.4f}), {seconds:.1f} s"
         )
     rows = kinds["dense"]
-    (allowed, _), seconds = _timed(lambda: to_dp(rows, 1.0))
+    (allowed, _), seconds = _timed(lambda: unbounded_allowance(rows, 1.0))
     print(f"78 states, dense: loss 1 allows ε = {allowed:.4f}, {seconds:.1f} s")
-    _, seconds = _timed(lambda: loss_table(rows, np.geomspace(0.01, 1, 40)))
+    solver = ChainTransport(MarkovChain(rows), Secrets(), tolerance=1e-3)
+    _, seconds = _timed(lambda: list(solver.rising(np.geomspace(0.01, 1, 40))))
     print(f"78 states, dense: table of 40 ε, {seconds:.1f} s")
 
 

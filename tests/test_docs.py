@@ -1,14 +1,14 @@
 """The pages of the documentation do what they say.
 
-Every page (docs/*.md and README.md) is worked through in a folder of its own, in order:
+Every page (below docs/, and README.md) is worked through in a folder of its own, in order:
 
 * a block marked with a language and a file name (```` ```toml ward.toml ````) is written there;
 * in a ```` ```console ```` block every line ``$ takifugu …`` is run there. What the block shows
   below it must be what the command prints, standard output first, then errors; trailing blanks do
   not count and a line ``…`` stands for any lines. The status must be 0, or N if the block is
   marked ``console exit=N``. Other commands are not run;
-* all ```` ```python ```` blocks of the page are run as one script, but those that begin with
-  ``>>>`` as doctests, which share their names.
+* a ```` ```python ```` block is run there, as a doctest if it begins with ``>>>``; all of a page's
+  share their names.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ import doctest
 import io
 import os
 import re
-import runpy
 import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from takifugu.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -92,11 +92,25 @@ def without_blank_ends(lines: list[str]) -> list[str]:
     return "\n".join(lines).strip("\n").split("\n") if any(lines) else []
 
 
+def run_python(block: Block, names: dict[str, Any]) -> None:
+    """Run a block of Python, or the examples in it; names that it binds stay bound."""
+    if block.text.startswith(">>>"):
+        parsed = doctest.DocTestParser().get_doctest(block.text, names, "page", None, block.line)
+        report: list[str] = []
+        runner = doctest.DocTestRunner()
+        failed = runner.run(parsed, out=report.append, clear_globs=False).failed
+        names.update(parsed.globs)
+        assert not failed, "".join(report)
+        return
+    code = compile("\n" * block.line + block.text, "page", "exec")  # lines count as on the page
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code, names)  # noqa: S102 - the documentation's own code
+
+
 def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Do all that a page says in ``folder``; how many commands were run."""
     done = 0
-    script: list[str] = []
-    examples: list[str] = []
+    names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.language == "console":
             expected = int(block.mark.removeprefix("exit=") or 0)
@@ -109,27 +123,16 @@ def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> in
                 assert status == expected, where
                 wanted = without_blank_ends(shown)
                 assert not wanted or matches(wanted, without_blank_ends(printed)), where
-        elif block.language == "python":
-            (examples if block.text.startswith(">>>") else script).append(block.text)
         elif block.mark and re.fullmatch(r"[\w.-]+", block.mark):
             (folder / block.mark).write_text(block.text, encoding="utf-8")
-    if script:
-        path = folder / "page.py"
-        path.write_text("\n".join(script), encoding="utf-8")
-        with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-            patch.chdir(folder)
-            runpy.run_path(str(path), run_name="__main__")
-    if examples:
-        parsed = doctest.DocTestParser().get_doctest("\n".join(examples), {}, "page", None, None)
-        report: list[str] = []
-        with monkeypatch.context() as patch:
-            patch.chdir(folder)
-            failed = doctest.DocTestRunner().run(parsed, out=report.append).failed
-        assert not failed, "".join(report)
+        elif block.language == "python":
+            with monkeypatch.context() as patch:
+                patch.chdir(folder)
+                run_python(block, names)
     return done
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_page_does_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +142,7 @@ def test_the_page_does_what_it_says(
 
 
 def test_the_examples_of_the_page_are_the_files() -> None:
-    page = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "worlds.md").read_text(encoding="utf-8")
     marked = {b.mark: b.text for b in blocks(page) if b.mark in os.listdir(ROOT / "docs/examples")}
     assert len(marked) == 3
     for path in (ROOT / "docs" / "examples").iterdir():

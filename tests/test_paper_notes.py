@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOTES = (ROOT / "docs" / "paper-notes.md").read_text(encoding="utf-8")
+NOTES = (ROOT / "docs" / "explanation" / "paper-notes.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`(takifugu\.[\w.]+)`", NOTES)))
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", NOTES)))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.engines.reading import parse_declaration
+from takifugu.engines.declaration_files import parse_declaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files.reading import parse_world
 from takifugu.priors import read_prior

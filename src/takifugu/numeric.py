@@ -1,10 +1,4 @@
-"""Arrays that do not change and bounds that do not round the wrong way.
-
-Every probability given to takifugu counts as exact, as the float64 (or Fraction) it is. What
-arithmetic does to it afterwards is bounded by the standard model of floating point
-(Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.1): a sum of n
-non-negative products is off by a factor of at most 1 ± γ(n), γ(n) = n·u / (1 − n·u), u = 2⁻⁵³.
-"""
+"""Arrays that do not change, and probabilities that are checked before they are used."""
 
 from collections.abc import Iterable
 
@@ -17,7 +11,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-UNIT = 2.0**-53  # unit roundoff of float64
 LEAST = 2.0**-500  # a smaller positive probability is refused: products of two must not underflow
 SUMS_TO_ONE = 1e-9  # how far a row of probabilities may be from 1 before it is refused
 
@@ -27,44 +20,6 @@ def frozen(values: ArrayLike) -> Floats:
     array = np.array(values, dtype=np.float64) + 0.0
     array.setflags(write=False)
     return array
-
-
-def gamma(terms: int) -> float:
-    """Higham's γ(n): the relative error of a float64 sum of ``terms`` non-negative products."""
-    n = terms + 2  # the products themselves, and a division by the total
-    return n * UNIT / (1 - n * UNIT)
-
-
-def up(bound: ArrayLike) -> Floats:
-    """Widen an upper bound past the rounding of the handful of operations that made it."""
-    value = np.asarray(bound, dtype=np.float64)
-    return value + _margin(value)
-
-
-def down(bound: ArrayLike) -> Floats:
-    """Narrow a lower bound past the rounding of the handful of operations that made it."""
-    value = np.asarray(bound, dtype=np.float64)
-    return value - _margin(value)
-
-
-def _margin(value: Floats) -> Floats:
-    """A few units in the last place of 1 + |value|; nothing where it is infinite."""
-    return np.where(np.isinf(value), 0.0, (np.abs(value) + 1.0) * (8 * UNIT))
-
-
-def log_ratio_up(numerator: ArrayLike, denominator: ArrayLike, *, error: float) -> Floats:
-    """An upper bound on log(n/d) when both were computed within a factor of 1 ± ``error``.
-
-    n = 0 gives −∞ (that cannot happen, so it reveals nothing) and n > 0 = d gives +∞ (it happens
-    under one side only, so it reveals everything). 0/0 is −∞.
-    """
-    n, d = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_n, log_d = np.log(n), np.log(d)
-        # each logarithm is off by up to 4 units in its own last place, and the two may cancel
-        slack = 2 * error / (1 - error) + 8 * UNIT + 8 * UNIT * (np.abs(log_n) + np.abs(log_d))
-        value = log_n - log_d + slack
-    return np.asarray(np.where(n == 0, -np.inf, np.where(d == 0, np.inf, value)))
 
 
 def multiplied(parts: Iterable[Floats]) -> tuple[Floats, int, Booleans]:

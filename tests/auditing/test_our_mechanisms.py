@@ -44,7 +44,7 @@ from takifugu.papers.composition.baselines.algorithms import (
     PufferfishLaplace,
 )
 from takifugu.priors.universe import Tables
-from takifugu.translation import LossTable, chain_losses
+from takifugu.translation import CurveTranslation, TranslationTable, chain_losses
 
 FALSE_ALARM = 1e-10  # of one audit of a true claim
 MANY, FEW = 16_000, 2_000  # outputs of either side; few where each takes a call of its own
@@ -152,14 +152,14 @@ CASES = {
         pure(FiniteChannel(spoken(0.75)), FiniteChannel(spoken(0.95)), (0, 1), (1, 1))
     ),
     "pufferfish-laplace": pure(
-        PufferfishLaplace.of(per_entry(9), epsilon=1),
-        PufferfishLaplace.of(per_entry(9), epsilon=2),
+        PufferfishLaplace.of(CurveTranslation(per_entry(9)), epsilon=1),
+        PufferfishLaplace.of(CurveTranslation(per_entry(9)), epsilon=2),
         *ONE,
     ),
     "pufferfish-exponential": slow(
         pure(
-            PufferfishExponential.of(per_entry(9), epsilon=1),
-            PufferfishExponential.of(per_entry(9), epsilon=8),
+            PufferfishExponential.of(CurveTranslation(per_entry(9)), epsilon=1),
+            PufferfishExponential.of(CurveTranslation(per_entry(9)), epsilon=8),
             *SCORES,
         ),
         tiled=True,
@@ -220,7 +220,7 @@ def loss(epsilon: float) -> float:
 
 
 ALLOWED = 0.2  # per entry; the exact translation makes .97324 of it (theory.md, 2)
-EXACT = LossTable(frozen([ALLOWED]), frozen([loss(ALLOWED)]))
+EXACT = TranslationTable("exact", frozen([ALLOWED]), frozen([loss(ALLOWED)]))
 RESPONSE = RandomisedResponse.calibrated(epsilon=1, translation=EXACT, categories=(0, 1))
 TOTAL = IntegerLaplace.calibrated(epsilon=1, translation=EXACT, sensitivity=COUNT)
 FAVOURITE = PermuteAndFlip.calibrated(epsilon=1, translation=EXACT)

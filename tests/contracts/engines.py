@@ -512,6 +512,7 @@ def test_a_source_that_is_not_there_is_one_clear_line(stored: Stored) -> None:
     source, options = stored
     if source.table:
         source = replace(source, table="nothing_here")
+        options = {key: value for key, value in options.items() if key != "frame"}
     else:
         source = replace(source, path="nothing_here.parquet")
     with pytest.raises(TakifuguError, match="nothing_here") as told:

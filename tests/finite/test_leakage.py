@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._rounding import log_bounds, loss_up, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite import Mechanism, World, leakage
 from takifugu.finite.leakage import odds
-from takifugu.finite.rounding import exact_mixture, log_bounds, loss_up, losses_up
+from takifugu.finite.mixtures import exact_mixture
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, both_ways, entry_pairs
 from tests.oracles import finite as oracle
 from tests.strategies import mechanisms, table_worlds, worlds

@@ -6,31 +6,36 @@ from typing import Any
 
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
+from takifugu.translation.protocol import LossTranslation
 
 
-class Doubling:
+class Doubling(LossTranslation):
     """Every ε counts twice: exact, in both directions, for floats without rounding."""
 
     fingerprint = "doubling"
 
-    def to_pufferfish(self, epsilon: float, /) -> float:
+    def to_pufferfish(self, dp: float, /) -> float:
         """Rounded up."""
-        return 2 * epsilon
+        return 2 * dp
 
-    def to_dp(self, epsilon: float, /) -> float:
+    def to_dp(self, pufferfish: float, /) -> float:
         """Rounded down."""
-        return epsilon / 2
+        return pufferfish / 2
 
 
-class OneWay:
-    """The identity, without its inverse."""
+class Identity(LossTranslation):
+    """Every ε counts once, as for entries that are independent."""
 
-    def to_pufferfish(self, epsilon: float, /) -> float:
-        """Rounded up."""
-        return epsilon
+    def to_pufferfish(self, dp: float, /) -> float:
+        """The same."""
+        return dp
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """The same."""
+        return pufferfish
 
 
-class Rich(OneWay):
+class Rich(Identity):
     """A bound that reads all three currencies: (ε, δ) by adding up, ρ by Bun and Steinke's 1.3."""
 
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
@@ -45,7 +50,7 @@ class Rich(OneWay):
         return math.nextafter(float(total.epsilon) + rho + tail, math.inf) * (1 + 1e-12)
 
 
-DOUBLING, ONE_WAY, RICH = Doubling(), OneWay(), Rich()
+DOUBLING, IDENTITY, RICH = Doubling(), Identity(), Rich()
 CELLS = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "person"})
 
 

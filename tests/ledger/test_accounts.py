@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import BudgetExceeded
-from takifugu.ledger import Groups, Ledger, Window, frontier, open_ledger
-from takifugu.ledger.accounts import Account, Shape
-from takifugu.ledger.values import groups_body, loss_of, window_body
+from takifugu.ledger import Groups, Ledger, Window, open_ledger
+from takifugu.ledger.accounts import frontier
+from takifugu.ledger.accounts.account import Account, Shape
+from takifugu.ledger.charge_values import groups_body, loss_of, window_body
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles import ledger as oracle

@@ -17,9 +17,9 @@ from takifugu.errors import (
     UnknownAnalyst,
 )
 from takifugu.ledger import Ledger, Terms
-from takifugu.ledger.decisions import alike, decimal_up, folded
+from takifugu.ledger.events.accepted_terms import alike, decimal_up, folded
 from tests.contracts.ledger import tamper
-from tests.ledger.charges import DOUBLING, ONE_WAY, charge
+from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises
 
 Opener = Callable[..., Ledger]
@@ -27,7 +27,7 @@ OLD, NEW = Terms("prior", "secrets"), Terms("new prior", "secrets")
 
 
 def accept(ledger: Ledger, terms: Terms, dataset: str = "ward") -> None:
-    ledger.accept(terms, ledger.review(dataset, ONE_WAY, DOUBLING))
+    ledger.accept(terms, ledger.review(dataset, IDENTITY, DOUBLING))
 
 
 # --- terms ---
@@ -50,7 +50,7 @@ def test_a_charge_under_another_prior_or_other_secrets_is_refused(ledger: Ledger
 
 def test_an_accepted_prior_is_charged_under_and_the_old_one_no_more(ledger: Ledger) -> None:
     ledger.charge(charge("0.25"), DOUBLING)
-    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    seen = ledger.review("ward", IDENTITY, DOUBLING)
     assert seen.old == OLD and seen.epsilon == 2
     assert (seen.before, seen.after) == (0.5, 0.25)
     event = ledger.accept(NEW, seen, uncertainty="0.1")
@@ -85,15 +85,15 @@ def test_each_dataset_has_its_own_terms(ledger: Ledger) -> None:
 
 def test_what_was_charged_while_the_owner_looked_is_looked_at_again(ledger: Ledger) -> None:
     ledger.charge(charge("0.25"), DOUBLING)
-    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    seen = ledger.review("ward", IDENTITY, DOUBLING)
     ledger.charge(charge("0.25"), DOUBLING)
     with raises(LedgerConflict, reason="review", dataset="ward"):
         ledger.accept(NEW, seen)
-    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    seen = ledger.review("ward", IDENTITY, DOUBLING)
     ledger.set_budget("ward", 3)
     with raises(LedgerConflict, reason="review", dataset="ward"):
         ledger.accept(NEW, seen)
-    seen = ledger.review("ward", ONE_WAY, DOUBLING)
+    seen = ledger.review("ward", IDENTITY, DOUBLING)
     accept(ledger, Terms("a third", "secrets"))
     with raises(LedgerConflict, reason="review", dataset="ward"):
         ledger.accept(NEW, seen)
@@ -120,7 +120,7 @@ def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledge
 
 def test_a_policy_of_a_dataset_without_a_budget_is_told_too(ledger: Ledger) -> None:
     ledger.enter_policy("town", OLD, {})
-    seen = ledger.review("town", ONE_WAY)
+    seen = ledger.review("town", IDENTITY)
     assert (seen.epsilon, seen.before, seen.after, seen.within) == (None, 0, 0, True)
     ledger.accept(NEW, seen)
     assert ledger.terms("town") == NEW and ledger.verify().sound
@@ -144,7 +144,7 @@ def test_a_charge_that_was_not_accepted_is_found_by_verify(
     ledger.charge(charge("0.25"), DOUBLING)
     accept(ledger, NEW)
     with monkeypatch.context() as patch:
-        patch.setattr("takifugu.ledger.decisions.refuse_terms", lambda *_: None)
+        patch.setattr("takifugu.ledger.events.accepted_terms.refuse_terms", lambda *_: None)
         ledger.charge(charge("0.25"), DOUBLING)
     (problem,) = ledger.verify().problems
     assert "under terms that were not accepted" in problem

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from takifugu._rounding import float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
 from takifugu.mechanisms import (
@@ -26,15 +27,18 @@ from takifugu.mechanisms import (
     RandomisedResponse,
     ThresholdedHistogram,
 )
-from takifugu.mechanisms.calibration import approximate_allowance, at_least
+from takifugu.mechanisms.calibration import approximate_allowance
 from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,
     _rounded,
 )
+from takifugu.translation.curve_translation import CurveTranslation
+from takifugu.translation.protocol import LossTranslation
 from tests.influence.test_curve import curves
 
 CURVE = InfluenceCurve(np.array([1, 3, 9]), np.array([[2.0, 0.5, 0.0]]), 9)
+BY_CURVE = CurveTranslation(CURVE)
 
 PURE: dict[str, Callable[[float, Any], Any]] = {
     "laplace": lambda e, t: IntegerLaplace.calibrated(epsilon=e, translation=t),
@@ -66,46 +70,46 @@ def test_a_calibrated_mechanism_keeps_its_guarantee(
     allowed = float(curve.to_dp(epsilon))
     if allowed <= 0:
         with pytest.raises(UnsoundRequest, match="leaves no per-entry loss"):
-            PURE[kind](epsilon, curve)
+            PURE[kind](epsilon, CurveTranslation(curve))
         return
     if allowed < 1e-9:
         return
-    loss = PURE[kind](epsilon, curve).loss
+    loss = PURE[kind](epsilon, CurveTranslation(curve)).loss
     assert loss.epsilon <= Fraction(allowed)
-    assert float(curve.to_pufferfish(at_least(loss.epsilon))) <= epsilon
+    assert float(curve.to_pufferfish(float_up(loss.epsilon))) <= epsilon
     assert float(loss.epsilon) >= allowed * (1 - 1e-6) - 1e-12  # nothing is wasted
 
 
 @given(epsilon=st.floats(0.1, 3), delta=st.floats(1e-12, 0.1))
 @settings(max_examples=6)
 def test_gaussian_noise_and_thresholds_keep_epsilon_and_delta(epsilon: float, delta: float) -> None:
-    allowed, room = approximate_allowance(epsilon, delta, CURVE)
+    allowed, room = approximate_allowance(epsilon, delta, BY_CURVE)
     for b, a in zip(CURVE.exposed.tolist(), CURVE.leak[0].tolist(), strict=True):
         if b * allowed + a <= epsilon * (1 + 1e-9):  # the point in use: group privacy for b
             assert room * expm1(b * allowed) / expm1(allowed) <= delta * (1 + 1e-9)
-    noise = IntegerGaussian.calibrated(epsilon=epsilon, delta=delta, translation=CURVE)
+    noise = IntegerGaussian.calibrated(epsilon=epsilon, delta=delta, translation=BY_CURVE)
     found = noise.approximate(room)
     assert found.epsilon <= Fraction(allowed)
     assert float(found.epsilon) >= allowed * (1 - 1e-6)
-    keys = ThresholdedHistogram.calibrated(epsilon=epsilon, delta=delta, translation=CURVE)
+    keys = ThresholdedHistogram.calibrated(epsilon=epsilon, delta=delta, translation=BY_CURVE)
     assert keys.loss.epsilon <= Fraction(allowed)
     assert keys.loss.delta <= Fraction(room)
     mean = BoundedMean.calibrated(
-        epsilon=epsilon, delta=delta, translation=CURVE, bounds=Bounds(0, 5), entries=[4, 5]
+        epsilon=epsilon, delta=delta, translation=BY_CURVE, bounds=Bounds(0, 5), entries=[4, 5]
     )
     assert mean.total.noise.kind == "integer-gaussian"
 
 
-class Liar:
+class Liar(LossTranslation):
     """A translation whose two directions contradict each other."""
 
-    def to_pufferfish(self, epsilon: float) -> float:
+    def to_pufferfish(self, dp: float, /) -> float:
         """Three times as much."""
-        return 3 * epsilon
+        return 3 * dp
 
-    def to_dp(self, epsilon: float) -> float:
+    def to_dp(self, pufferfish: float, /) -> float:
         """Half as much."""
-        return epsilon / 2
+        return pufferfish / 2
 
 
 @pytest.mark.parametrize("kind", list(PURE))
@@ -118,23 +122,23 @@ def test_a_translation_that_contradicts_itself_is_caught(kind: str) -> None:
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf"), "x"])
 def test_a_bad_target_is_refused(kind: str, epsilon: Any) -> None:
     with pytest.raises(UnsoundRequest, match="positive"):
-        PURE[kind](epsilon, CURVE)
+        PURE[kind](epsilon, BY_CURVE)
 
 
 def test_no_allowance_is_refused_with_advice() -> None:
     stuck = InfluenceCurve(np.array([1]), np.array([[2.0]]), None)
     with pytest.raises(UnsoundRequest, match=r"leaves no per-entry loss.*larger epsilon"):
-        IntegerLaplace.calibrated(epsilon=1.0, translation=stuck)
+        IntegerLaplace.calibrated(epsilon=1.0, translation=CurveTranslation(stuck))
 
 
 def test_the_printed_algorithms_add_more_noise() -> None:
-    right = PufferfishLaplace.of(CURVE, epsilon=1.0)
-    printed = PufferfishLaplace.of(CURVE, epsilon=1.0, paper=True)
+    right = PufferfishLaplace.of(BY_CURVE, epsilon=1.0)
+    printed = PufferfishLaplace.of(BY_CURVE, epsilon=1.0, paper=True)
     assert float(right.loss.epsilon) == pytest.approx(1 / 6)  # (1 − 0.5) / 3
     assert float(printed.loss.epsilon) == pytest.approx(1 / 9)  # group DP over |I| = 9
     assert printed.deviation > right.deviation
-    choice = PufferfishExponential.of(CURVE, epsilon=1.0)
-    as_printed = PufferfishExponential.of(CURVE, epsilon=1.0, paper=True)
+    choice = PufferfishExponential.of(BY_CURVE, epsilon=1.0)
+    as_printed = PufferfishExponential.of(BY_CURVE, epsilon=1.0, paper=True)
     # chance ∝ exp(u ε_DP / 2L): odds of one unit of score
     for mechanism, per_entry in ((choice, 1 / 6), (as_printed, 1 / 9)):
         chances = mechanism.chances([1, 0])[0]
@@ -144,7 +148,7 @@ def test_the_printed_algorithms_add_more_noise() -> None:
 
 
 def test_answers_on_a_grid_keep_their_lipschitz_constant() -> None:
-    mechanism = PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz="0.3", unit="0.1")
+    mechanism = PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz="0.3", unit="0.1")
     assert mechanism.noise.sensitivity.l1 == 3
     rng = np.random.default_rng(1)
     drawn = mechanism.simulate([0.25, 0.24], 4, rng=rng)
@@ -165,8 +169,8 @@ def test_the_tightest_response_is_within_and_near_its_allowance() -> None:
 def test_a_target_given_as_a_rational_is_never_exceeded() -> None:
     tenth = Fraction(1, 10)  # the float 0.1 is above it
     for kind in PURE.values():
-        loss = kind(tenth, CURVE).loss  # type: ignore[arg-type]
-        assert Fraction(float(CURVE.to_pufferfish(at_least(loss.epsilon)))) <= tenth
+        loss = kind(tenth, BY_CURVE).loss  # type: ignore[arg-type]
+        assert Fraction(float(CURVE.to_pufferfish(float_up(loss.epsilon)))) <= tenth
     assert IntegerLaplace.within(tenth).loss.epsilon <= tenth
     assert IntegerLaplace.within("0.1").loss.epsilon <= tenth
 
@@ -184,8 +188,8 @@ def test_a_bad_per_entry_loss_is_refused(epsilon: float) -> None:
 
 
 def test_rounding_several_answers_of_one_entry_costs_a_unit_each() -> None:
-    one = PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=1)
-    three = PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=1, moved=3)
+    one = PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=1)
+    three = PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=1, moved=3)
     assert (one.noise.sensitivity.l1, three.noise.sensitivity.l1) == (1, 3)
     before, after = (_rounded(x, Fraction(1)) for x in ([0.4, 0.4, 0.4], [0.7, 0.7, 0.7]))
     assert np.abs(before - after).sum() == 3  # although the answers moved by 0.9 in all

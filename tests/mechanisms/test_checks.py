@@ -34,7 +34,7 @@ from takifugu.papers.composition.baselines.algorithms import (
     PufferfishLaplace,
 )
 from takifugu.priors.universe import Tables, Universe
-from tests.mechanisms.test_calibration import CURVE
+from tests.mechanisms.test_calibration import BY_CURVE
 
 NAN, INF = float("nan"), float("inf")
 RNG = np.random.default_rng(1)
@@ -65,10 +65,10 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: IntegerGaussian(1.0).approximate(0.0), "delta"),
     (lambda: IntegerGaussian(1.0).approximate(1.0), "delta"),
     (
-        lambda: IntegerGaussian.calibrated(epsilon=1.0, delta=NAN, translation=CURVE),
+        lambda: IntegerGaussian.calibrated(epsilon=1.0, delta=NAN, translation=BY_CURVE),
         "delta",
     ),
-    (lambda: IntegerGaussian.calibrated(epsilon=800, delta=0.1, translation=CURVE), "700"),
+    (lambda: IntegerGaussian.calibrated(epsilon=800, delta=0.1, translation=BY_CURVE), "700"),
     (lambda: Bounds(2, 1), "low must be below high"),
     (lambda: Bounds(1, 1), "low must be below high"),
     (lambda: Bounds(0, INF), "finite"),
@@ -87,8 +87,8 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Quantile((1.0, 2.0), 1.5, 1.0, 3), "alpha"),
     (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 0), "entries"),
     (lambda: ThresholdedHistogram(1.0, 2), "threshold"),
-    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0, unit=0), "unit"),
-    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, unit=0), "unit"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
     (lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (0,)), "entries"),
     (lambda: FiniteChannel(Channel(Universe(("x", "y")), np.ones((2, 1)))), "entries"),
     (lambda: IntegerLaplace(1.0).simulate([1], 0, rng=RNG), "repetitions"),
@@ -155,8 +155,8 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
         lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4)).release([SECRET]),
         "each of the 2 groups",
     ),
-    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([NAN]), "finite"),
-    (lambda: PufferfishLaplace.of(CURVE, epsilon=1.0).release([1e300]), "larger unit"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([NAN]), "finite"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([1e300]), "larger unit"),
     (
         lambda: FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))).release((SECRET,)),
         "no dataset",
@@ -220,8 +220,8 @@ def every_kind() -> list[Mechanism]:
         RandomisedResponse(("a", "b"), 0.7),
         Quantile((1.0, 2.0), 0.5, 1.0, 3),
         ThresholdedHistogram(1.0, 9),
-        PufferfishLaplace.of(CURVE, epsilon=1.0),
-        PufferfishExponential.of(CURVE, epsilon=1.0),
+        PufferfishLaplace.of(BY_CURVE, epsilon=1.0),
+        PufferfishExponential.of(BY_CURVE, epsilon=1.0),
         FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))),
     ]
 

@@ -13,7 +13,6 @@ import pytest
 
 from takifugu.finite import Mechanism as Channel
 from takifugu.finite import World, leakage
-from takifugu.influence import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
     COUNT,
@@ -23,7 +22,6 @@ from takifugu.mechanisms import (
     PermuteAndFlip,
     RandomisedResponse,
 )
-from takifugu.mechanisms.protocol import Translation
 from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,
@@ -31,6 +29,8 @@ from takifugu.papers.composition.baselines.algorithms import (
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
+from takifugu.translation.curve_translation import CurveTranslation
+from takifugu.translation.protocol import LossTranslation
 from tests.oracles import noise as oracle
 
 LENGTH = 5
@@ -88,7 +88,7 @@ def exact_leakage(world: World, mechanism: Any) -> float:
     return found.epsilon - found.slack
 
 
-def calibrated(kind: str, epsilon: float, translation: Translation) -> Any:
+def calibrated(kind: str, epsilon: float, translation: LossTranslation) -> Any:
     asked: dict[str, Any] = {"epsilon": epsilon, "translation": translation}
     match kind:
         case "response":
@@ -109,7 +109,7 @@ def calibrated(kind: str, epsilon: float, translation: Translation) -> Any:
 KINDS = ["response", "flip", "exponential", "count", "algorithm 1", "algorithm 2"]
 CHAINS = {"sticky": (0.9, 0.9), "uneven": (0.6, 0.8), "flipping": (0.2, 0.3), "fair": (0.5, 0.5)}
 WORLDS = {name: chain(stay) for name, stay in CHAINS.items()}
-CURVES: dict[str, InfluenceCurve] = {name: explicit_curve(w) for name, w in WORLDS.items()}
+CURVES = {name: CurveTranslation(explicit_curve(w)) for name, w in WORLDS.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

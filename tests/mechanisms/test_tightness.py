@@ -15,7 +15,6 @@ import pytest
 
 from takifugu.finite import Mechanism as Channel
 from takifugu.finite import World, leakage
-from takifugu.influence import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
     COUNT,
@@ -28,14 +27,17 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.planner import noise_of
-from takifugu.mechanisms.protocol import Translation
 from takifugu.numeric import frozen
 from takifugu.papers.composition.baselines.rankings import BASELINES
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
-from takifugu.translation import LossTable, chain_losses, to_dp
+from takifugu.translation import chain_losses
+from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.chain.unbounded import unbounded_allowance
+from takifugu.translation.curve_translation import CurveTranslation
+from takifugu.translation.protocol import LossTranslation
 from tests.oracles import noise as oracle
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -53,7 +55,7 @@ def translated(transition: Matrix, epsilon: float) -> float:
 
 
 @cache
-def exact(transition: Matrix) -> LossTable:
+def exact(transition: Matrix) -> TranslationTable:
     """The largest ε for the losses that are asked for below, by bisection, with their proofs."""
     allowed = []
     for target in EPSILONS:
@@ -64,7 +66,8 @@ def exact(transition: Matrix) -> LossTable:
                 (middle, high) if translated(transition, middle) <= target else (low, middle)
             )
         allowed.append(low)
-    return LossTable(frozen(allowed), frozen([translated(transition, e) for e in allowed]))
+    losses = [translated(transition, e) for e in allowed]
+    return TranslationTable("exact", frozen(allowed), frozen(losses))
 
 
 @cache
@@ -127,7 +130,7 @@ def leaked(transition: Matrix, mechanism: Any) -> float:
     return found.epsilon - found.slack
 
 
-def released(transition: Matrix, epsilon: float, translation: Translation) -> dict[str, Any]:
+def released(transition: Matrix, epsilon: float, translation: LossTranslation) -> dict[str, Any]:
     asked: dict[str, Any] = {"epsilon": epsilon, "translation": translation}
     return {
         "sequence": RandomisedResponse.calibrated(**asked, categories=range(len(transition))),
@@ -163,19 +166,19 @@ def test_more_than_half_of_the_budget_is_used_elsewhere(transition: Matrix) -> N
     assert max(leaked(transition, mechanism) for mechanism in made.values()) > 0.5
 
 
-def test_noise_for_an_endless_chain_keeps_the_guarantee_on_a_short_one() -> None:
-    allowed, proof = to_dp(STICKY, 1.0)
+def test_noise_for_an_unbounded_chain_keeps_the_guarantee_on_a_short_one() -> None:
+    allowed, proof = unbounded_allowance(STICKY, 1.0)
     assert proof is not None
-    endless = LossTable(frozen([allowed]), frozen([proof.loss]))
-    for mechanism in released(STICKY, 1.0, endless).values():
+    unbounded = TranslationTable("unbounded", frozen([allowed]), frozen([proof.loss]))
+    for mechanism in released(STICKY, 1.0, unbounded).values():
         assert leaked(STICKY, mechanism) <= 1
-    sequence = released(STICKY, 1.0, endless)["sequence"]
+    sequence = released(STICKY, 1.0, unbounded)["sequence"]
     assert leaked(STICKY, sequence) > 0.5
 
 
 def test_the_check_of_waste_can_fail_the_curve_wastes() -> None:
     """Calibrated by the influence curve, as the paper does, the same release uses much less."""
-    curve: InfluenceCurve = explicit_curve(world(STICKY))
+    curve = CurveTranslation(explicit_curve(world(STICKY)))
     by_curve = leaked(STICKY, released(STICKY, 1.0, curve)["sequence"])
     by_transport = leaked(STICKY, released(STICKY, 1.0, exact(STICKY))["sequence"])
     assert by_curve < 0.8

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from takifugu.ledger.books import Books
+from takifugu.ledger.accounts.books import Books
 
 
 def root(books: Books) -> str:

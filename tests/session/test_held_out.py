@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.engines import ByEntity, FirstDays, Order, Scope, Share, fit, open_engine
+from takifugu.engines import ByEntity, FirstDays, FitOptions, Order, Scope, Share, fit, open_engine
 from takifugu.engines import expressions as ask
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors import (
@@ -28,7 +28,6 @@ from takifugu.priors import (
     write_prior,
 )
 from takifugu.project import open_project
-from takifugu.project.fits import Wish
 from takifugu.session import Entries, Session, StalePlan
 from takifugu.session.held_out import HeldOut, kept_rows, rules_of
 from takifugu.translation.translation import Translation
@@ -325,7 +324,7 @@ def test_rows_that_are_not_understood_are_refused(wrong: Any) -> None:
 
 def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
     """A prior that is entered as one of one's own still knows its rows."""
-    project, file, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, file, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     text = project.file.read_text()
     head = text.index("[[dataset.stays.prior]]\nfile")
     project.file.write_text(f'{text[:head]}[[dataset.stays.prior]]\nfile = "{file.name}"\n')
@@ -338,7 +337,7 @@ def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
 
 
 def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: Path) -> None:
-    project, file, prior, _ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, file, prior, _ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     (tmp_path / "stays.csv").rename(tmp_path / "moved.csv")
     toml = tmp_path / "stays.toml"
     toml.write_text(toml.read_text().replace("stays.csv", "moved.csv"))
@@ -351,7 +350,7 @@ def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: P
 
 
 def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
-    project, _, prior, _ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, _, prior, _ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     (rows,) = prior.fitted_on
     write_prior(replace(prior, fitted_on=(replace(rows, before=10),)), tmp_path / "later.json")
     more = '\n[[dataset.stays.prior]]\nfile = "later.json"\n'

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Category, Declaration, Order, Source, open_engine
+from takifugu.engines import Category, Declaration, FitOptions, Order, Source, open_engine
 from takifugu.errors import (
     InvalidFile,
     Malformed,
@@ -28,8 +28,7 @@ from takifugu.errors import (
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.project import policy_writing as write
-from takifugu.project.budgets import Looked, standings
-from takifugu.project.fits import Wish
+from takifugu.project.budgets import standings
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
@@ -37,6 +36,7 @@ from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_kept
 from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.tabled import TabledTranslation
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.session.study import STATES, stays, study, write_data
@@ -298,7 +298,7 @@ EVERYBODY = {row[0] for row in stays()}
 
 
 def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) -> None:
-    project, file, prior, found = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, file, prior, found = study(tmp_path).fit("stays", FitOptions(first_days=8))
     expected = recounted(EVERYBODY, range(8))
     assert prior == expected.chain(tau=1e-5) and found.counts == expected
     assert project.priors("stays") == {"prior": prior} and file.exists()
@@ -319,7 +319,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
 
 
 def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")
     belief = project.translation("stays")
     with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
@@ -333,7 +333,7 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
 
 
 def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")
     project = add_line(project, "release_fitted_rows = true")
     with pytest.raises(NotAccepted, match="takifugu prior accept stays"), project.session("stays"):
@@ -347,7 +347,7 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
 
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", Wish())
+    project, *_ = study(tmp_path).fit("stays", FitOptions())
     kept = project.kept("stays")
     assert kept.start is None and kept.warning is not None
     assert "on the very rows" in kept.statements[0]
@@ -363,7 +363,7 @@ def test_a_prior_fitted_on_a_share_leaves_the_others_to_release(tmp_path: Path) 
     share = Fraction(1, 3)
     others = outside(share)
     assert 0 < len(others) < len(EVERYBODY)
-    project, _, prior, _ = study(tmp_path).fit("stays", Wish(share=share))
+    project, _, prior, _ = study(tmp_path).fit("stays", FitOptions(share=share))
     assert prior == recounted(EVERYBODY - others, range(12)).chain(tau=1e-5)
     rows = [row for row in stays() if row[0] in others]
     with project.engine("stays") as engine, open_engine(tmp_path / "stays.toml") as whole:
@@ -378,9 +378,9 @@ def test_a_prior_fitted_on_a_share_leaves_the_others_to_release(tmp_path: Path) 
 
 
 def test_the_limits_of_several_fitted_priors_add_up(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", Wish(first_days=4))
-    project, *_ = project.fit("stays", Wish(first_days=6), keep=True)
-    project, *_ = project.fit("stays", Wish(share=Fraction(1, 4)), keep=True)
+    project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=4))
+    project, *_ = project.fit("stays", FitOptions(first_days=6), keep=True)
+    project, *_ = project.fit("stays", FitOptions(share=Fraction(1, 4)), keep=True)
     kept = project.kept("stays")
     assert kept.start == 6 and kept.entities is not None and kept.entities.low == Fraction(1, 4)
     assert len(project.priors("stays")) == 3
@@ -393,43 +393,46 @@ def test_the_limits_of_several_fitted_priors_add_up(tmp_path: Path) -> None:
 
 
 def test_a_second_fit_replaces_or_keeps_but_never_by_accident(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", Wish(first_days=4))
+    project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=4))
     before = project.file.read_bytes()
     with pytest.raises(InvalidProject, match="--replace"):
-        project.fit("stays", Wish(first_days=6))
+        project.fit("stays", FitOptions(first_days=6))
     assert project.file.read_bytes() == before
-    project, *_ = project.fit("stays", Wish(first_days=6), replace=True)
+    project, *_ = project.fit("stays", FitOptions(first_days=6), replace=True)
     assert [prior.released_from for prior in project.dataset("stays").priors] == [6]
 
 
 @pytest.mark.parametrize(
-    ("wish", "says"),
+    ("options", "field"),
     [
-        (Wish(first_days=12), "leaves no rows"),
-        (Wish(first_days=0), "be a whole number"),
-        (Wish(first_days=3, share=Fraction(1, 2)), "one split is enough"),
-        (Wish(first_days=3, other="elsewhere"), "outside = 'other'"),
-        (Wish(first_days=3, confidence=0.9, tau=0.1), "be given alone"),
-        (Wish(first_days=3, tau=-1.0), "be positive"),
+        ({"first_days": 12}, "split"),
+        ({"first_days": 0}, "days"),
+        ({"first_days": 3, "share": Fraction(1, 2)}, "first days"),
+        ({"first_days": 3, "other": "elsewhere"}, "other"),
+        ({"first_days": 3, "confidence": 0.9, "tau": 0.1}, "confidence"),
+        ({"first_days": 3, "tau": -1.0}, "tau"),
     ],
 )
-def test_a_fit_that_makes_no_sense_writes_nothing(tmp_path: Path, wish: Wish, says: str) -> None:
+def test_a_fit_that_makes_no_sense_writes_nothing(
+    tmp_path: Path, options: dict[str, Any], field: str
+) -> None:
     project = study(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    with pytest.raises(Malformed, match=says):
-        project.fit("stays", wish)
+    with pytest.raises(Malformed) as refused:
+        project.fit("stays", FitOptions(**options))
+    assert refused.value.field == field
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert after == before
 
 
 def test_intervals_can_be_fitted_too(tmp_path: Path) -> None:
-    project, _, prior, _ = study(tmp_path).fit("stays", Wish(first_days=8, confidence=0.9))
+    project, _, prior, _ = study(tmp_path).fit("stays", FitOptions(first_days=8, confidence=0.9))
     assert prior == recounted(EVERYBODY, range(8)).intervals(confidence=0.9)
     assert project.priors("stays") == {"prior": prior}
 
 
 def test_a_prior_that_was_changed_since_is_refused(tmp_path: Path) -> None:
-    project, file, *_ = study(tmp_path).fit("stays", Wish(first_days=8))
+    project, file, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     write_prior(CHAIN, file)
     with pytest.raises(InvalidProject, match="was changed after"):
         project.priors("stays")
@@ -558,13 +561,13 @@ def test_a_budget_beyond_the_table_is_translated(
     with project.ledger(read_only=True) as ledger:
         assert project.table("stays", belief, ledger) is None
         table = TranslationTable.load(table_path(project.folder, "stays", belief, 2), belief)
-        (whole,) = standings(ledger, "stays", Looked(belief, table), last=3)
+        (whole,) = standings(ledger, "stays", TabledTranslation(belief, table, least=0), last=3)
     assert whole.spent == 0 and whole.left == 20 and whole.most is not None
-    looked = Looked(belief, table)
+    tabled = TabledTranslation(belief, table, least=0)
     for loss in (0.01, 0.3):  # below the table, and in it
-        assert 0 < looked.to_dp(loss) <= float(belief.to_dp(loss))
+        assert 0 < tabled.to_dp(loss) <= float(belief.to_dp(loss))
     for epsilon in (0.2, 50.0):
-        assert looked.to_pufferfish(epsilon) >= float(belief.to_pufferfish(epsilon)) * (1 - 1e-6)
+        assert tabled.to_pufferfish(epsilon) >= float(belief.to_pufferfish(epsilon)) * (1 - 1e-6)
 
 
 def test_tables_are_for_priors_of_many_states() -> None:

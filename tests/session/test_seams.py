@@ -6,9 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli.commands.ledger_command import app
-from takifugu.engines import open_engine
+from takifugu.engines import FitOptions, open_engine
 from takifugu.errors import NotAccepted
-from takifugu.project.fits import Wish
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
 from tests.session.study import study
@@ -16,7 +15,7 @@ from tests.session.study import study
 
 def fitted(folder: Path) -> Project:
     """A project whose prior was fitted on the first steps, with a budget."""
-    project, *_ = study(folder).fit("stays", Wish(first_days=8))
+    project, *_ = study(folder).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "100")
     return project
 

@@ -5,8 +5,9 @@ import pytest
 
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Floats
-from takifugu.translation import chain_losses, scalar_losses, scalar_step, unbounded_losses
+from takifugu.translation import chain_losses, unbounded_losses
 from takifugu.translation.chain.laws import backward_rows, stationary_law
+from takifugu.translation.chain.scalar import scalar_losses, scalar_step
 from tests.oracles import transport as oracle
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
 from takifugu.numeric import Floats
-from takifugu.translation import transport, transport_lp
+from takifugu.translation.chain.single_transport import transport, transport_lp
 from takifugu.translation.chain.steps import bound, closed, follow, improve, off_diagonal
 from tests.oracles import transport as oracle
 

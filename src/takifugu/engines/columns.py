@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from takifugu.engines.problems import InvalidDeclaration
 from takifugu.priors import Name
 
-SourceKind = Literal["csv", "parquet", "duckdb", "postgres", "spark"]
+SourceKind = Literal["csv", "parquet", "duckdb", "postgres", "spark", "memory"]
 OrderKind = Literal["time", "unix", "number"]
 Outside = Literal["other", "drop", "refuse"]
 
@@ -21,9 +21,10 @@ class Source:
     """Where the rows are.
 
     Attributes:
-        kind: ``csv``, ``parquet``, ``duckdb``, ``postgres`` or ``spark``.
-        path: The file, or a glob of files, for the first three kinds.
-        table: The table, or ``schema.table``, for the last three kinds.
+        kind: ``csv``, ``parquet``, ``duckdb``, ``postgres``, ``spark`` or ``memory``.
+        path: The file, or a glob of files, of the first three kinds.
+        table: The table, or ``schema.table``, of the other kinds and of ``duckdb``; for ``memory``
+            the name that a program gives the table.
         url: The PostgreSQL server, ``postgresql://user@host/database``, without a password.
     """
 
@@ -41,7 +42,7 @@ class Source:
             )
         wanted = {
             "path": self.kind in ("csv", "parquet", "duckdb"),
-            "table": self.kind in ("duckdb", "postgres", "spark"),
+            "table": self.kind in ("duckdb", "postgres", "spark", "memory"),
             "url": self.kind == "postgres",
         }
         for key, needed in wanted.items():

@@ -6,6 +6,8 @@ spill folder only, loads no extensions, and takes no further settings.
 
 import os
 import weakref
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +49,11 @@ SHUT = {
 CASTS = {"text": "VARCHAR", "whole": "BIGINT", "real": "DOUBLE", "time": "TIMESTAMP"}
 
 
-class DuckBackend(Backend):
-    """One database in memory, with a view of the source; each query has a cursor of its own."""
+class DuckDatabase(Backend):
+    """One database in memory, which is shut once its rows are there.
+
+    Each query has a cursor of its own.
+    """
 
     dialect: Dialect = "duckdb"
 
@@ -59,10 +64,6 @@ class DuckBackend(Backend):
             import duckdb  # noqa: F401 - found missing here, and said so
         self._running = set[Any]()
         self._place = visible(declaration.source.place)
-        paths = source_files(declaration)
-        logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
-        self._files = Files.of(paths, absent=logs)
-        self.files = self._files.paths
         spill = Spill()
         self._forget = weakref.finalize(self, spill.remove)
         own = {"secret_directory", "extension_directory", "home_directory"}  # not the user's
@@ -80,28 +81,70 @@ class DuckBackend(Backend):
 
         self._connection = duckdb.connect(":memory:", config=config)
         try:
-            self._view(declaration)
+            self._run("SET GLOBAL TimeZone = 'UTC'")
+            self._load(declaration)
         except BaseException:
             self.close()
             raise
 
-    def _view(self, declaration: Declaration) -> None:
-        """Shut the database, and make the one view that queries read."""
-        self._run("SET GLOBAL TimeZone = 'UTC'")
+    @abstractmethod
+    def _load(self, declaration: Declaration) -> None:
+        """Make the one relation that queries read, say its `kinds`, and shut the database."""
+
+    def _shut(self, within_reach: Sequence[str]) -> None:
+        """Leave these paths within reach, and nothing else; for good."""
+        reach = dict.fromkeys(within_reach)
+        self._run(f"SET allowed_paths = [{', '.join(map(_text, reach))}]")
+        self._run("SET enable_external_access = false")
+        self._run("SET lock_configuration = true")
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            self._running.add(cursor)
+            try:
+                return cursor.execute(sql).fetchall()
+            finally:
+                self._running.discard(cursor)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+        advice = "see that every value of a declared column is of its kind"
+        return without_values(lambda: self._run(sql), self._place, doing="queried", advice=advice)
+
+    def interrupt(self) -> None:
+        """Give up the queries that are running now."""
+        for cursor in tuple(self._running):
+            cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the database and remove what it may have spilled."""
+        self._connection.close()
+        self._forget()
+
+
+class DuckBackend(DuckDatabase):
+    """A view of files, or of one table of a DuckDB file."""
+
+    def __init__(
+        self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None
+    ) -> None:
+        paths = source_files(declaration)
+        logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
+        self._files = Files.of(paths, absent=logs)
+        self.files = self._files.paths
+        super().__init__(declaration, threads=threads, memory=memory)
+
+    def _load(self, declaration: Declaration) -> None:
         by_path = declaration.source.kind != "duckdb"
         names = self._names() if by_path else []
         if not by_path:
             (path,) = self._files.paths
             self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
-        self._shut(names)
+        self._shut([*names, *map(str, self._files.paths)] if names else [])
         source = self._source(declaration, ", ".join(map(_text, names)))
-        found = {
-            str(name): (str(kind), _kind(str(kind)))
-            for name, kind, *_ in self._run(f"DESCRIBE FROM {source}")
-        }
-        kinds = {name: kind for name, (_, kind) in found.items()}
-        self.kinds = declared_kinds(declaration, kinds)
-        columns = ", ".join(_column(name, *found[name]) for name in self.kinds)
+        found = found_kinds(self._run(f"DESCRIBE FROM {source}"))
+        self.kinds = declared_kinds(declaration, {name: kind for name, (_, kind) in found.items()})
+        columns = selected(found, self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
 
     def _names(self) -> list[str]:
@@ -113,13 +156,6 @@ class DuckBackend(Backend):
                 if not same_file(found, path):
                     raise misread(path)
         return names
-
-    def _shut(self, names: list[str]) -> None:
-        """Leave the declared files within reach, and nothing else; for good."""
-        reach = dict.fromkeys([*names, *map(str, self._files.paths)] if names else [])
-        self._run(f"SET allowed_paths = [{', '.join(map(_text, reach))}]")
-        self._run("SET enable_external_access = false")
-        self._run("SET lock_configuration = true")
 
     def _source(self, declaration: Declaration, files: str) -> str:
         """The source as it stands in FROM. The folders of a file say nothing about its rows."""
@@ -153,19 +189,10 @@ class DuckBackend(Backend):
             raise _unfit(given, "has generated columns", "hold stored values only: copy it")
         return f"source.{quoted(schema)}.{quoted(name)}"
 
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            self._running.add(cursor)
-            try:
-                return cursor.execute(sql).fetchall()
-            finally:
-                self._running.discard(cursor)
-
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query that returns aggregates."""
+        """Run a query that returns aggregates; refused once a file has changed."""
         self._files.refuse_change()
-        advice = "see that every value of a declared column is of its kind"
-        return without_values(lambda: self._run(sql), self._place, doing="queried", advice=advice)
+        return super().rows(sql)
 
     def fingerprint(self) -> DataFingerprint:
         """Every byte of the files."""
@@ -175,15 +202,15 @@ class DuckBackend(Backend):
         """Kept for large files."""
         return self._files.note(*what)
 
-    def interrupt(self) -> None:
-        """Give up what is being asked now."""
-        for cursor in tuple(self._running):
-            cursor.interrupt()
 
-    def close(self) -> None:
-        """Close the database and remove what it may have spilled."""
-        self._connection.close()
-        self._forget()
+def found_kinds(described: Iterable[Sequence[Any]]) -> dict[str, tuple[str, Kind]]:
+    """The type of every column that DuckDB describes, and the kind that it is read as."""
+    return {str(name): (str(found), _kind(str(found))) for name, found, *_ in described}
+
+
+def selected(found: Mapping[str, tuple[str, Kind]], names: Iterable[str]) -> str:
+    """The columns called ``names``, as queries see them."""
+    return ", ".join(_column(name, *found[name]) for name in names)
 
 
 def _texts(declaration: Declaration) -> list[str]:

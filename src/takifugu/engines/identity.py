@@ -14,7 +14,7 @@ from takifugu.whole import real_path
 
 MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
 MOST_BYTES = 256  # of these that are compared by what they hold
-MOST_ROWS = 20_000_000  # that are compared by content; beyond it only their files are
+MOST_ROWS = 20_000_000  # of files and servers that are compared by content
 
 
 def identities(engine: Engine, about: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -46,9 +46,10 @@ def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
     """
     backend = engine._backend
     ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
-    if not 0 < count <= MOST_ROWS:
-        return None
     declaration, dialect = engine.declaration, backend.dialect
+    most = count if declaration.source.kind == "memory" else MOST_ROWS
+    if not 0 < count <= most:
+        return None
     columns = (declaration.entity, declaration.order.column)
     parts = " || chr(31) || ".join(_text(name, backend.kinds[name], dialect) for name in columns)
     number = NUMBERS[dialect].format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0

@@ -5,9 +5,13 @@ from typing import Any, Literal
 
 from takifugu.engines.backend import Backend
 from takifugu.engines.declaration import Declaration
+from takifugu.engines.declaration_files import read_declaration
+from takifugu.engines.duck import DuckBackend
 from takifugu.engines.engine import Engine
-from takifugu.engines.problems import InvalidQuery
-from takifugu.engines.reading import read_declaration
+from takifugu.engines.frames import Frame, FrameBackend
+from takifugu.engines.postgres import PostgresBackend
+from takifugu.engines.problems import InvalidDeclaration, InvalidQuery
+from takifugu.engines.spark import SparkBackend
 
 BackendName = Literal["duckdb", "postgres", "spark"]
 
@@ -19,17 +23,19 @@ def open_engine(
     session: Any = None,
     threads: int | None = None,
     memory: str | None = None,
+    frame: Frame | None = None,
 ) -> Engine:
     """Open a declared table, to be used in a ``with`` statement.
 
     Args:
         declaration: The declaration, or the file that holds it.
-        backend: What reads it: DuckDB for files unless ``"spark"`` is asked for; tables are read
-            by the database that has them.
+        backend: What reads it. Files and frames are read by DuckDB, Parquet files also by
+            ``"spark"``; tables are read by the database that has them.
         session: A Spark session to work beside; one is started if none is given.
         threads: How many threads DuckDB may use; by default as many as there are cores.
         memory: How much memory DuckDB may use, as ``"2GB"``, before it spills to a temporary
             folder of its own.
+        frame: The rows of a source of kind ``memory``; see `takifugu.engines.table`.
     """
     if not isinstance(declaration, Declaration):
         declaration = read_declaration(declaration)
@@ -41,7 +47,14 @@ def open_engine(
         raise InvalidQuery(
             "backend", given=f"is {chosen!r}", needed=f"be {' or '.join(able)} for a {kind} source"
         )
-    opened = _backend(declaration, chosen, session, threads, memory)
+    if (kind == "memory") != (frame is not None):
+        rows = f"the rows of {declaration.source.table!r} are in a program"
+        raise InvalidDeclaration(
+            "source, kind",
+            given=f"is 'memory': {rows}" if frame is None else f"is {kind!r}",
+            needed="be 'memory' for a frame, and opened there: takifugu.table(frame, …).open()",
+        )
+    opened = _backend(declaration, chosen, session, threads, memory, frame)
     try:
         return Engine(declaration, opened)
     except BaseException:
@@ -55,15 +68,12 @@ def _backend(
     session: Any,
     threads: int | None,
     memory: str | None,
+    frame: Frame | None,
 ) -> Backend:
     if chosen == "postgres":
-        from takifugu.engines.postgres import PostgresBackend
-
         return PostgresBackend(declaration)
     if chosen == "spark":
-        from takifugu.engines.spark import SparkBackend
-
         return SparkBackend(declaration, session=session)
-    from takifugu.engines.duck import DuckBackend
-
+    if frame is not None:
+        return FrameBackend(declaration, frame, threads=threads, memory=memory)
     return DuckBackend(declaration, threads=threads, memory=memory)

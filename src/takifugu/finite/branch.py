@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.finite.evidence import Blocks, Duel
-from takifugu.finite.rounding import log_sum
+from takifugu.finite.mixtures import log_sum
 from takifugu.numeric import Booleans, Floats, Integers
 
 STEPS = 3  # Frank–Wolfe steps for a box

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, log_bounds, up
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.branch import search
 from takifugu.finite.evidence import (
@@ -23,9 +24,8 @@ from takifugu.finite.evidence import (
 )
 from takifugu.finite.leakage import Worst, leakage, measure
 from takifugu.finite.mechanism import Mechanism
-from takifugu.finite.rounding import log_bounds
 from takifugu.finite.world import World
-from takifugu.numeric import LEAST, SUMS_TO_ONE, UNIT, Floats, Integers, distribution, frozen, up
+from takifugu.numeric import LEAST, SUMS_TO_ONE, Floats, Integers, distribution, frozen
 from takifugu.priors.explicit import Knowledge
 
 LISTED = 20_000  # multisets that are listed rather than searched

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import added_by, loss_up
 from takifugu.errors import InvalidMechanism, InvalidWorld
 from takifugu.finite.mechanism import Mechanism
-from takifugu.finite.rounding import added_by, loss_up
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables
 

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._rounding import added_by, gamma, log_bounds, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.knowledge import coupled, polytope
 from takifugu.finite.mechanism import Mechanism
-from takifugu.finite.rounding import added_by, log_bounds, losses_up
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Knowledge, same_universe
 from takifugu.priors.secrets import SecretPair
 
@@ -74,11 +74,10 @@ class Odds:
 
 
 def leakage(world: World, mechanism: Mechanism) -> Leakage:
-    """The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
+    r"""The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
 
-    Against linear knowledge the two sides part (the sets of P(·|s) and P(·|s′) are chosen
-    separately), so the loss of an output is log max P(ω|s) − log min P(ω|s′), two linear
-    programs.
+    Against linear knowledge the laws given s and given s′ are chosen separately, so the loss of an
+    output ω is :math:`\log \max P(ω \mid s) - \log \min P(ω \mid s')`: two linear programs.
     """
     return measure(world, mechanism, error=0.0)
 

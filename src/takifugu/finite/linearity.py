@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._rounding import down
 from takifugu.errors import TooLarge
 from takifugu.finite import nfc
 from takifugu.finite.leakage import Leakage
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.world import World
-from takifugu.numeric import down
 from takifugu.priors.explicit import Explicit, Knowledge
 from takifugu.priors.secrets import SecretPair
 

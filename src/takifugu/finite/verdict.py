@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
+from takifugu._rounding import up
 from takifugu.errors import TooLarge
 from takifugu.finite.compose import composed_leakage
 from takifugu.finite.differential import by_entry, per_record
@@ -12,7 +13,6 @@ from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.world import World
-from takifugu.numeric import up
 from takifugu.priors.explicit import Knowledge
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name, Tables

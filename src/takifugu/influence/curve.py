@@ -7,9 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
-from takifugu.numeric import Booleans, Floats, Integers, frozen, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen
 
 LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
 MOST = 2.0**1000  # a loss beyond this counts as infinite
@@ -54,7 +55,7 @@ class InfluenceCurve(ByContent):
     Attributes:
         exposed: ``[point]``: b, at least 1, increasing.
         leak: ``[pair, point]``: a(b), rounded up; infinite where exposing b entries is not enough.
-        entries: |I|, how many entries there are; None if there is no end to them.
+        entries: How many entries there are; None if unbounded.
         pairs: What each row of ``leak`` is about.
         exact: ``[pair, point]``: whether ``leak`` is a*(b) up to rounding, or only above it.
         splits: Which entries are exposed at each point; not part of the curve's identity.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import Floats, gamma, log_ratio_up
+from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
 MOST_ENTRIES = 14

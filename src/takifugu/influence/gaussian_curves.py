@@ -28,8 +28,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from takifugu._rounding import UNIT
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import UNIT
 from takifugu.priors.gaussian import Gaussian
 
 Law = Literal["truncated", "printed"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve, Splits
-from takifugu.numeric import up
 
 
 def per_entry(entries: int | None = None) -> InfluenceCurve:

@@ -10,16 +10,15 @@ It stores per-entry DP losses and which entries they touched; the Pufferfish los
 them, translated once.
 """
 
-from takifugu.ledger.answers import Answer
-from takifugu.ledger.chain import Anchor, Event
+from takifugu.ledger.charge_values import Cells, Charge, Groups, Window
 from takifugu.ledger.charging import Receipt
-from takifugu.ledger.decisions import Review, Terms
+from takifugu.ledger.events.accepted_terms import Review, Terms
+from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
-from takifugu.ledger.reading import Position, Reading, Stretch
-from takifugu.ledger.replay import Report
-from takifugu.ledger.values import Cells, Charge, Groups, Window
-from takifugu.ledger.view import TotalTranslation, Translation
-from takifugu.ledger.witness import LostWitness
+from takifugu.ledger.views import Position, Reading, Stretch
+from takifugu.ledger.witnesses.head_witness import LostWitness
 
 __all__ = [
     "Anchor",
@@ -37,8 +36,6 @@ __all__ = [
     "Review",
     "Stretch",
     "Terms",
-    "TotalTranslation",
-    "Translation",
     "Window",
     "accept_loss",
     "open_ledger",

@@ -14,14 +14,20 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger import cells, chain, decisions, sources, tables, view
-from takifugu.ledger.accounts import Touch
-from takifugu.ledger.books import WHOLE, Book, charged
-from takifugu.ledger.chain import Anchor, Event, Head
-from takifugu.ledger.frontier import Frontier, add, worst
-from takifugu.ledger.values import Charge, loss_of
-from takifugu.ledger.view import Limit, Translation
+from takifugu.ledger.accounts import budget_limits as view
+from takifugu.ledger.accounts.account import Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, charged
+from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.accounts.frontier import Frontier, add, worst
+from takifugu.ledger.charge_values import Charge, loss_of
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import cell_naming as cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
+from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Loss
+from takifugu.translation.protocol import LossTranslation
 
 MOST_LIMITS = 64  # translated budgets that are remembered
 
@@ -52,13 +58,13 @@ class Limits:
     def __init__(self) -> None:
         self._known: dict[tuple[int, Fraction, Fraction], Limit] = {}
 
-    def known(self, translation: Translation, book: Book) -> Limit | None:
+    def known(self, translation: LossTranslation, book: Book) -> Limit | None:
         """The limit of an account, if it was translated before."""
         if book.epsilon is None:
             return None
         return self._known.get((id(translation), book.epsilon, book.delta))
 
-    def learn(self, translation: Translation, epsilon: Fraction, delta: Fraction) -> Limit:
+    def learn(self, translation: LossTranslation, epsilon: Fraction, delta: Fraction) -> Limit:
         """Translate a budget and remember it. The limit holds the translation, so its id stays."""
         limit = Limit(translation, epsilon, delta)
         if len(self._known) >= MOST_LIMITS:
@@ -129,7 +135,7 @@ def enter(
     last: Head,
     kind: str,
     body: Mapping[str, Any],
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
     now: datetime,
     charge: Charge,
@@ -187,7 +193,7 @@ def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] |
 
 
 def untranslated(
-    books: list[Book], translation: Translation, limits: Limits
+    books: list[Book], translation: LossTranslation, limits: Limits
 ) -> Untranslated | None:
     """The budgets of ``books`` that were never translated, if any."""
     cold = tuple(
@@ -203,7 +209,7 @@ def standings(
     dataset: str,
     names: tuple[str, ...],
     touch: Touch,
-    translation: Translation,
+    translation: LossTranslation,
     limits: Limits,
 ) -> tuple[Standing, ...]:
     """How the accounts in ``names`` that have a budget stand, as stored."""

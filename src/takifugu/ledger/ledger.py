@@ -27,12 +27,11 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.keys import Key, beside, key_at, state_folder
-from takifugu.ledger import answers, cells, chain, decisions, loss, reading, replay, sources, tables
+from takifugu.ledger import views as reading
+from takifugu.ledger.accounts.books import WHOLE, Book
 from takifugu.ledger.actors import current_actor
-from takifugu.ledger.answers import Answer
-from takifugu.ledger.backup import back_up, put_back
-from takifugu.ledger.books import WHOLE, Book
-from takifugu.ledger.chain import Anchor, Event
+from takifugu.ledger.canonical_text import check_name, write_fraction
+from takifugu.ledger.charge_values import Cells, Charge, Groups, Window
 from takifugu.ledger.charging import (
     Limits,
     Receipt,
@@ -42,25 +41,30 @@ from takifugu.ledger.charging import (
     enter,
     unknown_marks,
 )
-from takifugu.ledger.deciding import Deciding
-from takifugu.ledger.loss import Budgets
-from takifugu.ledger.migrations import prepare
-from takifugu.ledger.reading import Position, Reading, Stretch
-from takifugu.ledger.replay import Report
-from takifugu.ledger.schema import EVENTS
-from takifugu.ledger.statement import Statement
-from takifugu.ledger.store import WAIT, Store
-from takifugu.ledger.values import Cells, Charge, Groups, Window, named, ratio
-from takifugu.ledger.view import Translation
-from takifugu.ledger.witness import (
-    DatabaseWitness,
-    FileWitness,
-    Guard,
-    Witness,
-    heads_folder,
-    holds,
-)
+from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.ledger.events import cell_naming as cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events import replay
+from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events import stored_answers as answers
+from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.events.stored_answers import Answer
+from takifugu.ledger.owner import Deciding
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.store import WAIT, Store
+from takifugu.ledger.views import Position, Reading, Stretch
+from takifugu.ledger.witnesses import lost_history as loss
+from takifugu.ledger.witnesses.backup import back_up, put_back
+from takifugu.ledger.witnesses.database_witness import DatabaseWitness
+from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds
+from takifugu.ledger.witnesses.lost_history import Budgets
 from takifugu.losses import Loss, Number, Pure, Total, exactly
+from takifugu.translation.protocol import LossTranslation
 
 EPSILON = Pure(0)  # a loss in ε: which currency is meant where none is said
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
@@ -115,7 +119,7 @@ def open_ledger(
 def accept_loss(
     where: str | Path,
     *,
-    translations: Mapping[str, Translation] | None = None,
+    translations: Mapping[str, LossTranslation] | None = None,
     budgets: Budgets | None = None,
     witness: str | Path | bool = True,
     wait: float = WAIT,
@@ -125,8 +129,9 @@ def accept_loss(
     """The owner accepts that the events between this copy and its witness are lost.
 
     They count as having spent all that the budgets of the copy admitted
-    (`takifugu.ledger.loss`): nothing more is released on these datasets until a budget is raised,
-    and then what exceeds the earlier one. The copy that was newer is refused from then on.
+    (`takifugu.ledger.witnesses.lost_history`): nothing more is released on these datasets until a
+    budget is raised, and then what exceeds the earlier one. The copy that was newer is refused from
+    then on.
 
     Args:
         where: The older copy, in its place.
@@ -142,7 +147,7 @@ def accept_loss(
     """
     store = Store(where, read_only=False, wait=wait)
     who = current_actor() if actor is None else actor
-    named(who, "actor")
+    check_name(who, "actor")
     try:
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=True, lenient=True)
@@ -180,7 +185,7 @@ def restore_ledger(
             noting.close()
 
 
-def open_witness(where: str | Path | bool, wait: float = WAIT) -> Witness | None:
+def open_witness(where: str | Path | bool, wait: float = WAIT) -> HeadWitness | None:
     """A file or database that remembers heads; the user's state folder if True; None if False."""
     if where is False:
         return None
@@ -201,7 +206,7 @@ class Ledger(Deciding):
         actor: str,
         key: Path | None = None,
     ) -> None:
-        named(actor, "actor")
+        check_name(actor, "actor")
         self._store, self._clock, self._actor = store, clock, actor
         self._key_place = key
         self._key: Key | None = None
@@ -238,9 +243,9 @@ class Ledger(Deciding):
 
         With ``analyst``, that of the analyst's own charges, beside the budget of the whole.
         """
-        named(dataset, "dataset")
+        check_name(dataset, "dataset")
         if analyst is not None:
-            named(analyst, "analyst")
+            check_name(analyst, "analyst")
         most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
         if most < 0 or not 0 <= chance < 1:
             raise InvalidCharge(
@@ -251,8 +256,8 @@ class Ledger(Deciding):
         content = {
             "dataset": dataset,
             "analyst": analyst,
-            "epsilon": ratio(most, "budget"),
-            "delta": ratio(chance, "budget"),
+            "epsilon": write_fraction(most, "budget"),
+            "delta": write_fraction(chance, "budget"),
             "actor": self._actor,
         }
         with self._store.writing() as connection:
@@ -275,7 +280,7 @@ class Ledger(Deciding):
         Without this the first charge with groups decides. A charge whose groups lack one of the
         columns counts on every group.
         """
-        named(dataset, "dataset")
+        check_name(dataset, "dataset")
         wanted = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
@@ -306,7 +311,7 @@ class Ledger(Deciding):
         chosen anew. With ``unchanged`` the owner says instead that the declaration is the one that
         was used before: for charges that do not say, or where only the source has moved.
         """
-        named(dataset, "dataset")
+        check_name(dataset, "dataset")
         how = cells.UNCHANGED if unchanged else cells.EVERYWHERE
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
@@ -326,7 +331,7 @@ class Ledger(Deciding):
     def count_separately(self, dataset: str, other: str) -> Event:
         """Let two datasets have a budget each although they have the same rows."""
         for name in (dataset, other):
-            named(name, "dataset")
+            check_name(name, "dataset")
         if dataset == other:
             raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
         content = {"dataset": dataset, "analyst": None, "other": other, "actor": self._actor}
@@ -385,7 +390,7 @@ class Ledger(Deciding):
             cells.refuse_other(connection, charge.dataset, charge.cells)
             unknown_marks(connection, charge)
 
-    def charge(self, charge: Charge, translation: Translation) -> Receipt:
+    def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
         A call that raised anything but `BudgetExceeded` may or may not have been written: the same
@@ -442,7 +447,7 @@ class Ledger(Deciding):
         with self._store.reading() as connection:
             return answers.find(connection, charge.body()["question"], None) is not None
 
-    def reuse(self, charge: Charge, translation: Translation) -> Answer | None:
+    def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same question, charged to this analyst's budget alone.
 
         Nothing new is released, so the whole dataset loses nothing; but this analyst learns it.
@@ -459,7 +464,7 @@ class Ledger(Deciding):
         return others
 
     def _enter(
-        self, kind: str, body: dict[str, Any], translation: Translation, charge: Charge
+        self, kind: str, body: dict[str, Any], translation: LossTranslation, charge: Charge
     ) -> tuple[Event, bool]:
         """Write a charge or reuse; the event, and whether it had been written before."""
         while True:
@@ -484,13 +489,15 @@ class Ledger(Deciding):
                 raise done.error(body)
             self._translate(translation, done)
 
-    def _translate(self, translation: Translation, cold: Untranslated) -> None:
+    def _translate(self, translation: LossTranslation, cold: Untranslated) -> None:
         for epsilon, delta in cold.budgets:
             self._limits.learn(translation, epsilon, delta)
 
     # --- views ---
 
-    def spent(self, dataset: str, translation: Translation, *, analyst: str | None = None) -> float:
+    def spent(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
 
         Any translation will do: a new prior re-evaluates everything that was ever released.
@@ -502,7 +509,7 @@ class Ledger(Deciding):
     def remaining(
         self,
         dataset: str,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -520,7 +527,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -540,7 +547,7 @@ class Ledger(Deciding):
         analyst: str | None,
         window: Window | None,
         groups: Groups | None,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         reuse: bool = False,
     ) -> tuple[Standing, ...]:
@@ -573,7 +580,7 @@ class Ledger(Deciding):
         self,
         dataset: str,
         loss: Loss,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         analyst: str | None = None,
         window: Window | None = None,
@@ -598,7 +605,7 @@ class Ledger(Deciding):
         return book, reading.lost(connection, book, shape, window, groups)
 
     def odometer(
-        self, dataset: str, translation: Translation, *, analyst: str | None = None
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
     ) -> Iterator[Reading]:
         """The Pufferfish ε after every charge so far, in order."""
         with self._store.reading() as connection:
@@ -670,10 +677,10 @@ class Ledger(Deciding):
         return self._clock().astimezone(UTC)
 
 
-def _same(charge: Charge, translation: Translation) -> None:
+def _same(charge: Charge, translation: LossTranslation) -> None:
     """A translation that knows its fingerprint must be the one that the charge names."""
-    mark = getattr(translation, "fingerprint", None)
-    if isinstance(mark, str) and mark != charge.translation:
+    mark = translation.fingerprint
+    if mark is not None and mark != charge.translation:
         raise UnsoundRequest(
             f"the charge names translation {charge.translation[:12]} but {mark[:12]} was given",
             field="translation",

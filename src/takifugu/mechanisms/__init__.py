@@ -12,7 +12,6 @@ from takifugu.mechanisms.protocol import (
     Mechanism,
     RankChances,
     Sensitivity,
-    Translation,
 )
 from takifugu.mechanisms.quantile import Quantile
 from takifugu.mechanisms.response import RandomisedResponse
@@ -44,7 +43,6 @@ __all__ = [
     "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",
-    "Translation",
     "plan_histogram",
     "plan_top_k",
 ]

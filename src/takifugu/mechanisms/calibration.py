@@ -2,23 +2,24 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import expm1, inf, nextafter
+from math import expm1, inf
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Number, Pure, exactly
 from takifugu.mechanisms.checks import WIDEST, chance, positive
-from takifugu.mechanisms.protocol import Translation
+from takifugu.translation.protocol import LossTranslation
 
 MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
 
 def target_of(epsilon: Number, name: str = "epsilon") -> float:
     """The largest float that is not above a loss asked for; positive and finite."""
-    near = positive(epsilon, name)
-    return near if Fraction(near) <= exactly(epsilon, name) else nextafter(near, 0.0)
+    positive(epsilon, name)
+    return float_down(exactly(epsilon, name))
 
 
-def allowance(epsilon: Number, translation: Translation) -> float:
+def allowance(epsilon: Number, translation: LossTranslation) -> float:
     """The per-entry loss that a Pufferfish loss of ``epsilon`` leaves, rounded down."""
     target = target_of(epsilon)
     allowed = float(translation.to_dp(target))
@@ -31,7 +32,7 @@ def allowance(epsilon: Number, translation: Translation) -> float:
 
 
 def approximate_allowance(
-    epsilon: Number, delta: float, translation: Translation
+    epsilon: Number, delta: float, translation: LossTranslation
 ) -> tuple[float, float]:
     r"""The per-entry (ε, δ) that a Pufferfish loss of (``epsilon``, ``delta``) leaves.
 
@@ -49,15 +50,9 @@ def approximate_allowance(
     return allowed, positive(min(kept, room), "the delta that is left for one entry")
 
 
-def at_least(value: Fraction) -> float:
-    """The least float that is not below ``value``."""
-    near = float(value)
-    return near if Fraction(near) >= value else nextafter(near, inf)
-
-
-def certify(loss: Pure | Approximate, epsilon: Number, translation: Translation) -> None:
+def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslation) -> None:
     """Refuse a loss whose Pufferfish loss is more than ``epsilon``."""
-    total = float(translation.to_pufferfish(at_least(loss.epsilon)))
+    total = float(translation.to_pufferfish(float_up(loss.epsilon)))
     if not total <= target_of(epsilon):  # also false for NaN
         raise UnsoundRequest(
             f"the calibrated mechanism would lose {total!r}, more than the {epsilon!r} asked for;"

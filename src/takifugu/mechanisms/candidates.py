@@ -8,9 +8,10 @@ Proposition 1.4); a ρ-zCDP release costs the (ε, δ) of OpenDP's conversion.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, log, nextafter, sqrt
+from math import isqrt, log, sqrt
 from typing import Generic, TypeVar
 
+from takifugu._rounding import float_down
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
 from takifugu.mechanisms import backend
@@ -23,8 +24,9 @@ from takifugu.mechanisms.calibration import (
 from takifugu.mechanisms.checks import WIDEST, chance
 from takifugu.mechanisms.gaussian_top import GaussianTopK
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Sensitivity, Translation
+from takifugu.mechanisms.protocol import Sensitivity
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.translation.protocol import LossTranslation
 
 Additive = IntegerLaplace | IntegerGaussian
 Selection = LaplaceTopK | GaussianTopK | PermuteAndFlip | Exponential
@@ -41,7 +43,7 @@ class Priced(Generic[M]):
 
 def allowed_loss(
     loss: Loss | None,
-    translation: Translation | None,
+    translation: LossTranslation | None,
     epsilon: Number | None,
     delta: float | None,
 ) -> Loss:
@@ -114,7 +116,7 @@ def _gaussian(allowed: Loss, sensitivity: Sensitivity) -> Priced[IntegerGaussian
         noise = made(_for_rho(allowed.rho, sensitivity.l2, lambda s: made(s).loss.rho))
         return Priced(noise, noise.loss)
     if isinstance(allowed, Approximate) and allowed.delta > 0:
-        room = chance(_below(allowed.delta), "delta")
+        room = chance(float_down(allowed.delta), "delta")
         noise = made(
             _for_delta(allowed, room, sensitivity.l2, lambda s: made(s).approximate(room).epsilon)
         )
@@ -135,20 +137,14 @@ def _exponential(allowed: Approximate | Concentrated, k: int, moves: int) -> Pri
     if isinstance(allowed, Concentrated):
         scale = _for_rho(allowed.rho, distance, lambda s: made(s).concentrated.rho)
         return Priced(made(scale), made(scale).concentrated)
-    room = chance(_below(allowed.delta), "delta")
+    room = chance(float_down(allowed.delta), "delta")
     scale = _for_delta(allowed, room, distance, lambda s: charged(s, room).epsilon)
     return Priced(made(scale), charged(scale, room))
 
 
-def _below(value: Fraction) -> float:
-    """The largest float that is not above ``value``."""
-    near = float(value)
-    return near if Fraction(near) <= value else nextafter(near, 0.0)
-
-
 def _for_rho(rho: Fraction, distance: float, loss_at: Callable[[float], Fraction]) -> float:
     """The least scale of noise with ρ = (distance / scale)² / 2."""
-    most = _below(rho)
+    most = float_down(rho)
     return least_scale(distance / sqrt(2 * most), loss_at, most)
 
 
@@ -156,6 +152,6 @@ def _for_delta(
     allowed: Approximate, room: float, distance: float, loss_at: Callable[[float], Fraction]
 ) -> float:
     """The least scale whose ρ converts to at most ε at δ = ``room``."""
-    most = _below(allowed.epsilon)
+    most = float_down(allowed.epsilon)
     root = sqrt(log(1 / room) + most) - sqrt(log(1 / room))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
     return searched_scale(min(distance / (sqrt(2) * root), WIDEST / 2), loss_at, most)

@@ -11,10 +11,11 @@ from takifugu.losses import Approximate, Concentrated, Number
 from takifugu.mechanisms import laws
 from takifugu.mechanisms.checks import scores, whole
 from takifugu.mechanisms.noise import IntegerGaussian
-from takifugu.mechanisms.protocol import HISTOGRAM, RankChances, Sensitivity, Translation
+from takifugu.mechanisms.protocol import HISTOGRAM, RankChances, Sensitivity
 from takifugu.mechanisms.selection import as_places, by_rank, public_scores
 from takifugu.mechanisms.simulation import CELLS, largest
 from takifugu.numeric import Floats, Integers
+from takifugu.translation.protocol import LossTranslation
 
 MOST_SUMS = 4e8
 
@@ -44,7 +45,7 @@ class GaussianTopK:
         *,
         epsilon: Number,
         delta: float,
-        translation: Translation,
+        translation: LossTranslation,
         k: int = 1,
         sensitivity: Sensitivity | int = HISTOGRAM,
     ) -> "GaussianTopK":

@@ -19,8 +19,9 @@ from takifugu.mechanisms.calibration import (
     target_of,
 )
 from takifugu.mechanisms.checks import WIDEST, chance, counts, noise_scale
-from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation, words
+from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, words
 from takifugu.numeric import Integers
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class IntegerLaplace:
         cls,
         *,
         epsilon: Number,
-        translation: Translation,
+        translation: LossTranslation,
         sensitivity: Sensitivity | int = HISTOGRAM,
     ) -> "IntegerLaplace":
         """The least noise whose Pufferfish loss is at most ``epsilon``."""
@@ -126,7 +127,7 @@ class IntegerGaussian:
         *,
         epsilon: Number,
         delta: float,
-        translation: Translation,
+        translation: LossTranslation,
         sensitivity: Sensitivity | int = HISTOGRAM,
     ) -> "IntegerGaussian":
         """The least noise whose Pufferfish loss is at most (``epsilon``, ``delta``)."""

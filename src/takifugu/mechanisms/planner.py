@@ -14,9 +14,10 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import float_up
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
-from takifugu.mechanisms.calibration import at_least, certify
+from takifugu.mechanisms.calibration import certify
 from takifugu.mechanisms.candidates import (
     Additive,
     Priced,
@@ -40,10 +41,11 @@ from takifugu.mechanisms.plans import (
     price,
 )
 from takifugu.mechanisms.prediction import Shape, predicted, resolution, staircase
-from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, Translation
+from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity
 from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
 from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.numeric import Floats
+from takifugu.translation.protocol import LossTranslation
 
 ALIKE = 1e-4  # chances closer than this are compared by the gap that is told apart
 
@@ -53,7 +55,7 @@ def plan_histogram(
     groups: int = 1,
     *,
     loss: Loss | None = None,
-    translation: Translation | None = None,
+    translation: LossTranslation | None = None,
     epsilon: Number | None = None,
     delta: float | None = None,
     within: float | None = None,
@@ -93,7 +95,7 @@ def plan_top_k(
     groups: int = 1,
     *,
     loss: Loss | None = None,
-    translation: Translation | None = None,
+    translation: LossTranslation | None = None,
     epsilon: Number | None = None,
     delta: float | None = None,
     reference: ArrayLike | None = None,
@@ -200,7 +202,7 @@ def _plan(
     found: list[Choice[M, E]],
     reason: str,
     groups: int,
-    translation: Translation | None,
+    translation: LossTranslation | None,
     epsilon: Number | None,
 ) -> Plan[M, E]:
     best, *rest = found
@@ -209,7 +211,7 @@ def _plan(
         spent = _with_epsilon(best.loss)
         if epsilon is not None:
             certify(spent, epsilon, translation)
-        pufferfish = float(translation.to_pufferfish(at_least(spent.epsilon)))
+        pufferfish = float(translation.to_pufferfish(float_up(spent.epsilon)))
     return Plan(best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish)
 
 
@@ -217,7 +219,7 @@ def _no_allowance(
     loss: Loss | None,
     epsilon: Number | None,
     delta: float | None,
-    translation: Translation | None,
+    translation: LossTranslation | None,
 ) -> None:
     if loss is not None or epsilon is not None:
         raise UnsoundRequest(

@@ -70,16 +70,6 @@ class Error:
     interval: float
 
 
-class Translation(Protocol):
-    """Per-entry DP loss ↔ Pufferfish loss: an influence curve, a transport, group DP."""
-
-    def to_pufferfish(self, epsilon: float, /) -> Any:
-        """The Pufferfish loss of a per-entry DP loss, rounded up."""
-
-    def to_dp(self, epsilon: float, /) -> Any:
-        """The per-entry DP loss that a Pufferfish loss allows, rounded down; 0 if none."""
-
-
 class Mechanism(Protocol):
     """A frozen value that can be priced, predicted, simulated and released.
 

@@ -12,8 +12,9 @@ from takifugu.losses import Number, Pure
 from takifugu.mechanisms import backend, laws
 from takifugu.mechanisms.calibration import allowance, certify, least_scale
 from takifugu.mechanisms.checks import noise_scale, whole
-from takifugu.mechanisms.protocol import Translation, words
+from takifugu.mechanisms.protocol import words
 from takifugu.numeric import Floats
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Quantile:
         cls,
         *,
         epsilon: Number,
-        translation: Translation,
+        translation: LossTranslation,
         candidates: Sequence[float],
         entries: int,
         alpha: float = 0.5,

@@ -14,8 +14,9 @@ from takifugu.mechanisms import backend
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import categories as checked
 from takifugu.mechanisms.checks import chance, counts, whole
-from takifugu.mechanisms.protocol import Error, Translation, words
+from takifugu.mechanisms.protocol import Error, words
 from takifugu.numeric import Floats, Integers
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class RandomisedResponse:
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: Number, translation: Translation, categories: Sequence[Hashable]
+        cls, *, epsilon: Number, translation: LossTranslation, categories: Sequence[Hashable]
     ) -> "RandomisedResponse":
         """The truest answer whose Pufferfish loss is at most ``epsilon``."""
         made = cls.within(allowance(epsilon, translation), categories=categories)

@@ -26,10 +26,10 @@ from takifugu.mechanisms.protocol import (
     HISTOGRAM,
     RankChances,
     Sensitivity,
-    Translation,
     words,
 )
 from takifugu.numeric import Floats, Integers
+from takifugu.translation.protocol import LossTranslation
 
 Currency = Literal["pure", "concentrated"]
 
@@ -57,7 +57,7 @@ class _Peeling(ABC):
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: Number, translation: Translation, k: int = 1, sensitivity: int = 1
+        cls, *, epsilon: Number, translation: LossTranslation, k: int = 1, sensitivity: int = 1
     ) -> Self:
         """The least noise whose Pufferfish loss is at most ``epsilon``, for all k rounds."""
         made = cls.within(allowance(epsilon, translation), k=k, sensitivity=sensitivity)
@@ -226,7 +226,7 @@ class LaplaceTopK:
         cls,
         *,
         epsilon: Number,
-        translation: Translation,
+        translation: LossTranslation,
         k: int = 1,
         sensitivity: Sensitivity | int = HISTOGRAM,
     ) -> "LaplaceTopK":

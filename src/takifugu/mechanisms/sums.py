@@ -20,13 +20,14 @@ from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Loss, Number, exactly
 from takifugu.mechanisms.checks import LARGEST, counts, whole
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Error, Sensitivity, Translation
+from takifugu.mechanisms.protocol import Error, Sensitivity
 from takifugu.numeric import Floats, Integers
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one entry may be: from ``low`` to ``high``, in whole ``unit``s.
+    """What one entry may be: from ``low`` to ``high``, in steps of ``unit``.
 
     >>> Bounds(0, 10, "0.5").width
     20
@@ -135,7 +136,7 @@ class BoundedSum:
         cls,
         *,
         epsilon: Number,
-        translation: Translation,
+        translation: LossTranslation,
         bounds: Bounds,
         delta: float | None = None,
     ) -> "BoundedSum":
@@ -201,7 +202,7 @@ class BoundedMean:
         cls,
         *,
         epsilon: Number,
-        translation: Translation,
+        translation: LossTranslation,
         bounds: Bounds,
         entries: ArrayLike,
         delta: float | None = None,
@@ -263,7 +264,7 @@ def _moves(bounds: Bounds) -> Sensitivity:
 
 
 def _calibrated(
-    epsilon: Number, delta: float | None, translation: Translation, bounds: Bounds
+    epsilon: Number, delta: float | None, translation: LossTranslation, bounds: Bounds
 ) -> IntegerLaplace | IntegerGaussian:
     moves = _moves(bounds)
     if delta is None:

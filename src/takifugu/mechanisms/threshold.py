@@ -13,8 +13,9 @@ from takifugu.losses import Approximate, Number
 from takifugu.mechanisms import backend, laws, simulation
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
 from takifugu.mechanisms.checks import counts, noise_scale, whole
-from takifugu.mechanisms.protocol import Error, Translation, words
+from takifugu.mechanisms.protocol import Error, words
 from takifugu.numeric import Floats
+from takifugu.translation.protocol import LossTranslation
 
 MOVES = (2, 2, 1)  # one replaced entry: two keys change, by 2 in all, by 1 each
 
@@ -47,7 +48,7 @@ class ThresholdedHistogram:
 
     @classmethod
     def calibrated(
-        cls, *, epsilon: Number, delta: float, translation: Translation
+        cls, *, epsilon: Number, delta: float, translation: LossTranslation
     ) -> "ThresholdedHistogram":
         """The least noise and threshold within a Pufferfish loss of (ε, δ)."""
         allowed, room = approximate_allowance(epsilon, delta, translation)

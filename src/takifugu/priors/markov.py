@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from takifugu._rounding import gamma
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, distribution, frozen, gamma
+from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.sequence_prior import (
     SequencePrior,

@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from math import inf
-from typing import Any
 
+from takifugu._rounding import float_down
 from takifugu.engines import Scope
-from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.values import EPOCH
-from takifugu.ledger.view import float_down, read
-from takifugu.losses import Pure, Total
+from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.charge_values import EPOCH
+from takifugu.losses import Pure
 from takifugu.session.cost import Prices
 from takifugu.session.rows import Rows
-from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.totals import Filter
-from takifugu.translation.translation import Translation
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -61,38 +57,8 @@ class Standing:
     stretches: tuple[Spell, ...] = ()
 
 
-class Looked:
-    """A translation for views: looked up where a table reaches, else computed."""
-
-    def __init__(self, translation: Translation, table: TranslationTable | None) -> None:
-        self._translation, self._table = translation, table
-
-    def to_pufferfish(self, dp: float, /) -> Any:
-        """The Pufferfish loss of a per-entry loss, rounded up."""
-        try:
-            return (self._table or self._translation).to_pufferfish(dp)
-        except UnsoundRequest:
-            return self._translation.to_pufferfish(dp)
-
-    def to_dp(self, loss: float, /) -> Any:
-        """The per-entry loss that a Pufferfish loss allows, rounded down."""
-        try:
-            return (self._table or self._translation).to_dp(loss)
-        except UnsoundRequest:
-            return self._translation.to_dp(loss)
-
-    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
-        """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
-        found = inf if self._table is None else self._table.total_to_pufferfish(total, delta)
-        return found if found < inf else self._translation.total_to_pufferfish(total, delta)
-
-    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
-        """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
-        return self._translation.filter(allowed, epsilon, delta)
-
-
 def standings(
-    ledger: Ledger, dataset: str, translation: Looked | None, *, last: int
+    ledger: Ledger, dataset: str, translation: LossTranslation | None, *, last: int
 ) -> tuple[Standing, ...]:
     """The budget of the whole dataset, then that of each analyst who has one or has spent."""
     found = [position for position in ledger.positions() if position.dataset == dataset]
@@ -102,7 +68,11 @@ def standings(
 
 
 def _standing(
-    ledger: Ledger, position: Position, whole: Fraction | None, view: Looked | None, last: int
+    ledger: Ledger,
+    position: Position,
+    whole: Fraction | None,
+    view: LossTranslation | None,
+    last: int,
 ) -> Standing:
     dataset, analyst, budget = position.dataset, position.analyst, position.epsilon
     if view is None:

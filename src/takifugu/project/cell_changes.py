@@ -15,7 +15,7 @@ from takifugu.engines import Declaration
 from takifugu.engines.paths import source_files
 from takifugu.errors import CellsChanged, SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
-from takifugu.ledger.view import read
+from takifugu.ledger.accounts.budget_limits import read
 from takifugu.losses import Total
 
 if TYPE_CHECKING:

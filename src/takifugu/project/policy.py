@@ -1,8 +1,8 @@
 """The policy of a project, read from its ``takifugu.toml``: strictly, and without the data.
 
 What is protected, against whom and where it is paid for stands in one file that people edit. An
-unknown key is refused: a policy that is half understood is no policy. docs/projects.md has the
-format.
+unknown key is refused: a policy that is half understood is no policy. The format is documented in
+docs/how-to/projects.md.
 """
 
 import json

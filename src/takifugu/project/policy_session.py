@@ -5,12 +5,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from takifugu._rounding import float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.engines.scope import EVERYTHING
 from takifugu.engines.seen import fitted_rows
 from takifugu.ledger import Ledger
 from takifugu.losses import Total
-from takifugu.mechanisms.calibration import at_least
 from takifugu.priors import FittedRows, Name
 from takifugu.priors.prior import Prior
 from takifugu.project.policy import PriorPolicy
@@ -95,7 +95,7 @@ class PolicySession(Session):
         lost = Total(**{cost.currency: cost.per_entry})
         if (lost, cost.delta) not in self._alone:
             found = (
-                float(self._prior.to_pufferfish(at_least(lost.epsilon)))
+                float(self._prior.to_pufferfish(float_up(lost.epsilon)))
                 if cost.currency == "epsilon"
                 else self._prior.total_to_pufferfish(lost, cost.delta)
             )

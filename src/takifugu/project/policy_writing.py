@@ -25,7 +25,7 @@ HEAD = """\
 # A takifugu project: what is protected, against whom, and where it is paid for.
 # Edit it as you like; every command reads it anew and refuses what it does not understand.
 # Another prior or other secrets count once `takifugu prior accept NAME` has shown their price.
-# docs/projects.md explains each key. Never write a password here.
+# docs/how-to/projects.md explains each key. Never write a password here.
 
 [ledger]
 place = {place}  # a file, from this folder, or postgresql://user@host/database

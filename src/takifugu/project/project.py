@@ -13,7 +13,16 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines import Declaration, Engine, Fitted, check, open_engine, read_declaration
+from takifugu.engines import (
+    Declaration,
+    Engine,
+    FitOptions,
+    Fitted,
+    check,
+    fit_prior,
+    open_engine,
+    read_declaration,
+)
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest
 from takifugu.ledger import Event, Ledger, open_ledger
@@ -22,7 +31,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.sequence_prior import SequencePrior
 from takifugu.project import policy_writing as write
 from takifugu.project.cell_changes import Pending, pending, places, refuse_same_files
-from takifugu.project.fits import Wish, fitted_prior, policy_of
+from takifugu.project.fits import policy_of
 from takifugu.project.policy import (
     FILE,
     DatasetPolicy,
@@ -453,7 +462,7 @@ class Project:
     def fit(
         self,
         name: str,
-        wish: Wish,
+        options: FitOptions,
         *,
         replace: bool = False,
         keep: bool = False,
@@ -474,7 +483,7 @@ class Project:
         declaration = self.declaration(name)
         column = protected_column(declaration, policy.about)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            prior, found = fitted_prior(engine, column, wish)
+            prior, found = fit_prior(engine, column, options)
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, found, declaration)
             path = self.folder / file

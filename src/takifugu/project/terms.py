@@ -1,8 +1,8 @@
 """What the owner of a project accepted: kept at hand, compared, and shown before it changes.
 
-The ledger knows the terms in force by their fingerprints (`takifugu.ledger.decisions`). To say what
-is spent under them after the policy has changed, the priors and secrets themselves are kept beside
-the tables, under those fingerprints; what is read back is believed only if it has them.
+The ledger knows the terms in force by their fingerprints (`ledger.events.accepted_terms`). To say
+what is spent under them after the policy has changed, the priors and secrets themselves are kept
+beside the tables, under those fingerprints; what is read back is used only if it has them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,33 +4,19 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import NoBudget, UnsoundRequest
 from takifugu.ledger import Ledger, Position
 from takifugu.losses import Concentrated, Loss, Pure, Total
-from takifugu.mechanisms.calibration import allowance, at_least, certify, target_of
+from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.session.rows import Rows
-from takifugu.translation.accounting.totals import Filter, rho_within
+from takifugu.translation.accounting.totals import rho_within
+from takifugu.translation.protocol import LossTranslation
 
 MICRO = Decimal("0.000001")
 Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is given
-
-
-class Translates(Protocol):
-    """Per-entry loss to Pufferfish loss and back: a translation, or a table of one."""
-
-    def to_pufferfish(self, dp: float, /) -> Any:
-        """The Pufferfish loss of a per-entry loss, rounded up."""
-
-    def to_dp(self, pufferfish: float, /) -> Any:
-        """The per-entry loss that a Pufferfish loss allows, rounded down."""
-
-    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
-        """The Pufferfish ε at δ of a total of ε, δ and ρ, rounded up."""
-
-    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
-        """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +90,7 @@ class Cost:
         if self.after is None:
             return None
         added = Fraction(self.after) - Fraction(self.before)
-        return at_least(max(added, Fraction(0)))
+        return float_up(max(added, Fraction(0)))
 
     @property
     def left(self) -> float:
@@ -139,15 +125,14 @@ class Cost:
 
 def _left(budget: Fraction, spent: float) -> float:
     rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
-    near = float(rest)
-    return near if Fraction(near) <= rest else math.nextafter(near, 0.0)
+    return float_down(rest)
 
 
 class Prices:
     """Prices of releases on one dataset, by one translation."""
 
     def __init__(
-        self, ledger: Ledger, dataset: str, translation: Translates, analyst: str | None
+        self, ledger: Ledger, dataset: str, translation: LossTranslation, analyst: str | None
     ) -> None:
         self._ledger, self._dataset = ledger, dataset
         self._translation, self._analyst = translation, analyst
@@ -233,7 +218,7 @@ class Prices:
 
     def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
         """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ."""
-        least = getattr(self._translation, "least", 0.0)
+        least = self._translation.least
         if target_of(epsilon) < least:
             raise UnsoundRequest(
                 f"epsilon is {float(target_of(epsilon)):g}, and what this prior allows is looked up"
@@ -278,7 +263,7 @@ class Prices:
         return most
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
-        if float(epsilon) < getattr(self._translation, "least", 0.0):
+        if float(epsilon) < self._translation.least:
             return False  # it would be accepted and cannot be asked for
         if isinstance(like, Pure):
             return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
@@ -289,7 +274,7 @@ class Prices:
 
     def _alone(self, loss: Charged, delta: Fraction) -> float:
         if isinstance(loss, Pure):
-            return float(self._translation.to_pufferfish(at_least(loss.epsilon)))
+            return float(self._translation.to_pufferfish(float_up(loss.epsilon)))
         return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
 
 

@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu._rounding import float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.losses import Concentrated, Loss, Number, exactly
 from takifugu.mechanisms import Exponential, PermuteAndFlip, Sensitivity
-from takifugu.mechanisms.calibration import at_least, least_scale
+from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import chance as checked_chance
 from takifugu.numeric import Integers
@@ -193,7 +194,7 @@ def reach(beyond: Callable[[int, float], float], cells: int, chance: float) -> f
 def levels(level: Fraction, ranks: float, rows: int) -> tuple[float, float]:
     """The levels between which an answer within ``ranks`` is an exact quantile."""
     away = ranks / rows if rows else inf
-    return max(0.0, float(level) - away), min(1.0, at_least(level) + away)
+    return max(0.0, float(level) - away), min(1.0, float_up(level) + away)
 
 
 def _below(value: Fraction) -> float:

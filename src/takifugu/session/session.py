@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import float_down
 from takifugu.engines import Engine, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
@@ -35,16 +36,16 @@ from takifugu.session.binding import Said, refuse_unmatched
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.checking import charged, same_mechanism, same_query
 from takifugu.session.choosing import Wanted, choose
-from takifugu.session.cost import Cost, Prices, Translates
+from takifugu.session.cost import Cost, Prices
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
 from takifugu.session.problems import OverBudget, StalePlan
 from takifugu.session.queries import Query, TransitionsOf
-from takifugu.session.reaching import Reaching
 from takifugu.session.rows import Bound
 from takifugu.session.values import Plan, Result, asked
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.totals import float_down
+from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
 CHANGED = (
@@ -118,8 +119,8 @@ class Session:
         self._ledger, self._belief = ledger, translation
         self._dataset, self._analyst = dataset, analyst
         self._about = protected_column(engine.declaration, about)
-        self._translation: Translates = (
-            translation if table is None else Reaching(translation, table)
+        self._translation: LossTranslation = (
+            translation if table is None else TabledTranslation(translation, table)
         )
         self._mark = translation.fingerprint if table is None else table.fingerprint
         self._read = refuse_misfit(translation, self._engine, self._about, over)

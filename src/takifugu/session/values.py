@@ -11,7 +11,7 @@ from typing import Any
 
 from takifugu.engines.problems import driver
 from takifugu.ledger import Charge
-from takifugu.ledger.values import groups_body, window_body
+from takifugu.ledger.charge_values import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
 from takifugu.session.queries import Query

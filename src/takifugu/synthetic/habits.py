@@ -23,7 +23,7 @@ over the 500 days: there is no rhythm of days and weeks.
 Why such numbers. The paper's Table 1 ranges from 79 % (ε = 0.5) to 97 % (ε = 5) of countries whose
 top label is found. With noise of the same size everywhere, that is a matter of how the gaps between
 the top labels, in rows, are spread over countries: sizes over two orders of magnitude, and gaps of
-some per cent. docs/demo.md has the figures of this world beside the paper's.
+some per cent. docs/tutorial/demonstration.md has the figures of this world beside the paper's.
 
 One chain fitted to all countries together is not this model: it is what an adversary may believe
 who does not know the countries' tastes.

@@ -1,59 +1,73 @@
-"""Per-entry DP loss to Pufferfish loss and back, tightly: optimal transport with gains."""
+"""Per-entry DP loss to Pufferfish loss and back, by optimal transport with gains.
 
-from takifugu.translation.accounting.allocation import Allocation, allocate
-from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
-from takifugu.translation.accounting.composition import Composed, Release, compose
-from takifugu.translation.accounting.table import TranslationTable, tabulate
-from takifugu.translation.bounds import LooserTranslation
-from takifugu.translation.chain.fixed_point import FixedPoint
-from takifugu.translation.chain.interval_steps import interval_losses
-from takifugu.translation.chain.recursion import ChainLosses, chain_losses
-from takifugu.translation.chain.scalar import scalar_losses, scalar_step
-from takifugu.translation.chain.single_transport import Transport, transport, transport_lp
-from takifugu.translation.chain.unbounded import (
-    EndlessLosses,
-    LossTable,
-    loss_table,
-    to_dp,
-    unbounded_losses,
-)
-from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
-from takifugu.translation.network.junction import NetworkLosses, network_losses
-from takifugu.translation.network.network_witness import ProductWitness, product_witness
-from takifugu.translation.translation import Answer, Translation
+Names are imported when they are first used: to import this package compiles nothing, so that the
+ledger and the mechanisms can use `LossTranslation` at no cost.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from takifugu.translation.accounting.allocation import Allocation, allocate
+    from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
+    from takifugu.translation.accounting.composition import Composed, Release, compose
+    from takifugu.translation.accounting.table import TranslationTable, tabulate
+    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.bounds import LooserTranslation
+    from takifugu.translation.chain.interval_steps import interval_losses
+    from takifugu.translation.chain.recursion import chain_losses
+    from takifugu.translation.chain.unbounded import unbounded_losses
+    from takifugu.translation.curve_translation import CurveTranslation
+    from takifugu.translation.network.junction import network_losses
+    from takifugu.translation.protocol import LossTranslation
+    from takifugu.translation.translation import Answer, Translation
+
+_HOMES = {
+    "accounting.allocation": ("Allocation", "allocate"),
+    "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
+    "accounting.composition": ("Composed", "Release", "compose"),
+    "accounting.table": ("TranslationTable", "tabulate"),
+    "accounting.tabled": ("TabledTranslation",),
+    "bounds": ("LooserTranslation",),
+    "chain.interval_steps": ("interval_losses",),
+    "chain.recursion": ("chain_losses",),
+    "chain.unbounded": ("unbounded_losses",),
+    "curve_translation": ("CurveTranslation",),
+    "network.junction": ("network_losses",),
+    "protocol": ("LossTranslation",),
+    "translation": ("Answer", "Translation"),
+}
 
 __all__ = [
     "Allocation",
     "Answer",
-    "AttractiveLosses",
-    "ChainLosses",
     "Composed",
-    "EndlessLosses",
-    "FixedPoint",
+    "CurveTranslation",
     "LooserTranslation",
-    "LossTable",
-    "NetworkLosses",
-    "ProductWitness",
+    "LossTranslation",
     "Release",
+    "TabledTranslation",
     "Translation",
     "TranslationTable",
-    "Transport",
     "allocate",
     "approximate",
-    "attractive_losses",
     "chain_losses",
     "compose",
     "concentrated",
     "interval_losses",
-    "loss_table",
     "network_losses",
-    "product_witness",
-    "scalar_losses",
-    "scalar_step",
     "tabulate",
-    "to_dp",
-    "transport",
-    "transport_lp",
     "unbounded_losses",
     "zcdp_epsilon",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

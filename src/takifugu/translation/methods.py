@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
-from takifugu.numeric import UNIT, Floats, frozen
+from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian

@@ -20,20 +20,22 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, down, up
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
-from takifugu.numeric import UNIT, Floats, down, up
+from takifugu.numeric import Floats
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
+from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
 from takifugu.translation.methods import Tight, several, tight
+from takifugu.translation.protocol import LossTranslation
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
@@ -81,7 +83,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Translation(ByContent):
+class Translation(ByContent, LossTranslation):
     """How much a per-entry DP mechanism reveals to somebody who holds a prior.
 
     >>> from takifugu.priors import MarkovChain
@@ -170,7 +172,7 @@ class Translation(ByContent):
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
 
-    def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
         Sound also if what was asked depends on earlier answers: see
@@ -183,10 +185,6 @@ class Translation(ByContent):
                 self._totals.clear()
             self._totals[total, delta] = known
         return known
-
-    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
-        """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
-        return Filter.of(allowed, epsilon, delta)
 
     @cached_property
     def _totals(self) -> dict[tuple[Total, Fraction], float]:

@@ -26,7 +26,7 @@ from takifugu.priors import Universe
 from tests.finite.nfc_worlds import apart, laws, problem, random_laws
 from tests.oracles import nfc as oracle
 
-PAGE = Path(__file__).parents[3] / "docs" / "post-processing.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "post-processing.md"
 DRAWS = 25_000
 LETTERS = Universe(tuple("abcd"))
 

@@ -87,7 +87,9 @@ def run_show(
     and most down.
     """
     from takifugu.cli.commands.translate_command import show_warnings
-    from takifugu.project.budgets import Looked, standings
+    from takifugu.project.budgets import standings
+    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.protocol import LossTranslation
 
     if not 0 <= last <= 10_000:
         raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
@@ -105,13 +107,12 @@ def run_show(
         Spinner("translating") as spinner,
         project.ledger(read_only=True) as ledger,
     ):
-        view = None
+        view: LossTranslation | None = None
         if policy.priors:
-            translation = project.translation(name)
-            table = None
+            view = translation = project.translation(name)
             if not no_table:
                 table = project.table(name, translation, ledger, progress=spinner)
-            view = Looked(translation, table)
+                view = view if table is None else TabledTranslation(translation, table, least=0)
         found = standings(ledger, name, view, last=last)
     if as_json:
         budgets = [_facts(standing, instants) for standing in found]

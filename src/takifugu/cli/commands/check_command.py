@@ -22,7 +22,7 @@ MOST_RUNS = 50
 
 
 def run_check(
-    world: Annotated[Path, typer.Argument(help="World file, .toml or .json (docs/worlds.md).")],
+    world: Annotated[Path, typer.Argument(help="A world file, .toml or .json.")],
     as_json: AsJson = False,
     runs: Annotated[
         int, typer.Option(help=f"Compute the loss for up to this many runs, 1 to {MOST_RUNS}.")

@@ -11,7 +11,8 @@ from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.ledger import Event, Translation
+    from takifugu.ledger import Event
+    from takifugu.translation.protocol import LossTranslation
 
 WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
 Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
@@ -174,7 +175,7 @@ def _raised(given: list[str] | None) -> dict[str, Any]:
 
 def _priors(
     where: str | None, folder: Path | None, *, same_prior: bool
-) -> "dict[str, Translation]":
+) -> "dict[str, LossTranslation]":
     """The translations of the priors that the owner states were in force; by default none."""
     from takifugu.errors import Malformed
 
@@ -187,7 +188,7 @@ def _priors(
             needed="be used in the project of the ledger, which knows the priors",
         )
     project = the_project(folder)
-    found: dict[str, Translation] = {}
+    found: dict[str, LossTranslation] = {}
     for name in project.policy.datasets:
         try:
             found[name] = project.translation(name)
@@ -199,7 +200,7 @@ def _priors(
 def _accept(
     place: str | Path,
     witness: str | Path | bool,
-    priors: "dict[str, Translation]",
+    priors: "dict[str, LossTranslation]",
     raised: dict[str, Any],
 ) -> "Event":
     from takifugu.ledger import accept_loss

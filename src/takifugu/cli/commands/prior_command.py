@@ -216,10 +216,10 @@ def fit(
             given="or --share or --all-rows is missing, or more than one is given",
             needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
         )
-    from takifugu.project.fits import Wish
+    from takifugu.engines import FitOptions
     from takifugu.project.policy import share_of
 
-    wish = Wish(
+    options = FitOptions(
         first_days=first_days,
         share=None if share is None else share_of(share, "--share"),
         other=other,
@@ -230,7 +230,7 @@ def fit(
     project = the_project(folder)
     with Spinner(f"counting the steps of {data}"):
         project, file, fitted, found = project.fit(
-            data, wish, replace=replace, keep=add, backend=backend
+            data, options, replace=replace, keep=add, backend=backend
         )
     entered = project.dataset(data).priors[-1]
     steps, start = int(found.counts.counts.sum()), entered.released_from
@@ -358,7 +358,7 @@ def accept(
 
 
 def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
-    from takifugu.ledger.decisions import decimal_up
+    from takifugu.ledger.events.accepted_terms import decimal_up
 
     seen = change.seen
     return {

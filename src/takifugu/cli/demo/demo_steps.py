@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.cli.demo.demo_record import DemoRecord
-from takifugu.engines import Engine, Fitted, Scope, check, open_engine
+from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
 from takifugu.numeric import Floats, Integers
 from takifugu.project import Project, init_project
-from takifugu.project.budgets import Looked, standings
-from takifugu.project.fits import Wish
+from takifugu.project.budgets import standings
 from takifugu.project.policy_session import PolicySession
 from takifugu.reports.budget_figures import allowance_figure, odometer_figure
 from takifugu.reports.html_figures import drawing
@@ -23,6 +22,8 @@ from takifugu.reports.influence_figures import curves_figure
 from takifugu.reports.release_figures import estimates_figure, ranking_table
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
+from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 
@@ -108,7 +109,7 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
 
 def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
     with record.working("counting transitions"):
-        project, _, _, fitted = project.fit(DATASET, Wish(first_days=FIT_DAYS))
+        project, _, _, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
         curve = project.translation(DATASET).curve
     states, moves = len(fitted.chain.states), int(fitted.counts.counts.sum())
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
@@ -136,13 +137,15 @@ def _released_rows(fitted: Fitted) -> Scope:
     return fitted.test
 
 
-def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> Looked:
+def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
         translation = project.translation(DATASET)
         with project.ledger() as ledger:
             table = project.table(DATASET, translation, ledger, progress=working)
-        view = Looked(translation, table)
+        view: LossTranslation = translation
+        if table is not None:
+            view = TabledTranslation(translation, table, least=0)
         dp: Floats = np.arange(1, POINTS + 1) * float(view.to_dp(BUDGET)) / POINTS
         with project.engine(DATASET) as engine:
             longest = engine.lengths(_released_rows(fitted)).longest
@@ -277,7 +280,7 @@ def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> No
     )
 
 
-def _verify(project: Project, view: Looked, record: DemoRecord) -> None:
+def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None:
     with record.working("verifying the ledger"), project.ledger() as ledger:
         report, events = ledger.verify(), tuple(ledger.history())
         (position,) = ledger.positions()

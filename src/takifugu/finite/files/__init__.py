@@ -1,4 +1,4 @@
-"""Worlds that people write by hand, as TOML or JSON (docs/worlds.md)."""
+"""Worlds that people write by hand, as TOML or JSON (docs/reference/worlds.md)."""
 
 from takifugu.finite.files.reading import Form, WorldFile, parse_world, read_world
 from takifugu.finite.files.writing import write_world

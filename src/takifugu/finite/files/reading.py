@@ -46,7 +46,7 @@ def read_world(path: str | Path) -> WorldFile:
     """Read a world file; its ending, .toml or .json, says how it is written.
 
     Every fault of the file is one `InvalidFile` that says where and what to do. The format is
-    documented in docs/worlds.md.
+    documented in docs/reference/worlds.md.
     """
     path = Path(path)
     shown = str(path) if str(path).isprintable() else ascii(str(path))

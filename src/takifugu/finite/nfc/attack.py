@@ -24,6 +24,7 @@ from typing import Literal
 
 import numpy as np
 
+from takifugu._rounding import gamma, up
 from takifugu.errors import InvalidMechanism
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.condition import (
@@ -34,7 +35,7 @@ from takifugu.finite.nfc.condition import (
 )
 from takifugu.finite.nfc.outputs import Answer, Outputs, gather
 from takifugu.finite.world import World
-from takifugu.numeric import Floats, Integers, gamma, up
+from takifugu.numeric import Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 

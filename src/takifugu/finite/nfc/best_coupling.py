@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.condition import FINE, without_dust
 from takifugu.finite.nfc.coupling import KernelProof, prove_for_prior
 from takifugu.finite.nfc.outputs import Outputs, gather, supports
 from takifugu.finite.world import World
-from takifugu.numeric import LEAST, Booleans, Floats, Integers, gamma
+from takifugu.numeric import LEAST, Booleans, Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 

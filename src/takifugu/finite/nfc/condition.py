@@ -24,11 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import gamma
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.numeric import Booleans, Floats, frozen
 
 FINE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS
 DUST = 1e-9  # a weight below this is the solver's rounding; the certificate is made without it

@@ -16,12 +16,13 @@ from math import comb
 
 import numpy as np
 
+from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.outputs import Requirement, gather, requirements
 from takifugu.finite.world import World
-from takifugu.numeric import Booleans, Floats, frozen, gamma
+from takifugu.numeric import Booleans, Floats, frozen
 
 MOST_SETS = 200_000  # how many candidate sets are tried for one dataset to prove that none is less
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from takifugu._rounding import UNIT, gamma
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.translation_exact.certificates import (
@@ -18,7 +19,7 @@ from takifugu.finite.translation_exact.coupling import Coupling, coupling
 from takifugu.finite.translation_exact.network import Network, network, solve
 from takifugu.finite.translation_exact.problem import Allowance, Transport, allowance_per_entry
 from takifugu.finite.world import World
-from takifugu.numeric import UNIT, Floats, frozen, gamma
+from takifugu.numeric import Floats, frozen
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Tables
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import UNIT, Floats, Integers, up
+from takifugu.numeric import Floats, Integers
 from takifugu.priors.markov import MarkovChain
 
 

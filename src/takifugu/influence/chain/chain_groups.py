@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from takifugu._rounding import UNIT, gamma
 from takifugu.influence.chain.powers import SMALLEST, LogProduct
 from takifugu.influence.chain.queries import Side
-from takifugu.numeric import UNIT, Booleans, Floats, gamma
+from takifugu.numeric import Booleans, Floats
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from itertools import islice, repeat
 
 import numpy as np
 
+from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.chain_groups import GroupsAround
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
 from takifugu.influence.chain.queries import ROOM, Side, Wanted
 from takifugu.influence.chain.splitting import Around, Pairwise
-from takifugu.numeric import UNIT, Booleans, Floats
+from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.stationary import reachable
 

@@ -27,12 +27,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import UNIT, gamma, up
 from takifugu.errors import TooLarge
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, turned
 from takifugu.influence.chain.queries import WHOLE, Side, Wanted, wanted
 from takifugu.influence.chain.splitting import Around, Pairwise, assemble
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import UNIT, Booleans, Floats, gamma, up
+from takifugu.numeric import Booleans, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Booleans, Floats, Integers, gamma
+from takifugu._rounding import UNIT, gamma
+from takifugu.numeric import Booleans, Floats, Integers
 
 SMALLEST = 2.0**-900  # above this no term that matters is lost to underflow
 IMPOSSIBLE = -1e300  # stands for log 0 in a denominator, so that 0/0 reads −∞ and 1/0 reads 1e300

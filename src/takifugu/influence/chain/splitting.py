@@ -15,10 +15,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidWorld
 from takifugu.influence.chain.queries import Side, Wanted
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import Booleans, Floats, Integers, up
+from takifugu.numeric import Booleans, Floats, Integers
 
 
 class Around(Protocol):

@@ -18,11 +18,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import gamma, log_ratio_up, up
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
 from takifugu.influence.network.network_curves import ExposedSets, chosen_entries, pair_label
-from takifugu.numeric import Floats, gamma, log_ratio_up, up
+from takifugu.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import Secrets
 

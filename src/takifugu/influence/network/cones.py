@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Floats, Integers
+from takifugu._rounding import UNIT
+from takifugu.numeric import Floats, Integers
 
 SLACK = 2.0**-40  # how far, in every coordinate, a ray left out may be from the cone it lies in
 COST = round(SLACK / UNIT)  # the same in units of rounding

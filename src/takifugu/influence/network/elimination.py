@@ -27,9 +27,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import TooLarge
 from takifugu.influence.network.messages import DEEPEST, Message, Messages, message
-from takifugu.numeric import Booleans, Floats, Integers, gamma, log_ratio_up
+from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.priors.factors import FactorModel, neighbours
 
 ROOM = 2**23  # cells that one table may have

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
-from takifugu.numeric import Booleans, Floats, up
+from takifugu.numeric import Booleans, Floats
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name

@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from takifugu.numeric import UNIT, Booleans, Floats, Integers
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats, Integers
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
 GOLDEN = 0.6180339887498949  # spreads the rows that are tried

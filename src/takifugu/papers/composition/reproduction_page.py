@@ -1,4 +1,4 @@
-"""The page ``docs/reproduction.md``, made from stored results; nothing in it is typed by hand.
+"""The page ``docs/explanation/reproduction.md``, made from stored results, never by hand.
 
 ``python -m takifugu.papers.composition.reproduction_page`` writes it from the results that are
 stored; with RESULTS.json … as arguments it stores these first.
@@ -34,7 +34,7 @@ from takifugu.reports.html_page import shown
 
 ROOT = Path(__file__).parents[4]
 STORED = Path(__file__).with_name("results.json")
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 FIGURES = "reproduction"  # the folder beside the page
 HEAD = """\
 # The paper's experiments, run again

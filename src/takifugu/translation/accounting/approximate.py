@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, up
 from takifugu.errors import UnsoundRequest
-from takifugu.numeric import UNIT, Floats, up
+from takifugu.numeric import Floats
 from takifugu.translation.bounds import Bound
 from takifugu.translation.translation import METHODS, Method, Translation
 

@@ -11,9 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from takifugu._rounding import float_up, up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
-from takifugu.numeric import Floats, up
+from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
 from takifugu.translation.translation import LARGEST, Answer, Method, Translation
@@ -201,9 +202,7 @@ def _numbers(exact: list[Fraction]) -> Floats:
     """Floats that are at least the rationals."""
     if any(value > Fraction(LARGEST) for value in exact):
         raise UnsoundRequest(f"the releases add up to more than {LARGEST:g}; that says nothing")
-    floats = np.array([float(value) for value in exact])
-    short = [Fraction(f) < value for f, value in zip(floats.tolist(), exact, strict=True)]
-    return np.where(short, np.nextafter(floats, np.inf), floats)
+    return np.array([float_up(value) for value in exact])
 
 
 def _theorem_7(translation: Translation, releases: Sequence[Release]) -> float | None:

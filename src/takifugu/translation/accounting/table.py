@@ -23,8 +23,9 @@ from takifugu.fingerprint import ByContent, fingerprint
 from takifugu.losses import Total
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.documents import read_json, write_json
-from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
+from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Method, Translation
 
 Progress = Callable[[int, int], None]  # how many points are done, of about how many
@@ -36,7 +37,7 @@ STEEPEST = 8.0  # how much faster than ε the loss may rise before a gap is left
 
 
 @dataclass(frozen=True, eq=False)
-class TranslationTable(ByContent):
+class TranslationTable(ByContent, LossTranslation):
     """Losses on a grid of ε.
 
     Attributes:
@@ -79,13 +80,9 @@ class TranslationTable(ByContent):
         found: Floats = np.vectorize(self._allowed, otypes=[np.float64])(np.asarray(pufferfish))
         return found
 
-    def total_to_pufferfish(self, total: Total, delta: Fraction) -> float:
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """As `Translation.total_to_pufferfish`, on the grid; infinite beyond its end."""
         return total_to_pufferfish(self._point, total, delta)
-
-    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> Filter:
-        """Which totals a budget of (ε, δ) admits if ``allowed`` per entry loses at most ε."""
-        return Filter.of(allowed, epsilon, delta)
 
     def _point(self, dp: float) -> tuple[float, float]:
         """The first point of the grid that is not below ``dp``."""

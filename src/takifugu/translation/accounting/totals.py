@@ -26,11 +26,15 @@ privacy, with E the loss of A and :math:`δ = s (e^E − 1)/(e^A − 1)`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import expm1, inf, log, log1p, nextafter
-from typing import Protocol, SupportsFloat
+from math import expm1, inf, log, log1p
+from typing import TYPE_CHECKING
 
+from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Total
+
+if TYPE_CHECKING:
+    from takifugu.translation.protocol import LossTranslation
 
 ORDERS = tuple(1 + 2**k for k in range(2, 13))  # spaced by 2: the best is √2 away at most
 MARGIN = 2.0**-44  # more than the rounding of the few operations that it covers
@@ -40,16 +44,6 @@ ROUNDS = 200
 LARGEST = 700.0  # beyond it e^ε is no float
 
 Step = Callable[[float], tuple[float, float]]  # ε to an ε that is no less, and the loss there
-
-
-class Inverse(Protocol):
-    """What a translation must be able to do for an allowance in ρ."""
-
-    def to_dp(self, pufferfish: float, /) -> SupportsFloat:
-        """The per-entry loss that a Pufferfish loss allows, rounded down."""
-
-    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
-        """The Pufferfish ε of a total at δ, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +145,7 @@ def total_to_pufferfish(step: Step, total: Total, delta: Fraction) -> float:
     return inf
 
 
-def rho_within(translation: Inverse, epsilon: float, delta: Fraction) -> Fraction:
+def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) -> Fraction:
     """The ρ per entry that a Pufferfish (ε, δ) allows if nothing else is released, rounded down."""
     allowed = Fraction(float(translation.to_dp(epsilon)))
     rho = Filter.of(allowed, Fraction(epsilon), delta).room(Total(), Concentrated(0))
@@ -166,21 +160,3 @@ def rho_within(translation: Inverse, epsilon: float, delta: Fraction) -> Fractio
         f"a Pufferfish loss of ε = {epsilon:g}, δ = {float(delta):g} leaves no ρ per entry under"
         " this prior; ask for a larger epsilon or delta, or leave delta out"
     )
-
-
-def float_up(value: Fraction) -> float:
-    """The least float that is not below ``value``."""
-    try:
-        near = float(value)
-    except OverflowError:
-        return inf
-    return near if Fraction(near) >= value else nextafter(near, inf)
-
-
-def float_down(value: Fraction) -> float:
-    """The largest float that is not above ``value`` ≥ 0."""
-    try:
-        near = float(value)
-    except OverflowError:
-        return nextafter(inf, 0.0)
-    return near if Fraction(near) <= value else nextafter(near, 0.0)

@@ -55,7 +55,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Booleans, Floats, frozen
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats, frozen
 
 DIGITS = 38
 SETTLED = Decimal("1e-18")  # a relative change by less than this is covered by the rounding

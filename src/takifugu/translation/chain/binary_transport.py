@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.numeric import UNIT, Booleans, Floats, Integers, frozen, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.inverse import largest_by_bracket

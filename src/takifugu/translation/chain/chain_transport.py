@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.numeric import Booleans, Floats, Integers, frozen, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.inverse import largest_within
@@ -28,7 +29,11 @@ from takifugu.translation.chain.laws import (
 )
 from takifugu.translation.chain.recursion import ChainLosses, chain_losses
 from takifugu.translation.chain.steps import off_diagonal
-from takifugu.translation.chain.unbounded import EndlessLosses, to_dp, unbounded_losses
+from takifugu.translation.chain.unbounded import (
+    UnboundedLosses,
+    unbounded_allowance,
+    unbounded_losses,
+)
 
 WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
 QUESTIONS = 64  # how many of the worst pairs a witness is looked for
@@ -119,7 +124,7 @@ class ChainTransport:
 
     def rising(self, grid: Iterable[float]) -> Iterator[float]:
         """The losses of a rising grid of ε, each found from the one before."""
-        near: EndlessLosses | None = None
+        near: UnboundedLosses | None = None
         for epsilon in grid:
             if self.walked:
                 yield self.uniform(epsilon).value
@@ -141,7 +146,7 @@ class ChainTransport:
             return largest_within(
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
             )
-        found, _ = to_dp(self._chain.transition, target, tolerance=self._tolerance)
+        found, _ = unbounded_allowance(self._chain.transition, target, tolerance=self._tolerance)
         # the search begins each ε from the one before; a fresh start must confirm the answer
         for _ in range(8):
             if found == 0 or self.uniform(found).value <= target:
@@ -188,12 +193,12 @@ class ChainTransport:
         law = stationary_law(rows)
         return rows, law, backward_rows(rows, law)[0]
 
-    def _endless(self, epsilon: float) -> EndlessLosses:
+    def _endless(self, epsilon: float) -> UnboundedLosses:
         return unbounded_losses(
             self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
         )
 
-    def _endless_bound(self, losses: EndlessLosses) -> Bound:
+    def _endless_bound(self, losses: UnboundedLosses) -> Bound:
         table = np.where(self._pairs, losses.upper, -np.inf)
         if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
             rows, _, back = self._rest

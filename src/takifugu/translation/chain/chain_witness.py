@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Floats
+from takifugu._rounding import UNIT
+from takifugu.numeric import Floats
 
 MOST = 600.0  # the total of ε over the neighbours asked: e^MOST is a float, and so is its inverse
 ROUNDS = 30

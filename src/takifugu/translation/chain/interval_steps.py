@@ -22,11 +22,12 @@ computed as l + e^{−max c}(q̂ − l), in which nothing cancels, however large
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import LEAST, UNIT, Floats, frozen
+from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
 from takifugu.translation.chain.laws import row_slack
-from takifugu.translation.chain.unbounded import EndlessLosses
+from takifugu.translation.chain.unbounded import UnboundedLosses
 
 
 def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
@@ -114,7 +115,7 @@ def backward_boxes(
 
 def interval_losses(
     lower: ArrayLike, upper: ArrayLike, epsilon: float, *, tolerance: float = 1e-3
-) -> EndlessLosses:
+) -> UnboundedLosses:
     """Bound the loss in an endless chain whose rows may change within boxes from entry to entry.
 
     Only an upper bound: ``lower`` of the answer is ε alone.
@@ -131,7 +132,7 @@ def interval_losses(
         )
         for boxes in ((low, high), backward_boxes(low, high, *law_bounds(low, high)))
     ]
-    return EndlessLosses(epsilon, *sides)
+    return UnboundedLosses(epsilon, *sides)
 
 
 def _others(table: Floats) -> Floats:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import LEAST, Floats, up
+from takifugu.numeric import LEAST, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets

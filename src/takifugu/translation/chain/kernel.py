@@ -22,7 +22,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from takifugu.numeric import UNIT, Booleans, Floats, Integers
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats, Integers
 
 Places = NDArray[np.int16]
 Loop = TypeVar("Loop", bound=Callable[..., Any])

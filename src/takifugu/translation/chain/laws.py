@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import UNIT, Booleans, Floats, Integers, distribution
+from takifugu.numeric import Booleans, Floats, Integers, distribution
 from takifugu.priors.stationary import reachable
 from takifugu.priors.stationary import stationary_law as law_at_rest
 

@@ -34,8 +34,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import UNIT, Booleans, Floats, Integers, distribution, frozen, up
+from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
 from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.chain.laws import (
     Law,

@@ -11,7 +11,8 @@ temporal-privacy-leakage recursion: a baseline, never below the pairwise recursi
 
 import numpy as np
 
-from takifugu.numeric import Floats, up
+from takifugu._rounding import up
+from takifugu.numeric import Floats
 
 LARGEST = 700.0  # beyond it e^ε is no float
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
-from takifugu.numeric import UNIT, Floats, Integers, distribution, frozen
+from takifugu.numeric import Floats, Integers, distribution, frozen
 from takifugu.translation.chain.steps import LARGE, bound, closed, follow, improve
 
 

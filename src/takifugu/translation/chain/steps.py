@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
-from takifugu.numeric import UNIT, Booleans, Floats
+from takifugu.numeric import Booleans, Floats
 
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself
 NUDGE = 1e-9  # costs are told apart by this share, so that no two trees tie

@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import down, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge
 from takifugu.influence.network.attractive_curves import check_attractive
 from takifugu.influence.network.network_curves import chosen_entries
-from takifugu.numeric import Floats, down, frozen, gamma, log_ratio_up, up
+from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name

@@ -17,7 +17,8 @@ import math
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Floats, Integers
+from takifugu._rounding import UNIT
+from takifugu.numeric import Floats, Integers
 from takifugu.translation.chain.kernel import compiled
 
 SPREAD = 300.0  # costs further apart than this are not exponentiated

@@ -24,8 +24,9 @@ from math import prod
 
 import numpy as np
 
+from takifugu._rounding import gamma, up
 from takifugu.influence.network.network_curves import chosen_entries
-from takifugu.numeric import Booleans, Floats, Integers, frozen, gamma, up
+from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name

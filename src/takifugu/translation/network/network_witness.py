@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import UNIT, down, gamma, log_ratio_up
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.numeric import UNIT, Booleans, Floats, down, frozen, gamma, log_ratio_up
+from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.network.junction_tree import junction_tree

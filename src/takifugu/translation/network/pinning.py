@@ -26,8 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
-from takifugu.numeric import UNIT, Floats, Integers
+from takifugu.numeric import Floats, Integers
 from takifugu.priors.factors import FactorModel
 
 LEVELS = 20  # of boxes behind the walk

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from takifugu.numeric import UNIT, Booleans, Floats, Integers
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.kernel import compiled
 
 Box = tuple[float, float, float, float]

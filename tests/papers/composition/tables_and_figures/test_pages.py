@@ -80,7 +80,7 @@ def test_a_shift_that_does_not_hold_is_named() -> None:
 
 
 def test_the_numbers_of_the_differences_are_those_of_the_notes() -> None:
-    notes = (ROOT / "docs" / "paper-notes.md").read_text(encoding="utf-8")
+    notes = (ROOT / "docs" / "explanation" / "paper-notes.md").read_text(encoding="utf-8")
     items = dict(re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |\Z)", notes, re.MULTILINE | re.DOTALL))
     for difference in DIFFERENCES:
         if difference.item is None:
@@ -98,14 +98,14 @@ def test_a_commit_is_one_or_none() -> None:
 
 def test_the_documentation_is_what_the_stored_results_give() -> None:
     stored = read_results(STORED)
-    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanation" / "reproduction.md").read_text(encoding="utf-8")
     assert text == document.document(stored)
     for one in stored.about:
         assert one.title in text
         assert len(stored.of(one.key)) == 6 * 2 * 6, "every cell is filled"
     assert not re.search(r"(?<!\w)/(home|work|tmp|root)/", text)
     shown = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    sizes = [(ROOT / "docs" / path).stat().st_size for path in shown]
+    sizes = [(ROOT / "docs" / "explanation" / path).stat().st_size for path in shown]
     assert len(sizes) == 2 and sum(sizes) < 200_000
 
 
@@ -123,13 +123,13 @@ def test_given_results_are_stored_and_the_page_is_made(
     write_results(synthetic_cells.results("one"), tmp_path / "one.json")
     write_results(synthetic_cells.results("two"), tmp_path / "two.json")
     monkeypatch.setattr(document, "STORED", tmp_path / "results.json")
-    monkeypatch.setattr(document, "PAGE", tmp_path / "docs" / "reproduction.md")
+    monkeypatch.setattr(document, "PAGE", tmp_path / "docs" / "explanation" / "reproduction.md")
     monkeypatch.setattr(document, "ROOT", tmp_path)
     given = [str(tmp_path / f"{name}.json") for name in ("one", "two")]
     monkeypatch.setattr("sys.argv", ["document", *given])
     document.main()
-    assert capsys.readouterr().out == "docs/reproduction.md\n"
+    assert capsys.readouterr().out == "docs/explanation/reproduction.md\n"
     assert [one.key for one in read_results(tmp_path / "results.json").about] == ["one", "two"]
-    assert "Check-ins of two" in (tmp_path / "docs" / "reproduction.md").read_text()
-    drawn = (tmp_path / "docs" / "reproduction" / "overview.svg").read_text()
+    assert "Check-ins of two" in (tmp_path / "docs" / "explanation" / "reproduction.md").read_text()
+    drawn = (tmp_path / "docs" / "explanation" / "reproduction" / "overview.svg").read_text()
     assert drawn.count("(simulated data)") == 2 and "Check-ins of one" in drawn

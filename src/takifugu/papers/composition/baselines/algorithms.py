@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.influence.curve import InfluenceCurve
 from takifugu.losses import Number, Pure, exactly
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import LARGEST, positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace
-from takifugu.mechanisms.protocol import Error, RankChances, Translation
+from takifugu.mechanisms.protocol import Error, RankChances
 from takifugu.mechanisms.selection import Exponential
 from takifugu.numeric import Floats, Integers
 from takifugu.papers.composition.baselines.by_curve import calibrate
+from takifugu.translation.curve_translation import CurveTranslation
+from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class PufferfishLaplace:
     @classmethod
     def of(
         cls,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         epsilon: Number,
         lipschitz: Number = 1,
@@ -61,7 +62,7 @@ class PufferfishLaplace:
         moved: int = 1,
         paper: bool = False,
     ) -> "PufferfishLaplace":
-        """Calibrate to a Pufferfish ``epsilon`` by a curve or another translation."""
+        """Calibrate to a Pufferfish ``epsilon`` by a translation."""
         moves = _in_units(lipschitz, unit) + whole(moved, "moved") - 1
         noise = IntegerLaplace.within(
             _per_entry(translation, epsilon, paper=paper), sensitivity=moves
@@ -126,7 +127,7 @@ class PufferfishExponential:
     @classmethod
     def of(
         cls,
-        translation: Translation,
+        translation: LossTranslation,
         *,
         epsilon: Number,
         lipschitz: Number = 1,
@@ -175,16 +176,18 @@ class PufferfishExponential:
         }
 
 
-def _per_entry(translation: Translation, epsilon: Number, *, paper: bool) -> float:
+def _per_entry(translation: LossTranslation, epsilon: Number, *, paper: bool) -> float:
     target = target_of(epsilon)
     if not paper:
         return allowance(target, translation)
-    if not isinstance(translation, InfluenceCurve):
+    if not isinstance(translation, CurveTranslation):
         raise UnsoundRequest(
             "the printed algorithm goes through the points of an influence curve; give a curve,"
             " or leave paper=True out"
         )
-    return positive(calibrate(translation, target, paper=True), "the printed per-entry epsilon")
+    return positive(
+        calibrate(translation.curve, target, paper=True), "the printed per-entry epsilon"
+    )
 
 
 def _in_units(lipschitz: Number, unit: Number) -> int:

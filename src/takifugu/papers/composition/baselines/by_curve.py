@@ -10,9 +10,9 @@ from math import fsum
 
 import numpy as np
 
+from takifugu._rounding import down, up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.numeric import down, up
 
 
 def calibrate(curve: InfluenceCurve, epsilon: float, *, paper: bool = False) -> float:

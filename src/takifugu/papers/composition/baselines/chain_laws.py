@@ -7,9 +7,10 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import down
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct, products
-from takifugu.numeric import Floats, distribution, down, frozen
+from takifugu.numeric import Floats, distribution, frozen
 from takifugu.translation.chain.laws import stationary_law
 
 

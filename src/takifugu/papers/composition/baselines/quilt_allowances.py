@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from takifugu._rounding import down, gamma, log_ratio_up, up
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import Floats, down, frozen, gamma, log_ratio_up, up
+from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.quilts import mqm_exact
 from takifugu.priors.markov import MarkovChain
 

@@ -13,8 +13,9 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, down, gamma, up
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import UNIT, Floats, down, gamma, up
+from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     initial_law,

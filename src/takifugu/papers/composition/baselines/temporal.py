@@ -7,9 +7,10 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._rounding import UNIT, gamma, up
 from takifugu.errors import UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct
-from takifugu.numeric import UNIT, Floats, frozen, gamma, up
+from takifugu.numeric import Floats, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     group_to_dp,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.errors import InvalidPrior
-from takifugu.numeric import up
 
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
 Exact = Fraction | float  # a float only when it is infinite

@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from takifugu import __version__
+from takifugu._rounding import UNIT, down, up
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.numeric import UNIT, down, up
 from takifugu.papers.composition.baselines.quilt_allowances import quilt_allowances
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.unbounded import EndlessLosses, unbounded_losses
+from takifugu.translation.chain.unbounded import UnboundedLosses, unbounded_losses
 
 PROOFS = ("curve", "quilts", "group", "exact")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -139,7 +139,7 @@ def exact_allowances(
     """
     transport = ChainTransport(chain, Secrets(), tolerance=TOLERANCE)
     found: list[float] = []
-    near: EndlessLosses | None = None
+    near: UnboundedLosses | None = None
 
     def loss(epsilon: float) -> float:
         nonlocal near

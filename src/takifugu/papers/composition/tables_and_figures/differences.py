@@ -1,7 +1,7 @@
 """What is done otherwise than in the paper, and why: the part that holds for all data.
 
-Each is an item of ``docs/paper-notes.md``, where the tests that show it are named; a test checks
-that the numbers here are those of the notes.
+Each is an item of ``docs/explanation/paper-notes.md``, where the tests that show it are named; a
+test checks that the numbers here are those of the notes.
 """
 
 from dataclasses import dataclass

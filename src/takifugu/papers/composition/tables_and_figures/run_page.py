@@ -90,7 +90,7 @@ def _parts(one: About, results: Results, drawings: list[Drawing]) -> list[Part]:
 
 def _differences() -> PageTable:
     rows = [
-        [one.what, one.why, f"docs/{NOTES}, item {one.item}" if one.item else None]
+        [one.what, one.why, f"docs/explanation/{NOTES}, item {one.item}" if one.item else None]
         for one in DIFFERENCES
     ]
     return PageTable(["what", "why", "where"], rows)

@@ -1,0 +1,77 @@
+"""How Sphinx builds the site: ``make docs``. Nothing is fetched, then or when a page is read."""
+
+import re
+from html import escape
+from typing import Any
+
+from docutils.nodes import SkipNode, math, math_block
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from pygments.lexers.special import TextLexer
+from sphinx.errors import SphinxError
+
+import takifugu
+
+project = "takifugu"
+author = "the takifugu authors"
+release = takifugu.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["examples"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+
+autodoc_default_options = {"members": True, "imported-members": True, "member-order": "bysource"}
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+html_theme = "furo"
+html_title = f"takifugu {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "mathml"
+
+NAMED = re.compile(r"^```(csv|json|toml|python|sh|text)[ \t]+([\w.-]+)[ \t]*$", re.MULTILINE)
+BIG = re.compile(r"\\([Bb]igg?)([(\[|)\]])")  # docutils knows \Bigl and \Bigr, but not \Big
+MARKED = re.compile(r"^```console[ \t]+exit=\d+[ \t]*$", re.MULTILINE)
+
+
+def show_file_names(_app: Any, _page: str, source: list[str]) -> None:
+    """Put the name of a file, which a page writes beside a fence's language, above the block."""
+    named = NAMED.sub(r"```{code-block} \1\n:caption: \2\n", source[0])
+    source[0] = MARKED.sub("```console", named)
+
+
+def mathml(source: str, *, block: bool) -> str:
+    """A formula as MathML, which browsers set by themselves: no script and no font to load."""
+    sided = BIG.sub(lambda big: f"\\{big[1]}{'r' if big[2] in ')]' else 'l'}{big[2]}", source)
+    try:
+        return str(tex2mathml(sided, as_block=block))
+    except MathError as error:
+        raise SphinxError(f"a formula cannot be set: {error}: {source}") from error
+
+
+def inline_formula(writer: Any, node: math) -> None:
+    """Write a formula that stands in a sentence."""
+    writer.body.append(f'<span class="math">{mathml(node.astext(), block=False)}</span>')
+    raise SkipNode
+
+
+def block_formula(writer: Any, node: math_block) -> None:
+    """Write a formula on lines of its own."""
+    label = f' id="{escape(str(node["ids"][0]))}"' if node["ids"] else ""
+    writer.body.append(f'<div class="math"{label}>{mathml(node.astext(), block=True)}</div>')
+    raise SkipNode
+
+
+def setup(app: Any) -> None:
+    """Register the above."""
+    app.add_lexer("csv", TextLexer)
+    app.connect("source-read", show_file_names)
+    app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))

@@ -1,0 +1,289 @@
+"""A table and its declaration in one step, for programs and notebooks."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, Required, TypedDict, overload
+
+import numpy as np
+
+from takifugu.engines.columns import OrderKind, Outside
+from takifugu.engines.declaration import Declaration
+from takifugu.engines.declaration_files import (
+    FROM_THE_DATA,
+    declaration_of,
+    declaration_text,
+    read_declaration,
+)
+from takifugu.engines.engine import Engine
+from takifugu.engines.frames import Frame, is_frame
+from takifugu.engines.opening import BackendName, open_engine
+from takifugu.engines.paths import source_files
+from takifugu.engines.problems import InvalidDeclaration
+from takifugu.errors import InvalidFile
+from takifugu.priors import Name
+from takifugu.whole import real_path, write_whole
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv"}
+
+
+class LabelColumn(TypedDict, total=False):
+    """A column of labels, with the keys that it has in a declaration: see docs/datasets.md."""
+
+    values: Required[Sequence[Name] | Literal["from the data"]]
+    outside: Outside
+    other: Name
+
+
+class NumberColumn(TypedDict, total=False):
+    """A column of bounded numbers, with the keys that it has in a declaration."""
+
+    bounds: Required[Sequence[float]]
+    step: float
+    missing: Required[float | Literal["drop", "refuse"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A declared table, ready to be opened. Made by `table`.
+
+    Attributes:
+        declaration: Where the rows are, what in them is protected and what is public.
+        name: What a ledger calls the table's account, unless a session is given another name.
+    """
+
+    declaration: Declaration
+    name: str
+    _frame: Frame | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return self.declaration.guarantee()
+
+    def open(
+        self,
+        *,
+        backend: BackendName | None = None,
+        session: Any = None,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> Engine:
+        """Open the table, to be used in a ``with`` statement. The options are `open_engine`'s."""
+        return open_engine(
+            self.declaration,
+            backend=backend,
+            session=session,
+            threads=threads,
+            memory=memory,
+            frame=self._frame,
+        )
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write the declaration to a new file, which `table` and every command can read.
+
+        The declaration of a table in memory says what is protected; its rows stay in the program.
+        """
+        path = Path(path)
+        if os.path.lexists(path):
+            raise InvalidFile(str(path), given="exists", needed="be a new file")
+        text = declaration_text(_moved(self.declaration, path.absolute().parent))
+        try:
+            write_whole(path, text)
+        except OSError as error:
+            reason = (error.strerror or "cannot be written").lower()
+            raise InvalidFile(
+                str(path), given=f"was not written ({reason})", needed="be in a writable folder"
+            ) from None
+
+
+@overload
+def table(source: str | Path) -> Table: ...
+
+
+@overload
+def table(
+    source: str | Path | Frame,
+    *,
+    entity: str,
+    order: str,
+    protected: Mapping[str, Sequence[Name] | LabelColumn | NumberColumn],
+    public: Sequence[str] | Mapping[str, Sequence[Name] | LabelColumn] = (),
+    name: str | None = None,
+    order_kind: OrderKind = "time",
+    zone: str | None = None,
+    ties: Sequence[str] = (),
+    title: str = "",
+) -> Table: ...
+
+
+def table(
+    source: str | Path | Frame,
+    *,
+    entity: str | None = None,
+    order: str | None = None,
+    protected: Mapping[str, Sequence[Name] | LabelColumn | NumberColumn] | None = None,
+    public: Sequence[str] | Mapping[str, Sequence[Name] | LabelColumn] = (),
+    name: str | None = None,
+    order_kind: OrderKind = "time",
+    zone: str | None = None,
+    ties: Sequence[str] = (),
+    title: str = "",
+) -> Table:
+    """Declare a table: whose rows they are, what in them is protected and what is public.
+
+    The declaration is a value: nothing is read until the table is opened. A ledger then pins what
+    it says: with other labels, another order, zone or source, an account refuses to be charged
+    until its owner has accepted the change.
+
+    Args:
+        source: A Parquet or CSV file or a glob of them, a pandas or Polars ``DataFrame``, a
+            PyArrow ``Table``, or a declaration (``.toml``), which is given alone.
+        entity: The column that says whose sequence a row belongs to.
+        order: The column that puts the rows of an entity in order.
+        protected: The columns whose cells are protected. A list is the public list of labels of a
+            column; a value outside it is refused. For other rules, and for columns of numbers,
+            give the keys of a declaration: ``{"values": […], "outside": "other"}``,
+            ``{"bounds": [0, 20], "step": 0.5, "missing": "drop"}``.
+        public: The columns that anyone may know. Their keys are read from the data, which is safe
+            because these columns are declared public; give a mapping to list the keys instead.
+            Labels and bounds of protected columns are never read from the data.
+        name: What a ledger calls the account; by default the name of the file. A table in memory
+            needs one: with the content of its rows, it is what the table is recognised by.
+        order_kind: ``time`` for timestamps or dates, ``unix`` for seconds since 1970, ``number``
+            for any other number.
+        zone: The time zone of timestamps that carry none and of windows; by default UTC.
+        ties: Columns that settle ties in the order; rows that still tie are refused.
+        title: One line for people.
+
+    >>> visits = table("visits.parquet", entity="user", order="at",
+    ...                protected={"place": ["home", "work"]}, public=["country"])
+    >>> visits.name, visits.declaration.order.zone
+    ('visits', 'UTC')
+    """
+    given = {"entity": entity, "order": order, "protected": protected}
+    if isinstance(source, str | Path) and Path(source).suffix.lower() == ".toml":
+        defaults = (public, name, order_kind, zone, ties, title) == ((), None, "time", None, (), "")
+        if not defaults or any(value is not None for value in given.values()):
+            raise InvalidDeclaration(
+                "source", given="is a declaration", needed="be given alone: it says everything"
+            )
+        return Table(read_declaration(source), checked_name(_stem(Path(source))))
+    for key, value in given.items():
+        if value is None:
+            raise InvalidDeclaration(key, given="is missing", needed="be given")
+    described, called, frame = _source(source, name)
+    order_keys: dict[str, Any] = {"column": order, "kind": order_kind}
+    order_keys["ties"] = list(_listed(ties, "order, ties")) if ties else "refuse"
+    if order_kind != "number" or zone is not None:
+        order_keys["zone"] = zone or "UTC"
+    columns = dict.fromkeys(_listed(public, "public"), FROM_THE_DATA)
+    shown = public if isinstance(public, Mapping) else columns
+    document: dict[str, Any] = {
+        "source": described,
+        "entity": {"column": entity},
+        "order": order_keys,
+        "protected": {
+            column: _keys(keys, f"protected, {column}") | _outside(keys)
+            for column, keys in _mapping(protected, "protected").items()
+        },
+        "public": {column: _keys(keys, f"public, {column}") for column, keys in shown.items()},
+    }
+    if title:
+        document["title"] = title
+    return Table(declaration_of(document, folder=Path.cwd()), called, frame)
+
+
+def checked_name(name: str | None) -> str:
+    """The name of an account, if it can be one."""
+    if name is None or not NAME.fullmatch(name):
+        raise InvalidDeclaration(
+            "name",
+            given="is missing" if name is None else f"is {name!r:.80}",
+            needed="be given: letters a-z, digits, - and _",
+        )
+    return name
+
+
+def _source(source: Any, name: str | None) -> tuple[dict[str, str], str, Frame | None]:
+    """The source as a declaration says it, the name of the table, and the frame if it is one."""
+    if is_frame(source):
+        called = checked_name(name)
+        return {"kind": "memory", "table": called}, called, source
+    if not isinstance(source, str | Path):
+        raise InvalidDeclaration(
+            "source",
+            given=f"is a {type(source).__module__.split('.')[0]} {type(source).__name__}",
+            needed="be a path, a pandas or Polars DataFrame, a PyArrow Table, or a declaration",
+        )
+    path = os.fspath(source)
+    kind = next((k for end, k in SUFFIXES.items() if path.lower().endswith(end)), None)
+    if kind is None:
+        raise InvalidDeclaration(
+            "source",
+            given=f"is {path!r:.120}",
+            needed=f"end in {', '.join(SUFFIXES)}; declare any other table in a .toml file",
+        )
+    return {"kind": kind, "path": path}, checked_name(name or _stem(Path(path))), None
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidDeclaration(
+            place, given="is no mapping", needed="say for each column what its values can be"
+        )
+    return value
+
+
+def _listed(value: Any, place: str) -> Iterable[Any]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidDeclaration(place, given="is no list", needed="be a list of names")
+    return value
+
+
+def _keys(value: Any, place: str) -> dict[str, Any]:
+    """What is said about a column, in the keys of a declaration."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, str) and value == FROM_THE_DATA:
+        return {"values": value}
+    return {"values": _plain(list(_listed(value, place)))}
+
+
+def _outside(value: Any) -> dict[str, str]:
+    return {} if isinstance(value, Mapping) else {"outside": "refuse"}
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML has it; a float by its digits, so that 0.1 is a tenth."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        return value
+    return [_plain(part) for part in value]
+
+
+def _moved(declaration: Declaration, folder: Path) -> Declaration:
+    """The same declaration in another folder; an error if it would then name other files."""
+    source = declaration.source
+    if source.path is None or folder == declaration.folder.absolute():
+        return declaration
+    whole = Path(os.path.normpath(declaration.folder.absolute() / source.path))
+    path = whole.relative_to(folder) if whole.is_relative_to(folder) else whole
+    moved = replace(declaration, source=replace(source, path=path.as_posix()), folder=folder)
+    before, after = (list(map(real_path, source_files(d))) for d in (declaration, moved))
+    if before != after:
+        raise InvalidDeclaration(
+            "source, path",
+            given="would name other files from there",
+            needed="be declared in a folder above the files, or one with a plainer name",
+        )
+    return moved

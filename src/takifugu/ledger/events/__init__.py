@@ -1,0 +1,1 @@
+"""Events in a chain of hashes, and what the last of them put in force."""

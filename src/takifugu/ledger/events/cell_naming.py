@@ -1,0 +1,200 @@
+r"""What the cells of a dataset are: a ledger adds losses by cell, so a name must keep its meaning.
+
+A charge says which cells it reads by names: a stretch of time, keys of public columns. Which rows
+those are is decided by a declaration: the source, the entity, the order with its zone, the lists
+and rules of the public columns. Under another declaration the same rows are other cells, and two
+losses on one row would be counted on two. So every charge names the fingerprint of what names its
+cells, and the ledger refuses one that names another than the charge before it, under its lock.
+
+An owner may accept a change. Then nothing is known any more about which row lost what, and every
+row has lost what the worst of them has: with :math:`W` the worst totals of the account,
+
+.. math:: \mathrm{total}(\text{row}) \le \max_{\text{cells}} \mathrm{total} \le W,
+
+so that `always` becomes the componentwise maximum of :math:`W`, and cells start anew from there.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
+
+from takifugu.errors import CellsChanged, NoBudget, UnsoundRequest
+from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.charge_values import Cells
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events.replay import replayed
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.digest_tree import edited
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
+
+MOST_SHOWN = 5  # keys of a list that differ, in a message
+WIDEST = 80  # letters of one side of a difference
+EVERYWHERE, UNCHANGED = "everywhere", "unchanged"
+MOVED = ("source",)  # parts that may change without a row becoming another cell, if the owner says
+
+_LATEST = Statement(
+    select(func.max(EVENTS.c.seq).label("seq")).where(
+        EVENTS.c.dataset == bindparam("named"),
+        or_(
+            EVENTS.c.kind == literal_column("'charge'"), EVENTS.c.kind == literal_column("'cells'")
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One part of what names a cell, as the ledger knows it and as it is declared now."""
+
+    part: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.part} was {self.before} and is now {self.now}"
+
+
+def latest(connection: Connection, dataset: str) -> Event | None:
+    """The last event that says what the cells of a dataset are, held against its chain."""
+    row = _LATEST.one(connection, {"named": dataset})
+    return None if row.seq is None else chain.one(connection, row.seq)
+
+
+def refuse_other(connection: Connection, dataset: str, cells: Cells) -> bool:
+    """Raise unless ``cells`` are those of the account; whether they are its first."""
+    last = latest(connection, dataset)
+    if last is None:
+        return True
+    known = last.body.get("cells")
+    if known == cells.fingerprint:
+        return False
+    if known is None:
+        raise CellsChanged(dataset, ())
+    found = named(connection, dataset, known)
+    raise CellsChanged(dataset, tuple(map(str, differences(found or {}, cells.parts))))
+
+
+def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
+    """The parts that were written down with ``fingerprint``."""
+    events = select(EVENTS).where(
+        EVENTS.c.dataset == dataset, EVENTS.c.kind.in_(("charge", "cells"))
+    )
+    for row in connection.execute(events.order_by(EVENTS.c.seq.desc())):
+        body = chain.read(row).body
+        if body.get("cells") == fingerprint and "naming" in body:
+            parts: Mapping[str, Any] = body["naming"]
+            return parts
+    return None
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    """Part by part what differs, both sides in words."""
+    old, new = dict(_flat(before, "")), dict(_flat(now, ""))
+    for part in [*old, *(part for part in new if part not in old)]:
+        one, other = old.get(part, _NOTHING), new.get(part, _NOTHING)
+        if _text(one) != _text(other):
+            yield Difference(part, *_sides(one, other))
+
+
+class _Nothing:
+    """Stands for a part that is not declared; null is something that is."""
+
+
+_NOTHING = _Nothing()
+
+
+def _flat(value: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+    for key in value:
+        part = f"{place} {key}".strip()
+        if isinstance(value[key], dict):
+            yield from _flat(value[key], part)
+        else:
+            yield part, value[key]
+
+
+def _text(value: Any) -> str:
+    return "not declared" if value is _NOTHING else json.dumps(value, ensure_ascii=True)
+
+
+def _sides(one: Any, other: Any) -> tuple[str, str]:
+    if isinstance(one, list) and isinstance(other, list) and len(_text(one + other)) > WIDEST:
+        return _without(one, other), _without(other, one)
+    return _short(_text(one)), _short(_text(other))
+
+
+def _without(one: list[Any], other: list[Any]) -> str:
+    there = set(map(_text, other))
+    only = [text for text in map(_text, one) if text not in there]
+    if not only:
+        return f"{len(one)} entries"
+    more = f" and {len(only) - MOST_SHOWN} more" if len(only) > MOST_SHOWN else ""
+    return f"{len(one)} entries with {', '.join(map(_short, only[:MOST_SHOWN]))}{more}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def accepted(connection: Connection, dataset: str, cells: Cells, how: str) -> dict[str, Any]:
+    """Change the accounts as an owner's decision says; the content of its event."""
+    books = [book for book in tables.every(connection) if book.dataset == dataset]
+    if not any(book.analyst == WHOLE for book in books):
+        raise NoBudget(dataset)
+    last = latest(connection, dataset)
+    known = None if last is None else last.body.get("cells")
+    if how == UNCHANGED:
+        _refuse_changed(connection, dataset, known, cells, any_charge=last is not None)
+    else:
+        _count_everywhere(connection, dataset)
+    return {
+        "dataset": dataset,
+        "analyst": None,
+        "cells": cells.fingerprint,
+        "naming": cells.parts,
+        "how": how,
+        "before": known,
+    }
+
+
+def _refuse_changed(
+    connection: Connection, dataset: str, known: str | None, cells: Cells, *, any_charge: bool
+) -> None:
+    """Raise if it can be seen that a declaration is not what it was, but for where its rows are."""
+    if known is None:
+        if any_charge:
+            return
+        raise UnsoundRequest(
+            f"nothing was ever charged to dataset {dataset!r}; there is nothing to accept",
+            field="dataset",
+            reason="never charged",
+        )
+    before = named(connection, dataset, known)
+    found = [
+        difference
+        for difference in differences(before or {}, cells.parts)
+        if before is None or difference.part.split(" ")[0] not in MOVED
+    ]
+    if found:
+        raise UnsoundRequest(
+            f"the declaration of {dataset!r} is not unchanged: {'; '.join(map(str, found))}. Put it"
+            " back, or accept that all earlier releases count on every row",
+            field="dataset",
+            reason="changed",
+            given=tuple(difference.part for difference in found),
+        )
+
+
+def _count_everywhere(connection: Connection, dataset: str) -> None:
+    """Take the cells out of a dataset's accounts; all are written anew: digests have no gaps."""
+    books = replayed(connection)
+    if tables.root_of(books.books.values()) != chain.totals(connection).root:
+        raise edited()
+    for book in books.books.values():
+        if book.dataset == dataset:
+            book.everywhere()
+    tables.rebuild(connection, books)

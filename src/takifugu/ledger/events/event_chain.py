@@ -1,0 +1,198 @@
+"""The chain of events: each carries the SHA-256 of its own text and of all that came before.
+
+An edit, a deletion, an insertion or a change of order breaks the chain where it happens. Each event
+also carries the digest of the totals that it leaves behind (`storage.digest_tree`). Whoever can
+write the storage can also put back an old copy, or write a new chain: only a head recorded
+elsewhere shows that (a witness, see `witnesses`; an `Anchor`; every receipt is one).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
+
+from takifugu.errors import LedgerDamaged
+from takifugu.ledger.canonical_text import encode_json, sha256
+from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
+from takifugu.ledger.storage.schema import EVENTS, HEAD
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
+
+VERSION = 1  # of the form of events
+ROOT = "0" * 64  # what the first event follows
+KINDS = (
+    *("created", "budget", "partition", "charge", "reuse", "answer", "totals", "loss"),
+    *("policy", "accepted"),  # under which prior and secrets a dataset is charged
+    *("cells", "source", "separate"),  # what the cells and the rows of a dataset are
+)
+COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns found in the body
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The place and hash of one event: noted down elsewhere, it proves that nothing was undone."""
+
+    seq: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened, as it was written."""
+
+    seq: int
+    kind: str
+    at: datetime
+    hash: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The end of the chain: the last event, and the latest time any event has seen."""
+
+    seq: int
+    hash: str
+    at: str
+
+
+def link(previous: str, text: str) -> str:
+    """The hash of an event whose canonical JSON is ``text`` and that follows ``previous``."""
+    return sha256(f"{previous}\n{text}")
+
+
+_HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_column("1"))
+_LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD.with_for_update())
+_MOVE = Statement(update(HEAD).where(HEAD.c.id == literal_column("1")), "seq", "hash", "at")
+_ADD = Statement(insert(EVENTS), "seq", "hash", "body", *COPIED)
+_BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("wanted")))
+
+
+def head(connection: Connection, *, lock: bool = False) -> Head:
+    """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
+    work = work_of(connection)
+    if work.head is None or (lock and not work.locked):
+        row = (_LOCKED if lock else _LAST).one(connection, {})
+        if row is None:
+            raise LedgerDamaged("the ledger has lost its head; restore a copy", reason="head")
+        work.head, work.locked = Head(row.seq, row.hash, row.at), lock
+    found: Head = work.head
+    return found
+
+
+def totals(connection: Connection) -> Tree:
+    """The digests of all totals, held against the last event."""
+    work = work_of(connection)
+    if work.tree is None:
+        last = head(connection)
+        work.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
+    return work.tree
+
+
+_ROOTS: dict[str, str] = {}  # by the hash of an event, which no other event has
+
+
+def _root(connection: Connection, last: Head) -> str:
+    """The digest of all totals in the last event."""
+    known = _ROOTS.get(last.hash)
+    if known is None:
+        event = one(connection, last.seq)
+        if event.hash != last.hash:
+            raise LedgerDamaged(
+                f"event {last.seq} is not the head; restore a copy", reason="head", event=last.seq
+            )
+        known = str(event.body.get("totals"))
+        if len(known) != len(EMPTY):
+            raise edited()
+    return known
+
+
+def append(
+    connection: Connection, last: Head, kind: str, content: Mapping[str, Any], now: datetime
+) -> Event:
+    """Write one event after ``last`` and move the head. The caller holds the lock.
+
+    ``content`` is known to be JSON. Totals that the event changes are changed before.
+
+    Events are in the order of the chain, whatever the clock says. Where it went backwards the
+    event says by how much.
+    """
+    seq, work = last.seq + 1, work_of(connection)
+    body: dict[str, Any] = {
+        "v": VERSION,
+        "seq": seq,
+        "kind": kind,
+        "at": now.isoformat(),
+        **content,
+        "totals": totals(connection).save(connection),
+    }
+    if work.unwitnessed:
+        body["witness"] = "off"
+    latest = datetime.fromisoformat(last.at) if last.at else now
+    if latest > now:
+        body["clock_behind"] = str(latest - now)
+    text = encode_json(body)
+    hash_ = link(last.hash, text)
+    if len(_ROOTS) > 1000:
+        _ROOTS.clear()
+    _ROOTS[hash_] = body["totals"]
+    row = {name: body.get(name) for name in COPIED}
+    if kind == "charge":
+        row["charge"] = seq
+    _ADD.run(connection, {"seq": seq, "hash": hash_, "body": text, **row})
+    at = max(latest, now).isoformat()
+    _MOVE.run(connection, {"seq": seq, "hash": hash_, "at": at})
+    work.head, work.appended = Head(seq, hash_, at), True
+    return Event(seq, kind, now, hash_, body)
+
+
+def start(connection: Connection) -> Head:
+    """The head of a chain without events."""
+    connection.execute(insert(HEAD), {"id": 1, "seq": 0, "hash": ROOT, "at": ""})
+    return Head(0, ROOT, "")
+
+
+def one(connection: Connection, seq: int) -> Event:
+    """One event, held against the hash of the one before it."""
+    rows = {}
+    for wanted in (seq - 1, seq):
+        rows[wanted] = _BY_SEQ.one(connection, {"wanted": wanted})
+    row, before = rows[seq], rows[seq - 1]
+    if row is None or (before is None and seq > 1):
+        raise LedgerDamaged(
+            f"event {seq} or the one before it is missing; restore a copy",
+            reason="missing",
+            event=seq,
+        )
+    if row.hash != link(ROOT if before is None else before.hash, row.body):
+        raise LedgerDamaged(
+            f"event {seq} was changed after it was written; restore a copy",
+            reason="edited",
+            event=seq,
+        )
+    return read(row)
+
+
+def read(row: Any) -> Event:
+    """An event from its row."""
+    try:
+        body = json.loads(row.body)
+        return Event(row.seq, body["kind"], datetime.fromisoformat(body["at"]), row.hash, body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise unreadable(row.seq) from error
+
+
+def unreadable(seq: int) -> LedgerDamaged:
+    """The error for an event whose text has no meaning."""
+    return LedgerDamaged(
+        f"event {seq} cannot be read; restore a copy", reason="unreadable", event=seq
+    )
+
+
+def rows(connection: Connection) -> Iterator[Any]:
+    """Every row, in the order of the chain, a few at a time."""
+    everything = select(EVENTS).order_by(EVENTS.c.seq).execution_options(yield_per=1000)
+    yield from connection.execute(everything)

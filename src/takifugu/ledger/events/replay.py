@@ -1,0 +1,159 @@
+"""The whole chain read from its beginning: checked link by link, and its totals recomputed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from takifugu.errors import LedgerDamaged, TakifuguError
+from takifugu.ledger.accounts.books import Books, contents
+from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.accepted_terms import Decided
+from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
+from takifugu.ledger.storage import account_tables as tables
+
+MOST_PROBLEMS = 20  # a report names no more
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a verification found.
+
+    An untouched chain proves that no event was edited, deleted, inserted or moved since the next
+    one was written, and that none was cut off at the end unless the head was rewritten as well. It
+    cannot prove that the whole ledger is not an old copy, or rewritten: the witness of the head
+    shows that, or an `Anchor` noted elsewhere.
+
+    Attributes:
+        events: How many there are.
+        head: The last of them, to be noted down.
+        problems: What is wrong, in words; empty if nothing is.
+        witness: The event that the witness has seen last; None if there is no note.
+    """
+
+    events: int
+    head: Anchor
+    problems: tuple[str, ...]
+    witness: Anchor | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def replayed(connection: Connection) -> Books:
+    """The accounts that the events give."""
+    books = Books()
+    for row in chain.rows(connection):
+        event = chain.read(row)
+        try:
+            books.apply(event.body)
+        except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
+            raise chain.unreadable(event.seq) from error
+    return books
+
+
+def rebuild(connection: Connection) -> None:
+    """Compute every total anew from the events, and hold them against the last of these."""
+    last = chain.head(connection, lock=True)
+    root = chain.one(connection, last.seq).body.get("totals")
+    tables.rebuild(connection, replayed(connection))
+    if chain.totals(connection).save(connection) != root:
+        raise LedgerDamaged(
+            "the events do not add up to the totals that the last of them names; restore a copy",
+            reason="totals",
+        )
+
+
+def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Report:
+    """Check storage, chain, columns, head, totals and, if given, the ``anchor``."""
+    problems: list[str] = []
+    if sqlite:
+        found = connection.execute(text("PRAGMA integrity_check(1)")).scalar_one()
+        if found != "ok":
+            problems.append(f"the file is damaged: {found}")
+    books, decided, previous, count, last = Books(), Decided(), ROOT, 0, 0
+    anchored = anchor is None
+    for row in chain.rows(connection):
+        count += 1
+        problems += _row_problems(row, previous, last + 1)
+        try:
+            body = chain.read(row).body
+            books.apply(body)
+            problems += decided.problems(body)
+        except (TakifuguError, KeyError, ValueError, TypeError, ZeroDivisionError):
+            problems.append(f"event {row.seq} cannot be read")
+        previous, last = row.hash, row.seq
+        anchored = anchored or anchor == Anchor(row.seq, row.hash)
+        if len(problems) > MOST_PROBLEMS:
+            return Report(count, Anchor(last, previous), (*problems[:MOST_PROBLEMS], "and more"))
+    head = chain.head(connection)
+    if (head.seq, head.hash) != (last, previous):
+        problems.append(
+            f"the chain ends at event {last} but the head is event {head.seq}: events were cut off"
+            " or added behind the ledger's back"
+        )
+    if not anchored and anchor is not None:
+        problems.append(f"event {anchor.seq} is not the one noted: this is an old or another chain")
+    problems += _total_problems(connection, books)
+    problems += _digest_problems(connection, books)
+    return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
+
+
+def _row_problems(row: Any, previous: str, due: int) -> Iterator[str]:
+    if row.seq != due:
+        yield f"event {due} is missing: event {row.seq} comes in its place"
+    if row.hash != chain.link(previous, row.body):
+        yield f"event {row.seq} was changed, or what came before it"
+        return
+    try:
+        event = chain.read(row)
+    except LedgerDamaged:
+        return  # said by the replay
+    if canonical_json(event.body, "event") != row.body or event.body.get("seq") != row.seq:
+        yield f"event {row.seq} is not written as this ledger writes"
+    if event.kind not in KINDS or (row.seq == 1) != (event.kind == "created"):
+        yield f"event {row.seq} is of kind {event.kind!r}, which cannot be in its place"
+    copies = {name: event.body.get(name) for name in COPIED}
+    if event.kind == "charge":
+        copies["charge"] = row.seq
+    wrong = [name for name, value in copies.items() if getattr(row, name) != value]
+    if wrong:
+        yield f"event {row.seq} is filed under another {' and '.join(wrong)} than it says"
+
+
+def _total_problems(connection: Connection, books: Books) -> Iterator[str]:
+    try:
+        stored = tables.load_all(connection)
+    except LedgerDamaged as error:
+        yield str(error)
+        return
+    for name in sorted(stored.keys() | books.books.keys()):
+        dataset, analyst = name
+        whose = f"dataset {dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
+        if name not in stored or name not in books.books:
+            yield f"the account of {whose} is {'missing' if name in books.books else 'made up'}"
+            continue
+        kept, true = contents(stored[name]), contents(books.books[name])
+        wrong = [part for part in kept if kept[part] != true[part]]
+        if wrong:
+            yield f"the {' and '.join(wrong)} kept for {whose} are not what its events add up to"
+
+
+def _digest_problems(connection: Connection, books: Books) -> Iterator[str]:
+    """What events say of the totals they leave, and the stored digests, against the replay."""
+    try:
+        tree = chain.totals(connection)
+        if tree.root != tables.root_of(books.books.values()):
+            yield "the last event does not name the totals that the events add up to"
+        tables.compare_all(connection)
+    except LedgerDamaged as error:
+        yield str(error)
+
+
+def events(connection: Connection) -> Iterator[Event]:
+    """Every event, in order."""
+    yield from map(chain.read, chain.rows(connection))

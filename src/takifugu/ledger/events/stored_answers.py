@@ -1,0 +1,93 @@
+"""Answers kept beside the charges that paid for them: the same question again costs nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, literal_column, select
+
+from takifugu.errors import LedgerConflict
+from takifugu.ledger.canonical_text import canonical_json
+from takifugu.ledger.charging import Receipt
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was released, when, and the place of the charge that paid for it."""
+
+    value: Any
+    charge: int
+    at: datetime
+
+
+_PAID, _TOLD = EVENTS.alias("paid"), EVENTS.alias("told")
+_ANSWERS = (
+    select(_TOLD.c.seq)
+    .select_from(_PAID)
+    .join(_TOLD, (_TOLD.c.charge == _PAID.c.charge) & (_TOLD.c.kind == literal_column("'answer'")))
+    .where(_PAID.c.question == bindparam("asked"), _PAID.c.kind != literal_column("'answer'"))
+    .order_by(_TOLD.c.seq)
+)
+_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("asker")))
+_ANSWERED = Statement(_ANSWERS)
+_ANSWER_OF = Statement(
+    select(EVENTS.c.seq).where(
+        EVENTS.c.charge == bindparam("paid"), EVENTS.c.kind == literal_column("'answer'")
+    )
+)
+
+
+def find(connection: Connection, question: str, analyst: str | None) -> Answer | None:
+    """The answer to ``question`` that ``analyst`` has paid for; by anybody, if None."""
+    asked = {"asked": question}
+    if analyst is None:
+        row = _ANSWERED.one(connection, asked)
+    else:
+        row = _ANSWERED_TO.one(connection, {**asked, "asker": analyst})
+    return None if row is None else read(chain.one(connection, row.seq))
+
+
+def read(event: Event) -> Answer:
+    """The answer in an event."""
+    return Answer(event.body["answer"], event.body["charge"], event.at)
+
+
+def store(
+    connection: Connection, last: Head, receipt: Receipt, value: Any, now: datetime
+) -> Answer:
+    """Write the answer that was released under ``receipt``: one, and only one."""
+    text = canonical_json(value, "answer")
+    charge = chain.one(connection, receipt.anchor.seq)
+    if charge.kind != "charge" or charge.hash != receipt.anchor.hash:
+        raise LedgerConflict(
+            "the receipt is not of this ledger; store the answer where it was paid",
+            reason="receipt",
+        )
+    if not receipt.may_release:
+        raise LedgerConflict(
+            "the receipt gives no right to release; charge again with a new key",
+            reason="receipt",
+            event=charge.seq,
+        )
+    known = _ANSWER_OF.one(connection, {"paid": charge.seq})
+    if known is not None:
+        answer = read(chain.one(connection, known.seq))
+        if canonical_json(answer.value, "answer") != text:
+            raise LedgerConflict(
+                f"charge {charge.seq} has another answer already; charge again",
+                reason="answer",
+                event=charge.seq,
+            )
+        return answer
+    content: Mapping[str, Any] = {
+        "charge": charge.seq,
+        "dataset": charge.body["dataset"],
+        "analyst": charge.body["analyst"],
+        "answer": value,
+    }
+    return read(chain.append(connection, last, "answer", content, now))

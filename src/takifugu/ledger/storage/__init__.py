@@ -1,0 +1,1 @@
+"""Where a ledger is kept: tables, digests and transactions in SQLite or PostgreSQL."""

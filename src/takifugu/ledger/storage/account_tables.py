@@ -1,0 +1,388 @@
+"""The tables of accounts: a copy of what a replay of the events would give.
+
+A charge reads and writes only the rows it touches, so its cost does not grow with the number of
+events before it. All of this happens in the transaction that writes the event. Every row that is
+read is held against the digest that the last event carries (`digest_tree`): one that was edited,
+deleted or added behind the ledger's back is refused before anything is added to it.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from takifugu.errors import LedgerDamaged
+from takifugu.ledger.accounts import frontier
+from takifugu.ledger.accounts.account import Account, Segment, Shape, Touch
+from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.canonical_text import read_fraction
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.storage import digest_tree as digests
+from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
+from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
+
+_NAMED = Statement(
+    select(ACCOUNTS).where(
+        ACCOUNTS.c.dataset == bindparam("named"),
+        ACCOUNTS.c.analyst.in_((bindparam("first"), bindparam("second"))),
+    )
+)
+_NAMES = ("id", "dataset", "analyst")  # what is hashed with a row's place, or only leads to it
+_NEXT_ID = select(func.coalesce(func.max(ACCOUNTS.c.id), 0) + 1)
+_OF_BUDGET = ("epsilon", "delta", "unit", "partition")
+_OF_TOTALS = ("always", "worst", "lost")
+_SAVE = Statement(
+    update(ACCOUNTS).where(ACCOUNTS.c.id == bindparam("which")), *_OF_BUDGET, *_OF_TOTALS
+)
+_COVER = Statement(
+    select(SEGMENTS)
+    .where(
+        SEGMENTS.c.account == bindparam("which"),
+        SEGMENTS.c.start < bindparam("until"),
+        SEGMENTS.c.start
+        >= select(func.max(SEGMENTS.c.start))
+        .where(SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start <= bindparam("since"))
+        .scalar_subquery(),
+    )
+    .order_by(SEGMENTS.c.start)
+)
+_CELLS = select(CELLS).where(
+    CELLS.c.account == bindparam("which"),
+    CELLS.c.start >= bindparam("since"),
+    CELLS.c.start < bindparam("until"),
+)
+_THESE_CELLS = {
+    size: Statement(_CELLS.where(CELLS.c.cell.in_([bindparam(f"cell{i}") for i in range(size)])))
+    for size in (1, 20, 500)
+}  # for so many cells at most; for more, the segments are read in full
+_COPY = Statement(
+    insert(CELLS).from_select(
+        ["account", "start", "cell", "own"],
+        select(
+            CELLS.c.account, bindparam("new", type_=CELLS.c.start.type), CELLS.c.cell, CELLS.c.own
+        ).where(CELLS.c.account == bindparam("which"), CELLS.c.start == bindparam("origin")),
+    )
+)
+_SEGMENT_VALUES = ("end", "base", "peak", "cells")
+_ADD_SEGMENT = Statement(insert(SEGMENTS), "account", "start", *_SEGMENT_VALUES)
+_SAVE_SEGMENT = Statement(
+    update(SEGMENTS).where(
+        SEGMENTS.c.account == bindparam("which"), SEGMENTS.c.start == bindparam("at")
+    ),
+    *_SEGMENT_VALUES,
+)
+_NOWHERE: Any = None  # the connection of a tree that is never stored: nothing is read for it
+_ADD_CELL = Statement(insert(CELLS), "account", "start", "cell", "own")
+_SAVE_CELL = Statement(
+    update(CELLS).where(
+        CELLS.c.account == bindparam("which"),
+        CELLS.c.start == bindparam("at"),
+        CELLS.c.cell == bindparam("name"),
+    ),
+    "own",
+)
+
+
+def find(connection: Connection, dataset: str, analyst: str = WHOLE) -> dict[str, Book]:
+    """The accounts of the whole dataset and of ``analyst``, without their segments."""
+    names = {"named": dataset, "first": WHOLE, "second": analyst}
+    rows = {row.analyst: row for row in _NAMED.all(connection, names)}
+    marks = {
+        place_of(_account_name(dataset, name)): _account_mark(rows[name]) if name in rows else None
+        for name in (WHOLE, analyst)
+    }
+    found = {name: _book(row) for name, row in rows.items()}
+    if chain.totals(connection).differing(connection, marks):
+        raise digests.edited(f" of dataset {dataset!r}")
+    return found
+
+
+def every(connection: Connection, *, compare: bool = True) -> list[Book]:
+    """All accounts, without their segments."""
+    rows = connection.execute(select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
+    found = rows.all()
+    if compare:
+        marks = {place_of(_account_name(r.dataset, r.analyst)): _account_mark(r) for r in found}
+        if chain.totals(connection).differing(connection, marks):
+            raise digests.edited()
+    return [_book(row) for row in found]
+
+
+def _account_name(dataset: str, analyst: str) -> str:
+    return f"account\0{dataset}\0{analyst}"
+
+
+def _account_mark(row: Any) -> bytes:
+    return mark_of(digests.row_text(row._asdict(), without=_NAMES))
+
+
+def _segment_name(book: Book, start: int) -> str:
+    return f"segment\0{book.dataset}\0{book.analyst}\0{start}"
+
+
+def _segment_mark(end: int, base: str, peak: str, cells: str) -> bytes:
+    return mark_of(f"{end}\n{base}\n{peak}\n{cells}")
+
+
+def _book(row: Any) -> Book:
+    try:
+        account = Account(frontier.read_one(row.always), frontier.read(row.worst), [])
+        budget = None if row.epsilon is None else read_fraction(row.epsilon)
+        partition = None if row.partition is None else tuple(json.loads(row.partition))
+        delta = read_fraction(row.delta or "0")
+        shape = Shape(row.unit, partition)
+        lost = None if row.lost is None else frontier.read_one(row.lost)
+    except (ValueError, ZeroDivisionError, TypeError) as error:
+        raise _unreadable(row.dataset) from error
+    return Book(row.dataset, row.analyst, budget, delta, shape, account, row.id, lost)
+
+
+def _unreadable(dataset: str) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"the totals of dataset {dataset!r} cannot be read; nothing was released. Run"
+        " `takifugu ledger verify`; if the events are sound, rebuild the totals",
+        reason="totals",
+        dataset=dataset,
+    )
+
+
+def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = True) -> None:
+    """Read the segments that ``touch`` overlaps, and its cells in them (all, if it names none)."""
+    if not book.id:
+        return
+    span = {"which": book.id, "since": touch.start, "until": touch.end}
+    try:
+        rows = _COVER.all(connection, span)
+        segments = [
+            Segment(
+                row.start,
+                row.end,
+                frontier.read_one(row.base),
+                frontier.read(row.peak),
+                root=row.cells,
+            )
+            for row in rows
+        ]
+        if not segments or segments[0].start > touch.start or segments[-1].end < touch.end:
+            raise ValueError("a gap in time")
+        if any(one.end != two.start for one, two in itertools.pairwise(segments)):
+            raise ValueError("a gap in time")
+        if compare:
+            marks = {
+                place_of(_segment_name(book, r.start)): _segment_mark(
+                    r.end, r.base, r.peak, r.cells
+                )
+                for r in rows
+            }
+            if chain.totals(connection).differing(connection, marks):
+                raise digests.edited(f" of dataset {book.dataset!r}")
+        by_start = {segment.start: segment for segment in segments}
+        span["since"] = segments[0].start
+        if touch.cells is not None:
+            wanted = set(touch.cells)
+            found: dict[int, dict[str, str]] = {start: {} for start in by_start}
+            for row in _cells(connection, span, touch.cells):
+                if row.cell in wanted:
+                    by_start[row.start].own[row.cell] = frontier.read_one(row.own)
+                    found[row.start][row.cell] = row.own
+            if compare:
+                _compare_cells(connection, book, segments, touch.cells, found)
+    except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise _unreadable(book.dataset) from error
+    book.account.segments = segments
+
+
+def _compare_cells(
+    connection: Connection,
+    book: Book,
+    segments: Iterable[Segment],
+    cells: Sequence[str],
+    found: Mapping[int, Mapping[str, str]],
+) -> None:
+    """Hold cells, and the absence of cells, against the digests of their segments."""
+    places = [(cell, place_of(cell)) for cell in cells]
+    for segment in segments:
+        here = found[segment.start]
+        marks = {p: mark_of(here[cell]) if cell in here else None for cell, p in places}
+        segment.tree = Tree(book.id, segment.start, segment.root)
+        if segment.tree.differing(connection, marks):
+            raise digests.edited(f" of dataset {book.dataset!r}")
+
+
+def _cells(connection: Connection, span: dict[str, Any], cells: Sequence[str]) -> Iterable[Any]:
+    """Stored cells in a span of time, those in ``cells`` among them."""
+    for size, statement in _THESE_CELLS.items():
+        if len(cells) <= size:
+            padded = [*cells, *[cells[-1]] * (size - len(cells))]
+            return statement.all(connection, span | {f"cell{i}": c for i, c in enumerate(padded)})
+    return connection.execute(_CELLS, span)
+
+
+def open_book(connection: Connection, book: Book) -> Book:
+    """Store a new account."""
+    book.id = connection.execute(_NEXT_ID).scalar_one()
+    row = _row(book)
+    connection.execute(insert(ACCOUNTS), {"id": book.id, **row})
+    segments = book.account.segments
+    cells = []
+    for segment in segments:
+        own = {cell: frontier.write((total,)) for cell, total in segment.own.items()}
+        tree = Tree(book.id, segment.start)
+        segment.root = tree.put(connection, {place_of(c): mark_of(o) for c, o in own.items()})
+        tree.save(connection)
+        cells += [
+            {"account": book.id, "start": segment.start, "cell": c, "own": o}
+            for c, o in own.items()
+        ]
+    _ADD_SEGMENT.run(connection, [_segment(book.id, segment) for segment in segments])
+    _ADD_CELL.run(connection, cells)
+    _note_account(connection, book, row)
+    _note_segments(connection, book, segments)
+    return book
+
+
+def save(connection: Connection, books: Iterable[Book]) -> None:
+    """Write back what changed in accounts: budgets, shapes, totals; not their segments."""
+    rows = [(book, _row(book)) for book in books]
+    _SAVE.run(connection, [{"which": book.id, **row} for book, row in rows])
+    for book, row in rows:
+        _note_account(connection, book, row)
+
+
+def _note_account(connection: Connection, book: Book, row: Mapping[str, Any]) -> None:
+    mark = mark_of(digests.row_text(row, without=_NAMES))
+    place = place_of(_account_name(book.dataset, book.analyst))
+    chain.totals(connection).put(connection, {place: mark})
+
+
+def _note_segments(connection: Connection, book: Book, segments: Iterable[Segment]) -> None:
+    marks = {}
+    for segment in segments:
+        values = _segment_values(segment)
+        marks[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
+    chain.totals(connection).put(connection, marks)
+
+
+def save_segments(
+    connection: Connection, book: Book, changed: Iterable[Segment], touch: Touch, known: set[Any]
+) -> None:
+    """Write back segments that `Account.apply` changed. ``known``: the cells that were loaded."""
+    changed = list(changed)
+    which = book.id
+    stored = {segment.start: segment for segment in changed if segment.cut_from is None}
+    for segment in changed:
+        if segment.cut_from is not None:
+            origin = stored[segment.cut_from]
+            tree = origin.tree or Tree(which, origin.start, origin.root)
+            segment.tree = tree.copied(connection, segment.start)
+            _COPY.run(
+                connection, {"which": which, "new": segment.start, "origin": segment.cut_from}
+            )
+    fresh, stale = [], []
+    for segment in changed:
+        if not touch.cells or not touch.start <= segment.start < touch.end:
+            continue
+        begun = segment.start if segment.cut_from is None else segment.cut_from
+        marks = {}
+        for cell in touch.cells:
+            own = frontier.write((segment.own[cell],))
+            marks[place_of(cell)] = mark_of(own)
+            if (begun, cell) in known:
+                stale.append({"which": which, "at": segment.start, "name": cell, "own": own})
+            else:
+                fresh.append({"account": which, "start": segment.start, "cell": cell, "own": own})
+        tree = segment.tree or Tree(which, segment.start, segment.root)
+        tree.put(connection, marks)
+        segment.root = tree.save(connection)
+    _ADD_SEGMENT.run(
+        connection, [_segment(which, one) for one in changed if one.cut_from is not None]
+    )
+    _SAVE_SEGMENT.run(
+        connection,
+        [{"which": which, "at": one.start, **_segment_values(one)} for one in stored.values()],
+    )
+    _SAVE_CELL.run(connection, stale)
+    _ADD_CELL.run(connection, fresh)
+    _note_segments(connection, book, changed)
+
+
+def rebuild(connection: Connection, books: Books) -> str:
+    """Replace every stored account by what a replay gave; the digest of all of them."""
+    for table in (CELLS, SEGMENTS, ACCOUNTS):
+        connection.execute(delete(table))
+    digests.forget(connection)
+    tree = work_of(connection).tree = Tree()
+    for book in books.books.values():
+        open_book(connection, book)
+    return tree.root
+
+
+def root_of(books: Iterable[Book]) -> str:
+    """The digest of accounts that are held in full, without storing anything."""
+    tree = Tree()
+    rows: dict[bytes, bytes] = {}
+    for book in books:
+        row = digests.row_text(_row(book), without=_NAMES)
+        rows[place_of(_account_name(book.dataset, book.analyst))] = mark_of(row)
+        for segment in book.account.segments:
+            own = {place_of(c): mark_of(frontier.write((t,))) for c, t in segment.own.items()}
+            values = _segment_values(segment) | {"cells": Tree().put(_NOWHERE, own)}
+            rows[place_of(_segment_name(book, segment.start))] = _segment_mark(**values)
+    return tree.put(_NOWHERE, rows)
+
+
+def load_all(connection: Connection) -> dict[tuple[str, str], Book]:
+    """Every account with all of its segments and cells."""
+    found = {}
+    for book in every(connection, compare=False):
+        load(connection, book, Touch(cells=None), compare=False)
+        segments = {segment.start: segment for segment in book.account.segments}
+        for row in connection.execute(select(CELLS).where(CELLS.c.account == book.id)):
+            try:
+                segments[row.start].own[row.cell] = frontier.read_one(row.own)
+            except (ValueError, KeyError, ZeroDivisionError) as error:
+                raise _unreadable(book.dataset) from error
+        found[book.dataset, book.analyst] = book
+    return found
+
+
+def compare_all(connection: Connection) -> None:
+    """Hold every stored row against the digests."""
+    for book in every(connection):
+        load(connection, book, Touch(cells=None))
+        for segment in book.account.segments:
+            chosen = CELLS.c.account == book.id, CELLS.c.start == segment.start
+            own = {row.cell: row.own for row in connection.execute(select(CELLS).where(*chosen))}
+            _compare_cells(connection, book, [segment], list(own), {segment.start: own})
+
+
+def _row(book: Book) -> dict[str, Any]:
+    partition = book.shape.partition
+    return {
+        "dataset": book.dataset,
+        "analyst": book.analyst,
+        "epsilon": None if book.epsilon is None else str(book.epsilon),
+        "delta": str(book.delta),
+        "unit": book.shape.unit,
+        "partition": None if partition is None else json.dumps(partition),
+        "always": frontier.write((book.account.always,)),
+        "worst": frontier.write(book.account.worst),
+        "lost": None if book.lost is None else frontier.write((book.lost,)),
+    }
+
+
+def _segment(account: int, segment: Segment) -> dict[str, Any]:
+    return {"account": account, "start": segment.start, **_segment_values(segment)}
+
+
+def _segment_values(segment: Segment) -> dict[str, Any]:
+    return {
+        "end": segment.end,
+        "base": frontier.write((segment.base,)),
+        "peak": frontier.write(segment.peak),
+        "cells": segment.root,
+    }

@@ -1,0 +1,163 @@
+"""Bringing a ledger up to date, step by named step; refusing one from a later version."""
+
+import uuid
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, inspect, select
+
+from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.replay import replayed
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.schema import (
+    BY_DATASET,
+    EVENTS,
+    INDEXES,
+    MIGRATIONS,
+    TOTALS,
+    TRUTH,
+    Migration,
+    recreate,
+)
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.witnesses.head_witness import Guard, identity
+
+
+def _digests(connection: Connection) -> None:
+    """Totals and their digests, filled from the events."""
+    recreate(connection)
+    tables.rebuild(connection, replayed(connection))
+    chain.totals(connection).save(connection)
+
+
+def _naming(connection: Connection) -> None:
+    """Indexes to find what names the cells of a dataset. Charges before it name none."""
+    for index in EVENTS.indexes:
+        if index.name in INDEXES:
+            index.create(connection, checkfirst=True)
+
+
+def _by_dataset(connection: Connection) -> None:
+    """The last charge or decision on a dataset is found at once, however long the ledger is."""
+    BY_DATASET.create(connection, checkfirst=True)
+
+
+DIGESTED = Migration("0003 digests of totals", _digests)
+KNOWN = (
+    TRUTH,
+    Migration("0002 totals by cell", TOTALS),
+    DIGESTED,
+    Migration("0004 what names a cell", _naming),
+    Migration("0005 events by dataset", _by_dataset),
+)
+
+
+def prepare(
+    store: Store, now: datetime, *, create: bool, guard: Guard, follow: bool = True
+) -> None:
+    """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
+
+    One that is there is held against its witness before anything is written. Then the witness is
+    brought forward, unless it is not to ``follow``.
+    """
+    _prepare(store, now, create=create, guard=guard)
+    store.empty_log()
+    _arrive(store, guard)
+    if follow and not store.read_only and guard.witness is not None:
+        seen = guard.noted()
+        with store.unguarded() as connection:
+            guard.compare(connection, seen)
+            last = chain.head(connection)
+        if seen != Anchor(last.seq, last.hash):
+            guard.advance(Anchor(last.seq, last.hash), seen, store.unguarded)
+    store.guard = guard
+
+
+def _arrive(store: Store, guard: Guard) -> None:
+    """Learn which ledger it is, and compare."""
+    with store.unguarded() as connection:
+        guard.ledger = identity(connection)
+    noted = guard.noted()
+    with store.unguarded() as connection:
+        guard.compare(connection, noted)
+
+
+def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None:
+    if store.is_new and not create:
+        raise NotALedger(
+            f"there is no ledger at {store.name!r}; name an existing one", reason="missing"
+        )
+    if not (store.is_new and not store.read_only):
+        with store.reading() as connection:
+            done = _applied(connection, store)
+        if done == len(KNOWN):
+            return
+        if done == 0 and not create:
+            raise NotALedger(
+                f"{store.name!r} holds no ledger; name an existing one", reason="missing"
+            )
+        if store.read_only:
+            raise LedgerUnwritable(
+                f"ledger {store.name!r} must be migrated; open it once with the right to write",
+                reason="migration",
+            )
+        if done:
+            _arrive(store, guard)
+    if store.is_new:
+        store.make_file()
+    with store.writing() as connection:
+        store.only_one(connection)
+        work_of(connection).unwitnessed = guard.witness is None
+        migrate(connection, store, now)
+
+
+def migrate(connection: Connection, store: Store, now: datetime) -> None:
+    """Apply what is missing. Others may have done so since: look again under the lock."""
+    done = _applied(connection, store)
+    if done == 0:
+        MIGRATIONS.create(connection)
+    for place, migration in enumerate(KNOWN[done:], start=done + 1):
+        migration.apply(connection)
+        connection.execute(insert(MIGRATIONS), {"place": place, "name": migration.name})
+        if migration is TRUTH:
+            last = chain.start(connection)
+            chain.append(connection, last, "created", {"ledger": uuid.uuid4().hex}, now)
+        if migration is DIGESTED:
+            last = chain.head(connection, lock=True)
+            known = chain.one(connection, last.seq).body.get("totals")
+            if known is None:  # written before there were any
+                chain.append(connection, last, "totals", {"migration": migration.name}, now)
+            elif known != chain.totals(connection).root:
+                raise LedgerDamaged(
+                    f"the events of {store.name!r} do not add up; restore a copy", reason="totals"
+                )
+
+
+def _applied(connection: Connection, store: Store) -> int:
+    """How many of the known migrations the ledger has; 0 if it is no ledger yet."""
+    names = inspect(connection).get_table_names()
+    if MIGRATIONS.name not in names:
+        if store.sqlite and names:
+            raise NotALedger(
+                f"{store.name!r} is a database of something else; nothing was written",
+                reason="foreign",
+            )
+        return 0
+    found = connection.execute(select(MIGRATIONS.c.name).order_by(MIGRATIONS.c.place)).scalars()
+    applied = found.all()
+    known = [migration.name for migration in KNOWN]
+    later = [name for name in applied if name not in known]
+    if later:
+        raise NewerLedger(
+            f"ledger {store.name!r} was written by a later version of takifugu (it has"
+            f" {later[0]!r}); update takifugu",
+            field=later[0],
+        )
+    if list(applied) != known[: len(applied)]:
+        raise NotALedger(
+            f"the migrations of {store.name!r} were made in another order; restore a copy",
+            reason="order",
+        )
+    return len(applied)

@@ -1,0 +1,1 @@
+"""Older copies: how they are recognised, made, put back and accepted."""

@@ -1,0 +1,292 @@
+"""A complete copy of a ledger in one file, and putting one back.
+
+Copying the file of a ledger that is in use may miss what is still in its write-ahead log. A backup
+is taken by SQLite itself, in one transaction, checked event by event, and appears whole or not at
+all. Putting one back never sets a ledger back unseen: a copy that lacks an event which the witness
+has seen, or which the ledger in its place has, is refused unless the owner accepts the loss.
+"""
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from takifugu.errors import (
+    InvalidFile,
+    LedgerConflict,
+    LedgerDamaged,
+    LedgerSetBack,
+    LedgerUnavailable,
+    LedgerUnwritable,
+    NotALedger,
+)
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.store import Store
+from takifugu.ledger.witnesses.file_witness import sync_folder
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
+from takifugu.whole import refuse_special
+
+
+def _on_a_server(what: str) -> InvalidFile:
+    return InvalidFile(
+        what,
+        given="is of a ledger on a PostgreSQL server",
+        needed="be made and put back with pg_dump and pg_restore; `takifugu ledger export` writes"
+        " the events",
+        reason="server",
+    )
+
+
+def back_up(store: Store, path: Path) -> Report:
+    """Write a complete, checked copy to a new file that only its owner may read."""
+    if not store.sqlite:
+        raise _on_a_server("backup")
+    _check_new(path)
+    with _part(path, "backup") as part:
+        _copy(Path(store.name), part)
+        report = _checked(part)
+        _appear(part, path)
+    return report
+
+
+def put_back(
+    source: Path, where: str | Path, witness: HeadWitness | None, *, wait: float, lossy: bool
+) -> Report:
+    """Put a backup in the place of a ledger. ``lossy``: even if events are lost by it."""
+    target = Store(where, read_only=True, wait=wait)
+    target.close()
+    if not target.sqlite:
+        raise _on_a_server("restore")
+    if not source.is_file():
+        raise InvalidFile("backup", given=f"{source} is no file", needed="be the file of a backup")
+    path = Path(target.name)
+    if path.exists() and path.samefile(source):
+        raise InvalidFile("backup", given="is the ledger itself", needed="be another file")
+    with _part(path, "ledger") as part:
+        _copy(source, part)
+        report = _checked(part)
+        whose = _compare(part, witness, lossy=lossy)
+        if path.exists() and path.stat().st_size:
+            _replace(part, path, whose, witness, wait, lossy=lossy)
+        else:
+            _refuse_logs(path)
+            path.unlink(missing_ok=True)
+            _appear(part, path)
+    return report
+
+
+def _check_new(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InvalidFile(
+            "backup", given=f"is {path}", needed="lie in an existing folder", reason="folder"
+        )
+    if path.exists():
+        raise InvalidFile("backup", given=f"{path} exists", needed="be a new file", reason="exists")
+
+
+@contextlib.contextmanager
+def _part(path: Path, what: str) -> Iterator[Path]:
+    """An empty file beside ``path`` that only its owner may read; gone afterwards."""
+    part = path.with_name(f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.part")
+    try:
+        refuse_special(path)
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        os.fchmod(handle, 0o600)
+        os.close(handle)
+        yield part
+    except OSError as error:
+        reason = (error.strerror or "cannot be written").lower()
+        raise InvalidFile(
+            what, given=f"{path}: {reason}", needed="be writable", reason="unwritable"
+        ) from error
+    except sqlite3.Error as error:
+        raise _failed(error, path) from error
+    finally:
+        for name in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm"))):
+            with contextlib.suppress(OSError):
+                name.unlink(missing_ok=True)
+
+
+def _failed(error: sqlite3.Error, path: Path) -> Exception:
+    code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerUnavailable(
+            f"ledger {str(path)!r} is in use; nothing was changed. Close what has it open, then try"
+            " again",
+            reason="locked",
+        )
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        return LedgerUnwritable(
+            f"{str(path)!r} cannot be written ({error}); nothing was changed", reason="disk"
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotALedger(
+            f"{str(path)!r} is not the file of a ledger; nothing was changed", reason="foreign"
+        )
+    return LedgerDamaged(
+        f"{str(path)!r} cannot be read ({error}); nothing was changed. Move a damaged ledger away"
+        " before another is put in its place",
+        reason="storage",
+    )
+
+
+def _connected(
+    path: Path, mode: str, wait: float = 0.0
+) -> "contextlib.closing[sqlite3.Connection]":
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return contextlib.closing(
+        sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
+    )
+
+
+def _copy(source: Path, part: Path) -> None:
+    """A copy of what is committed, in one file without a log beside it."""
+    try:
+        with _connected(source, "ro", 10.0) as from_, _connected(part, "rw") as to:
+            from_.backup(to)
+            to.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise _failed(error, source) from error
+    handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _opened(part: Path) -> Iterator[Store]:
+    store = Store(part, read_only=True, wait=10.0)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _checked(part: Path) -> Report:
+    """What a copy holds; refused unless all of it is sound. An older form is brought up to date."""
+    aged = Store(part, read_only=False, wait=10.0)
+    try:
+        unseen = Guard(None, aged.name, writes=True, lenient=True)
+        prepare(aged, datetime.now(UTC), create=False, guard=unseen)
+    finally:
+        aged.close()
+    with _connected(part, "rw") as raw:
+        raw.execute("PRAGMA journal_mode=DELETE")
+    with _opened(part) as store, store.reading() as connection:
+        report = replay.verify(connection, None, sqlite=True)
+    if not report.sound:
+        raise LedgerDamaged(
+            f"the copy is not sound: {report.problems[0]}; nothing was changed",
+            reason="unsound copy",
+        )
+    return report
+
+
+def _compare(part: Path, witness: HeadWitness | None, *, lossy: bool) -> str:
+    """Refuse a copy that lacks what the witness has seen; the identity of its ledger."""
+    with _opened(part) as store, store.reading() as connection:
+        whose = identity(connection)
+        noted = None if witness is None else witness.read(whose)
+        if noted is not None and not lossy and not holds(connection, noted):
+            raise _older(f"its witness has seen event {noted.seq}", noted.seq)
+    return whose
+
+
+def _older(why: str, event: int) -> LedgerSetBack:
+    return LedgerSetBack(
+        f"the backup is older than the ledger: {why}, which it lacks; nothing was changed. Restore"
+        " a newer one; if there is none, the owner may accept the loss (`takifugu ledger restore"
+        " FILE --accept-loss`), which counts the budget as spent",
+        reason="older",
+        event=event,
+    )
+
+
+def _refuse_logs(path: Path) -> None:
+    """Raise if the log of a ledger that is gone lies beside: it would be read into the copy."""
+    for log in (path.with_name(path.name + end) for end in ("-wal", "-journal")):
+        if log.exists() and log.stat().st_size:
+            raise LedgerConflict(
+                f"{str(log)!r} is the log of a ledger that is not there any more; nothing was"
+                " changed. Put that ledger back beside it, or move the log away",
+                reason="log",
+            )
+
+
+def _replace(
+    part: Path, path: Path, whose: str, witness: HeadWitness | None, wait: float, *, lossy: bool
+) -> None:
+    """Write the copy over the ledger, in one transaction, while nobody else has it open.
+
+    What the copy lacks is noted as seen, whatever has become of the witness: it has to be accepted.
+    """
+    with _connected(path, "rw", wait) as to:
+        to.execute("PRAGMA locking_mode=EXCLUSIVE")  # kept until this connection ends
+        to.execute("PRAGMA journal_mode=DELETE")
+        to.execute("BEGIN EXCLUSIVE")
+        try:
+            ((body,),) = to.execute("SELECT body FROM takifugu_events WHERE seq = 1").fetchall()
+            ((seq, hash_),) = to.execute("SELECT seq, hash FROM takifugu_head").fetchall()
+            known, ends = json.loads(body)["ledger"], Anchor(seq, hash_)
+            noted = None if witness is None else witness.read(whose)
+            seen = noted is None or _has(to, noted)
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerDamaged(
+                f"{str(path)!r} cannot be read; nothing was changed. Move it away first",
+                reason="storage",
+            ) from error
+        finally:
+            to.execute("COMMIT")
+        if known != whose:
+            raise LedgerConflict(
+                f"the backup is not of {str(path)!r} but of another ledger; nothing was changed",
+                reason="another ledger",
+            )
+        with _opened(part) as store, store.reading() as connection:
+            lacking = not holds(connection, ends)
+        if lacking and not lossy:
+            raise _older(f"the ledger ends at event {seq}", seq)
+        if lacking and witness is None:
+            raise LedgerSetBack(
+                f"the backup lacks event {seq} of the ledger, and without a witness nothing would"
+                " count the loss; nothing was changed. Name a witness",
+                reason="no witness",
+                event=seq,
+            )
+        if lacking and witness is not None and seen:
+            witness.record(whose, ends, noted)
+        with _connected(part, "ro") as from_:
+            from_.backup(to)
+        if lacking and witness is not None and not seen and _has_copy(part, noted):
+            witness.record(whose, ends, noted)  # a fork of what the witness had seen
+
+
+def _has(raw: sqlite3.Connection, noted: Anchor) -> bool:
+    row = raw.execute("SELECT hash FROM takifugu_events WHERE seq = ?", (noted.seq,)).fetchone()
+    return row is not None and row[0] == noted.hash
+
+
+def _has_copy(part: Path, noted: Anchor | None) -> bool:
+    with _opened(part) as store, store.reading() as connection:
+        return noted is not None and holds(connection, noted)
+
+
+def _appear(part: Path, path: Path, link: Callable[[Path, Path], None] = os.link) -> None:
+    """Give the copy its name, unless somebody else has taken it since."""
+    try:
+        link(part, path)
+    except FileExistsError:
+        _check_new(path)
+        raise
+    except OSError:  # a disk without links
+        _check_new(path)
+        os.replace(part, path)
+    sync_folder(path.parent)

@@ -1,0 +1,184 @@
+"""A witness of the head: the last event, recorded durably in a second place.
+
+A chain of hashes shows every change but one: an older copy put back is a sound chain, and with it
+the budget that was spent since would be available again. So the number and hash of the last event
+are kept elsewhere: by default in a file in the user's state folder, or in a file or database that
+the owner names. They are compared when a ledger is opened, whenever it is read for a plan, and
+before anything is written; a charge is acknowledged only when its event is recorded. The order is
+always: commit, record, acknowledge. A crash in between leaves the witness behind the ledger, which
+does no harm: the recorded event is still there, and the record is brought forward. Of several
+processes that record, one that comes late finds a later event, checks that its own ledger has it,
+and leaves it.
+
+Whoever can write both places can set both back; keep the witness where the ledger's backups do not
+reach, and on a server where those who write the ledger cannot set it back.
+"""
+
+import re
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from sqlalchemy import Connection, bindparam, select
+
+from takifugu.errors import LedgerDamaged, LedgerSetBack
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.schema import EVENTS
+from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.transaction import work_of
+
+IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+class LostWitness(UserWarning):
+    """A ledger with a history has no witness: its record was lost, or it is opened here first."""
+
+
+class HeadWitness(Protocol):
+    """A second place that remembers the head of ledgers: `FileWitness` or `DatabaseWitness`."""
+
+    name: str
+
+    def read(self, ledger: str, /) -> Anchor | None:
+        """The event that was recorded last; None if none was."""
+
+    def record(self, ledger: str, event: Anchor, seen: Anchor | None, /) -> Anchor | None:
+        """Record ``event``, durably, if the record still is what was ``seen``.
+
+        Returns:
+            What is recorded now: ``event``, or what others have recorded since it was ``seen``.
+        """
+
+    def close(self) -> None:
+        """Release the connections, if there are any."""
+
+
+_HASH_AT = Statement(select(EVENTS.c.hash).where(EVENTS.c.seq == bindparam("wanted")))
+
+
+class Guard:
+    """Compares a ledger with its witness.
+
+    Attributes:
+        witness: None if the owner chose to have none: every event then says so.
+        lenient: Whether a ledger that was set back may be inspected; nothing is written then.
+    """
+
+    def __init__(
+        self, witness: HeadWitness | None, name: str, *, writes: bool, lenient: bool
+    ) -> None:
+        self.witness, self.lenient = witness, lenient
+        self._name, self._writes = name, writes
+        self.ledger = ""
+        self._warned = False
+
+    def noted(self) -> Anchor | None:
+        """What is recorded now. Read it before the ledger: it never runs ahead of it."""
+        if self.witness is None or not self.ledger:
+            return None
+        return self.witness.read(self.ledger)
+
+    def begin(self, connection: Connection) -> None:
+        """Before anything is written: lock the chain and compare."""
+        work = work_of(connection)
+        work.unwitnessed = self.witness is None
+        if self.ledger and self.witness is not None:
+            chain.head(connection, lock=True)
+            noted = self.noted()
+            self.compare(connection, noted)
+            work.seen = noted
+
+    def compare(self, connection: Connection, noted: Anchor | None) -> None:
+        """Refuse a ledger that lacks the event that was ``noted``."""
+        if self.lenient or self.witness is None:
+            return
+        if noted is None:
+            self._lost(connection)
+        elif not holds(connection, noted):
+            raise self.refusal(connection, noted)
+
+    def refusal(self, connection: Connection, noted: Anchor) -> LedgerSetBack:
+        """The error for a ledger that lacks the event that was ``noted``."""
+        last = chain.head(connection)
+        older = last.seq < noted.seq
+        state = (
+            f"ends at event {last.seq} but its witness has seen event {noted.seq}: it is an older"
+            " copy"
+            if older
+            else f"has another event {noted.seq} than its witness has seen: it is another history"
+        )
+        where = self.witness.name if self.witness else ""
+        return LedgerSetBack(
+            f"ledger {self._name!r} {state} (witness: {where}); nothing was released. Restore the"
+            " newer copy; if it is lost, the owner may run `takifugu ledger accept-loss`, which"
+            " counts the budget as spent",
+            reason="older" if older else "another history",
+            event=noted.seq,
+        )
+
+    def _lost(self, connection: Connection) -> None:
+        last = chain.head(connection)
+        if last.seq > 1 and not self._warned and self.witness is not None:
+            self._warned = True
+            done = "a new one is made" if self._writes else "the next charge makes a new one"
+            warnings.warn(
+                f"ledger {self._name!r} has {last.seq} events but no witness in"
+                f" {self.witness.name}: {done}. If this user has opened the ledger before, make"
+                " sure that it is not an older copy",
+                LostWitness,
+                stacklevel=2,
+            )
+
+    def advance(
+        self,
+        event: Anchor,
+        seen: Anchor | None,
+        reading: Callable[[], AbstractContextManager[Connection]],
+    ) -> None:
+        """After a commit: record ``event``, or check that a later one of this ledger is there."""
+        if self.witness is None or not self.ledger:
+            return
+        while True:
+            now = self.witness.record(self.ledger, event, seen)
+            if now == event:
+                return
+            if now is not None:
+                with reading() as connection:
+                    if not holds(connection, now):
+                        raise self.refusal(connection, now)
+                if now.seq > event.seq:
+                    return
+            seen = now
+
+
+def holds(connection: Connection, noted: Anchor) -> bool:
+    """Whether the chain has the event that was ``noted``, or accepted its loss."""
+    last = chain.head(connection)
+    if (last.seq, last.hash) == (noted.seq, noted.hash):
+        return True
+    if last.seq > noted.seq:
+        row = _HASH_AT.one(connection, {"wanted": noted.seq})
+        if row is not None and row.hash == noted.hash:
+            return chain.one(connection, noted.seq).hash == noted.hash
+    return _accepted(connection, noted)
+
+
+def _accepted(connection: Connection, noted: Anchor) -> bool:
+    """Whether a later decision of the owner gave up the history that was ``noted``."""
+    losses = connection.execute(select(EVENTS.c.seq).where(EVENTS.c.kind == "loss")).scalars()
+    return any(
+        chain.one(connection, seq).body.get("lost") == {"seq": noted.seq, "hash": noted.hash}
+        for seq in losses.all()
+    )
+
+
+def identity(connection: Connection) -> str:
+    """The name that a ledger was given when it was made; a copy has the same."""
+    found = chain.one(connection, 1).body.get("ledger")
+    if not isinstance(found, str) or not IDENTITY.fullmatch(found):
+        raise LedgerDamaged(
+            "the first event does not name the ledger; restore a copy", reason="unreadable", event=1
+        )
+    return found

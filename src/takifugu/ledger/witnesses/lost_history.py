@@ -1,0 +1,195 @@
+r"""When history is lost for good: the owner accepts it, and what it may have cost is counted.
+
+The events that a ledger lacks may have charged anything that its budgets admitted. Let an account
+have the budget :math:`(ε_B, δ_B)`, and let T be what an entry had lost in truth when the newest
+copy was lost, in each currency.
+
+**Claim.** T is at most, in each currency, the larger of what the copy has counted as the worst and
+of the most that the budget admits for a single entry under the translation in use. *Proof.* If
+nothing was charged to the account since the copy, T is in the copy, hence at most its worst. Else
+look at the last charge since then. It was admitted, so the filter admitted the account's worst
+total after it, which dominates T; filters are monotone, so a total that is T in one currency and 0
+in the others is admitted as well, and the most that is admitted in that currency is no less. ∎
+
+So every entry is counted as having lost these maxima, all of them at once, and nothing else: the
+cells of the copy start anew from there. A budget that stays the same admits no loss on top of its
+own most. A higher one admits what exceeds it, and what was released, then and later, stays within
+it, because the total that is counted is never below the true one.
+
+*Which translation.* One that is given is, by the word of the owner, the one that was in use in all
+of the part that is lost; if every charge of the copy names it too, the most is read from it. If it
+is not known, or priors have changed, :math:`ε_B` itself
+is counted for a budget without δ: no sound translation maps a per-entry ε below ε, because
+randomised response on whether one entry has a value of the one side of a secret pair is ε-DP for
+every entry and moves the odds of that pair by :math:`e^ε`; so a budget of :math:`ε_B` admits no
+per-entry total above :math:`ε_B`, whichever translation judged it. With a δ there is no such bound
+for ρ, and the translation must be given.
+
+*What cannot be known.* A budget that was raised in the part that is lost admitted more: the owner
+has to name it. So has a dataset whose first budget was set there.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection
+
+from takifugu._rounding import float_up
+from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
+from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.canonical_text import write_fraction
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.witnesses.head_witness import holds
+from takifugu.losses import Concentrated, Number, Total, exactly
+from takifugu.translation.protocol import LossTranslation
+
+ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
+LARGEST = 2**20
+
+Budgets = Mapping[str, Number | tuple[Number, Number]]
+
+
+def counted(
+    connection: Connection,
+    lost: Anchor | None,
+    translations: Mapping[str, LossTranslation],
+    budgets: Budgets,
+) -> tuple[dict[str, Any], Books]:
+    """What an event of kind "loss" says, and the accounts after it. The caller holds the lock."""
+    if lost is None or holds(connection, lost):
+        raise LedgerConflict(
+            "the ledger has the event that its witness has seen: nothing was lost",
+            reason="nothing lost",
+        )
+    found = replay.verify(connection, None, sqlite=False)
+    if not found.sound:
+        raise LedgerDamaged(
+            f"the copy is not sound ({found.problems[0]}); restore another one",
+            reason="unsound copy",
+        )
+    books = replay.replayed(connection)
+    known = marks_of(connection)
+    named = {name: _budget(given) for name, given in budgets.items()}
+    for dataset in named:
+        books.book(dataset, WHOLE)
+    accounts = []
+    for book in list(books.books.values()):
+        total = _reached(book, books, named, translations.get(book.dataset), known)
+        if total is not None:
+            accounts.append(
+                {
+                    "dataset": book.dataset,
+                    "analyst": book.analyst or None,
+                    "epsilon": str(total.epsilon),
+                    "delta": str(total.delta),
+                    "rho": str(total.rho),
+                }
+            )
+    content = {"lost": {"seq": lost.seq, "hash": lost.hash}, "accounts": accounts}
+    books.apply({"kind": "loss", **content})
+    return content, books
+
+
+def marks_of(connection: Connection) -> dict[str, set[str]]:
+    """The translations that the charges of each dataset name."""
+    found: dict[str, set[str]] = {}
+    for event in replay.events(connection):
+        if event.kind in ("charge", "reuse"):
+            found.setdefault(event.body["dataset"], set()).add(event.body["translation"])
+    return found
+
+
+def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
+    epsilon, delta = given if isinstance(given, tuple) else (given, 0)
+    most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+    if most < 0 or not 0 <= chance < 1:
+        raise UnsoundRequest(
+            "a budget must have ε of 0 or more and δ from 0 to below 1", field="budget"
+        )
+    write_fraction(most, "budget"), write_fraction(chance, "budget")
+    return most, chance
+
+
+def _reached(
+    book: Book,
+    books: Books,
+    named: Mapping[str, tuple[Fraction, Fraction]],
+    translation: LossTranslation | None,
+    known: Mapping[str, set[str]],
+) -> Total | None:
+    """What every entry of an account may have lost; None if nothing can have been charged to it.
+
+    Everything in an analyst's account was paid once by the whole, at that time or before, so that
+    an analyst without a budget is bounded by the whole.
+    """
+    whole = books.book(book.dataset, WHOLE)
+    given = [] if whole.epsilon is None else [(whole.epsilon, whole.delta)]
+    given += [named[book.dataset]] if book.dataset in named else []
+    if not given:
+        return None
+    if book.analyst and book.epsilon is not None and book.dataset not in named:
+        given = [(book.epsilon, book.delta)]
+    used = known.get(book.dataset, set())
+    reached = list(book.account.worst)
+    for epsilon, delta in given:
+        reached.append(_most(translation, epsilon, delta, used, book.dataset))
+    return Total(
+        max(t.epsilon for t in reached), max(t.delta for t in reached), max(t.rho for t in reached)
+    )
+
+
+def _most(
+    translation: LossTranslation | None,
+    epsilon: Fraction,
+    delta: Fraction,
+    used: set[str],
+    dataset: str,
+) -> Total:
+    """The most that a budget admits for an entry in each currency, rounded up."""
+    mark = None if translation is None else translation.fingerprint
+    same = translation is not None and (mark is None or used <= {mark})
+    if translation is None and delta:
+        raise UnsoundRequest(
+            f"the budget of dataset {dataset!r} has a delta, so that what it admitted depends on"
+            " the prior: give the translation that was in use, or, if the priors of the project"
+            " were not replaced in the part that is lost, run the command there with --same-prior",
+            field="delta",
+            reason="translation unknown",
+        )
+    if not same and delta:
+        raise UnsoundRequest(
+            f"dataset {dataset!r} has a delta and was charged under other translations than the"
+            " one that is given: put the earlier prior back first",
+            field="delta",
+            reason="another translation",
+        )
+    plain = Total(epsilon if not same else Fraction(0))
+    if translation is None:
+        return plain
+    limit = Limit(translation, epsilon, delta)
+    if not delta:  # neither a δ nor a ρ is within any ε, so that no sound limit admits them
+        return Total(max(limit.allowed, plain.epsilon))
+    rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
+    return Total(limit.allowed, delta, rho)
+
+
+def _above(admits: Callable[[Fraction], bool]) -> Fraction:
+    """An amount that is not admitted: none that is admitted lies above it."""
+    low, high = Fraction(0), Fraction(1)
+    if not admits(Fraction(1, 2**200)):
+        return Fraction(1, 2**200)
+    while admits(high):
+        low, high = high, 2 * high
+        if high > LARGEST:
+            raise UnsoundRequest(
+                f"the budget admits a loss of more than {LARGEST} per entry, or the translation"
+                f" does not grow; what was lost cannot be counted ({float_up(high):g})",
+                reason="broken translation",
+            )
+    for _ in range(ROUNDS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if admits(middle) else (low, middle)
+    return high

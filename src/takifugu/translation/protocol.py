@@ -1,0 +1,54 @@
+"""Per-entry DP loss to Pufferfish loss and back: the one protocol that every package uses."""
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Protocol, SupportsFloat
+
+from takifugu.losses import Total
+from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
+
+
+class LossTranslation(Protocol):
+    """What a per-entry DP loss means in Pufferfish privacy, under one choice of priors and secrets.
+
+    Implementers:
+
+    * `takifugu.translation.Translation`: of a prior, by every proven method.
+    * `takifugu.translation.TranslationTable`: its bounds on a grid.
+    * `takifugu.translation.TabledTranslation`: a table, with the translation behind its ends.
+    * `takifugu.translation.CurveTranslation`: an influence curve alone.
+
+    An implementer subclasses it, says `to_pufferfish` and `to_dp`, and inherits the rest, which is
+    sound for every implementer by the theorem of `takifugu.translation.accounting.totals`.
+    Both directions hold for a loss on *every* entry, and `to_pufferfish` never falls as the loss
+    rises. To import this module is cheap: it compiles nothing.
+    """
+
+    @abstractmethod
+    def to_pufferfish(self, dp: float, /) -> SupportsFloat:
+        """The Pufferfish loss of a mechanism that is ``dp``-DP for each entry, rounded up."""
+
+    @abstractmethod
+    def to_dp(self, pufferfish: float, /) -> SupportsFloat:
+        """The per-entry DP loss that a Pufferfish loss allows, rounded down; 0 if there is none."""
+
+    def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
+        """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
+
+        Sound also if queries depend on earlier results. Infinite if no ε is known.
+        """
+        return total_to_pufferfish(lambda dp: (dp, float(self.to_pufferfish(dp))), total, delta)
+
+    def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
+        """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""
+        return Filter.of(allowed, epsilon, delta)
+
+    @property
+    def least(self) -> float:
+        """The smallest positive Pufferfish loss that `to_dp` is meant for."""
+        return 0.0
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The identity that charges in a ledger name; None if it has none."""
+        return None

@@ -1,0 +1,190 @@
+"""Unbounded chains: certified from above, shown from below, close to long finite ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from takifugu.errors import Malformed
+from takifugu.numeric import Floats
+from takifugu.priors import MarkovChain, Secrets
+from takifugu.translation import chain_losses, interval_losses, unbounded_losses
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.interval_steps import (
+    backward_boxes,
+    box_rows,
+    law_bounds,
+    robust_rows,
+)
+from takifugu.translation.chain.laws import backward_rows, stationary_law
+from takifugu.translation.chain.single_transport import transport_lp
+from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.unbounded import unbounded_allowance
+from tests.oracles import transport as oracle
+
+
+def chain(seed: int, states: int, *, sticky: float = 0.0, sparse: bool = False) -> Floats:
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(states, 0.8), states)
+    if sparse:
+        rows = np.where(rng.random(rows.shape) < 0.6, 1e-5, rows)
+    rows = (1 - sticky) * rows / rows.sum(axis=1, keepdims=True) + sticky * np.eye(states)
+    normalised: Floats = rows / rows.sum(axis=1, keepdims=True)
+    return normalised
+
+
+chains = st.builds(
+    chain,
+    st.integers(0, 10**6),
+    st.integers(2, 6),
+    sticky=st.sampled_from([0.0, 0.7]),
+    sparse=st.booleans(),
+)
+
+
+@settings(max_examples=25)
+@given(rows=chains, epsilon=st.floats(0.01, 0.8))
+def test_the_bound_holds_for_long_finite_chains(rows: Floats, epsilon: float) -> None:
+    unbounded = unbounded_losses(rows, epsilon)
+    finite = chain_losses(rows, np.full(30, epsilon))
+    for entry in (0, 3, 15, 29):  # near the ends and inside
+        assert (finite.at(entry) <= unbounded.upper + 1e-6).all()
+    assert (unbounded.lower <= unbounded.upper).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_proof_of_the_bound_can_be_checked_by_a_general_solver(seed: int) -> None:
+    rows, epsilon = chain(seed, 5, sparse=seed % 2 == 1), 0.3
+    law = stationary_law(rows)
+    unbounded = unbounded_losses(rows, epsilon)
+    sides = ((rows, unbounded.forward), (backward_rows(rows, law)[0], unbounded.backward))
+    for kernel, side in sides:
+        cost = closed(epsilon * off_diagonal(5) + side.upper)
+        for x in range(5):
+            for y in range(5):
+                if x != y:  # T(F) <= F
+                    assert transport_lp(kernel[x], kernel[y], cost) <= side.upper[x, y] + 1e-9
+
+
+def test_the_proof_holds_at_twenty_five_states() -> None:
+    rows, epsilon = chain(12, 25, sparse=True), 0.1
+    side = unbounded_losses(rows, epsilon).forward
+    cost = closed(epsilon * off_diagonal(25) + side.upper)
+    rng = np.random.default_rng(0)
+    for x, y in rng.permuted(np.tile(np.arange(25), (30, 1)), axis=1)[:, :2]:
+        exact = transport_lp(rows[x], rows[y], cost)
+        assert exact <= side.upper[x, y] + 1e-9
+        assert side.upper[x, y] <= exact + 1e-3 * side.upper.max()
+
+
+@pytest.mark.parametrize("sticky", [0.0, 0.8])
+def test_the_gap_is_small(sticky: float) -> None:
+    unbounded = unbounded_losses(chain(3, 8, sticky=sticky), 0.05)
+    assert unbounded.loss <= unbounded.lower.max() * 1.002
+    finite = chain_losses(chain(3, 8, sticky=sticky), np.full(201, 0.05))
+    assert unbounded.lower.max() <= finite.at(100).max() * 1.001
+    assert finite.at(100).max() <= unbounded.loss * 1.001
+
+
+@pytest.mark.parametrize(("stay", "allowed"), [(0.8, 0.2598), (0.9, 0.1157)])
+def test_allowance_at_a_loss_of_one(stay: float, allowed: float) -> None:
+    rows = np.array([[stay, 1 - stay], [1 - stay, stay]])
+    epsilon, proof = unbounded_allowance(rows, 1.0)
+    assert proof is not None and proof.loss <= 1.0 and proof.epsilon == epsilon
+    assert allowed * (1 - 2e-3) <= epsilon <= allowed + 5e-5
+    fine, _ = unbounded_allowance(rows, 1.0, tolerance=1e-5)
+    assert fine == pytest.approx(allowed, abs=6e-5)
+
+
+def test_allowance_where_the_loss_soon_has_no_bound() -> None:
+    rows = np.array([[0.8, 0.2, 0.0], [0.0, 0.5, 0.5], [0.1, 0.0, 0.9]])
+    assert unbounded_losses(rows, 1.5, with_lower=False).loss == np.inf
+    epsilon, proof = unbounded_allowance(rows, 5.0)
+    assert proof is not None and proof.loss <= 5.0
+    assert unbounded_losses(rows, epsilon * 1.01).lower.max() > 5.0
+    assert unbounded_allowance(np.array([[0.5, 0.5], [0.5, 0.5]]), 0.7)[0] == pytest.approx(
+        0.7, rel=2e-3
+    )
+
+
+def test_a_chain_that_never_forgets_has_no_bound() -> None:
+    swap = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert unbounded_losses(swap, 0.1).loss == np.inf
+    assert unbounded_losses(swap, 0.0).loss < 1e-12
+    assert unbounded_allowance(swap, 1.0) == (0.0, None)
+
+
+def test_a_rising_grid_is_certified_and_never_falls() -> None:
+    rows, grid = chain(9, 5), [0.1, 0.2, 0.4]
+    transport = ChainTransport(MarkovChain(rows), Secrets(), tolerance=1e-3)
+    losses = list(transport.rising(grid))
+    assert losses == sorted(losses)
+    for epsilon, loss in zip(grid, losses, strict=True):
+        assert loss <= unbounded_losses(rows, epsilon).loss * 1.002
+        assert loss == pytest.approx(transport.uniform(epsilon).value, rel=2e-3)
+    swap = MarkovChain(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    stuck = ChainTransport(swap, Secrets(), tolerance=1e-3)
+    assert list(stuck.rising([0.1, 0.2])) == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_are_bounded_over_all_their_vertices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, width = rng.dirichlet(np.ones(3), 3), [0.0, 0.05, 0.2][seed % 3]
+    low, high = box_rows(rows * (1 - width), np.minimum(rows * (1 + width), 1))
+    cost = closed(rng.exponential(0.4, (3, 3)) * off_diagonal(3))
+    measures = robust_rows(low, high)(cost)
+    _, couplings = improve(*measures, cost, guess=np.zeros((3, 3)))
+    above = bound(*measures, cost, couplings)
+    exact = max(
+        oracle.loss_by_potentials(p, q, cost)
+        for p in oracle.box_vertices(low[0], high[0])
+        for q in oracle.box_vertices(low[1], high[1])
+    )
+    assert exact <= above[0, 1] + 1e-8
+    assert above[0, 1] <= exact + (1e-6 if width == 0 else 0.25)
+
+
+def test_changing_rows_within_boxes_lose_no_more_than_guaranteed() -> None:
+    rng = np.random.default_rng(4)
+    rows = chain(1, 3)
+    low, high = box_rows(rows * 0.9, np.minimum(rows * 1.1, 1))
+    laws = law_bounds(low, high)
+    back_low, back_high = backward_boxes(low, high, *laws)
+    guaranteed = interval_losses(low, high, 0.3)
+    assert guaranteed.loss > unbounded_losses(rows, 0.3).lower.max()
+
+    def draw() -> Floats:
+        return np.array([rng.choice(oracle.box_vertices(low[x], high[x])) for x in range(3)])
+
+    for _ in range(4):
+        law = stationary_law(draw())
+        matrices = []
+        for _ in range(20):  # let the law settle within its bounds, and walk them all
+            matrices.append(draw())
+            assert (laws[0] <= law + 1e-12).all() and (law <= laws[1] + 1e-12).all()
+            after = law @ matrices[-1]
+            back, _ = backward_rows(matrices[-1], law)
+            assert (back_low <= back + 1e-12).all() and (back <= back_high + 1e-12).all()
+            law = after
+        start = stationary_law(rows)
+        inside = chain_losses(matrices, np.full(21, 0.3), start=start)
+        assert inside.loss <= guaranteed.loss + 1e-9
+
+
+def test_boxes_that_are_points_give_back_the_chain() -> None:
+    rows = chain(6, 4)
+    pointwise = interval_losses(rows, rows, 0.2)
+    assert pointwise.loss == pytest.approx(unbounded_losses(rows, 0.2).loss, rel=2e-3)
+
+
+def test_what_has_no_meaning_is_refused_in_one_line() -> None:
+    rows = chain(0, 3)
+    with pytest.raises(Malformed, match="finite loss above 0"):
+        unbounded_allowance(rows, 0.0)
+    with pytest.raises(Malformed, match="0 or more"):
+        unbounded_losses(rows, -0.1)
+    with pytest.raises(Malformed, match="no distribution"):
+        interval_losses(rows * 0.5, rows * 0.9, 0.1)
+    with pytest.raises(Malformed, match="square"):
+        interval_losses(rows, rows[:2], 0.1)
