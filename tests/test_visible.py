@@ -155,7 +155,7 @@ def test_labels_are_drawn_as_they_are_written(name: str, tmp_path: Path) -> None
 
 
 def test_commands_print_by_one_function() -> None:
-    """`telling.echo` writes marks out; what rich draws is told to by hand, and is listed here."""
+    """`terminal.echo` escapes invisible characters; the other places that print are listed."""
     folder = Path(takifugu.__file__).parent / "cli"
     found = {
         path.name: len(re.findall(r"typer\.echo\(|(?<![\w.])print\(|click\.echo\(", text))
@@ -163,8 +163,8 @@ def test_commands_print_by_one_function() -> None:
         if (text := path.read_text(encoding="utf-8"))
     }
     assert {name: many for name, many in found.items() if many} == {
-        "telling.py": 1,
-        "collapse.py": 1,
+        "terminal.py": 1,
+        "collapse_command.py": 1,
     }
 
 

@@ -39,7 +39,7 @@ def test_releases_add_up_before_they_are_translated(ward: Path) -> None:
     assert found["theorem_7"] == pytest.approx(1.4)
     page = command(ward, "--released", "0.1", "--released", "0.1")
     assert page.startswith("2 releases, together DP ε 0.2 on the entry most used\n")
-    assert "Theorem 7 of the paper would say 1.4" in page
+    assert "Theorem 7 of the paper gives 1.4" in page
 
 
 def test_windows_currencies_and_files(ward: Path, tmp_path: Path) -> None:

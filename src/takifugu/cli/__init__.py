@@ -125,7 +125,7 @@ def _print_anything() -> None:
 
 def main() -> None:
     """Entry point: an error is one line and a status (see `exit_status`), a bug a traceback."""
-    code = MISTAKE
+    code, failure = MISTAKE, None
     warnings.showwarning = _warn
     _print_anything()
     try:
@@ -139,7 +139,7 @@ def main() -> None:
         interrupted = isinstance(error.__context__, KeyboardInterrupt)
         message, code = ("stopped", STOPPED) if interrupted else ("nothing was changed", MISTAKE)
     except TakifuguError as error:
-        message, code = str(error), status_of(error)
+        message, code, failure = str(error), status_of(error), error
     except typer.TyperException as error:
         if not hasattr(error, "format_message"):
             raise
@@ -153,4 +153,4 @@ def main() -> None:
     else:
         raise SystemExit(status or 0)
     echo(f"takifugu: {_one_line(message)}", err=True)
-    raise SystemExit(code)
+    raise SystemExit(code) from failure

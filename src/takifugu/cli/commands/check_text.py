@@ -1,6 +1,7 @@
 """The verdict of ``takifugu check`` as text. Losses are rounded up, never down."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
+from fractions import Fraction
 from math import inf
 
 from takifugu.finite.linearity import Attack, Composition
@@ -8,26 +9,21 @@ from takifugu.finite.verdict import MechanismVerdict, Verdict, surely
 from takifugu.priors.explicit import Knowledge
 from takifugu.visible import four_digits
 
-PLACES = Decimal("0.0001")
-NEGLIGIBLE = Decimal("1e-12")
-LEGEND = "+ stands for less than 1e-12 more, by rounding"
+NEGLIGIBLE = 1e-12
+LEGEND = "+ stands for less than 1e-9 more, by rounding"
 
 
 def upper(bound: float) -> str:
-    """An upper bound with four decimals, rounded up; a "+" stands for less than 1e-12 more."""
+    """An upper bound, rounded up; a "+" stands for less than 1e-9 more."""
     if bound == inf:
         return "infinite"
-    floor = Decimal(bound).quantize(PLACES, rounding=ROUND_FLOOR)
-    if 0 < Decimal(bound) - floor < NEGLIGIBLE:
-        return f"{floor}+"
-    return str(Decimal(bound).quantize(PLACES, rounding=ROUND_CEILING))
+    text = "0" if bound < NEGLIGIBLE else four_digits(bound, "up")
+    return f"{text}+" if Decimal(text) < Decimal(bound) else text
 
 
 def lower(bound: float) -> str:
-    """A lower bound with four decimals, rounded down."""
-    if bound == inf:
-        return "infinite"
-    return str(Decimal(bound).quantize(PLACES, rounding=ROUND_FLOOR))
+    """A lower bound, rounded down."""
+    return "infinite" if bound == inf else four_digits(Fraction(bound), "down")
 
 
 HEADINGS = ("runs", "loss", "runs × ε", "")

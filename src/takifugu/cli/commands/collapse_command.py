@@ -299,9 +299,7 @@ def _short(value: Fraction | float) -> str:
     """A number in a few characters; an uncertain statement never reads as 0 or 1."""
     if isinstance(value, Fraction) and len(str(value)) <= 7:
         return str(value)
-    if value == math.inf:
-        return "infinity"
-    text = f"{float(value):.4f}"
-    if text in ("0.0000", "1.0000") and value not in (0, 1):
-        return {"0.0000": "<0.0001", "1.0000": ">0.9999"}[text] if value < 1 else ">1.0000"
+    text = four_digits(value)
+    if text in ("0", "1") and value not in (0, 1):
+        return "<0.0001" if text == "0" else ">0.9999" if value < 1 else ">1"
     return text

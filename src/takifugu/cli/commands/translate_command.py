@@ -315,5 +315,7 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
-    sure = ", so this is exact" if one["exact"] else ""
-    echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{sure}")
+    if one["exact"]:
+        echo("  exact: some mechanism leaks as much")
+    else:
+        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}")

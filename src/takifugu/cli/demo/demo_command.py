@@ -75,15 +75,15 @@ def run_demo(
     if as_json:
         print_json({"folder": str(folder), **files, **record.facts})
     seconds = (datetime.now(UTC) - begun).total_seconds()
-    record.print(f"\nIt took {seconds:.0f} s. The folder {folder} is a project; go on with:\n")
+    record.line(f"\nIt took {seconds:.0f} s. The folder {folder} is a project; go on with:\n")
     name = demo_steps.DATASET
     for line in (
         f"budget show {name}",
         f"plan {name} histogram --epsilon 0.1",
         "ledger verify",
     ):
-        record.print(f"   takifugu {line} --project {folder}")
-    record.print(f"\n{files['page']}")
+        record.line(f"   takifugu {line} --project {folder}")
+    record.line(f"\n{files['page']}")
     if not record.as_expected:
         echo("takifugu: the demo did not go as it should; see above", err=True)
         raise typer.Exit(1)

@@ -49,12 +49,12 @@ class DemoRecord:
     def show(self, title: str, *parts: Part) -> None:
         """Print a step, and keep it as a section of the page."""
         self.sections.append(Section(title, parts))
-        self.print(f"\n{len(self.sections)}  {title}")
+        self.line(f"\n{len(self.sections)}  {title}")
         for part in parts:
             for line in _lines(part):
-                self.print(f"{INDENT}{line}".rstrip())
+                self.line(f"{INDENT}{line}".rstrip())
 
-    def print(self, text: str) -> None:
+    def line(self, text: str) -> None:
         """Print text, unless silent."""
         if not self.silent:
             echo(text)
