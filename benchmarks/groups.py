@@ -32,6 +32,7 @@ def one(groups: int, kind: str) -> None:
     from takifugu.ledger import open_ledger
     from takifugu.priors import MarkovChain
     from takifugu.session import Session
+    from takifugu.session.query_options import QueryOptions
     from takifugu.translation.translation import Translation
 
     with tempfile.TemporaryDirectory() as folder:
@@ -51,13 +52,13 @@ def one(groups: int, kind: str) -> None:
             open_ledger(Path(folder) / "stays.ledger") as ledger,
         ):
             ledger.set_budget("stays", 10)
-            session = Session(engine, ledger, Translation(chain), dataset="stays")
+            session = Session(engine, Translation(chain), ledger=ledger, dataset="stays")
             how = {"count": {"values": ["ward"]}, "top_k": {"k": 1}}.get(kind, {})
-            plan = session.plan(kind, by="block", epsilon=1, **how)  # type: ignore[arg-type]
+            plan = session.plan(QueryOptions(kind, by="block", epsilon=1, **how))  # type: ignore[arg-type]
             planned = perf_counter()
             result = session.release(plan)
             released = perf_counter()
-            again = session.release(session.plan(kind, by="block", epsilon=1, **how))  # type: ignore[arg-type]
+            again = session.release(session.plan(QueryOptions(kind, by="block", epsilon=1, **how)))  # type: ignore[arg-type]
         assert again.free
         assert again.rows == result.rows
         took, memory = perf_counter() - began, _megabytes()

@@ -110,11 +110,11 @@ def _told(query: str, path: str, beliefs: str, ledger: str | Path, epsilon: int,
     belief = Translation(read_prior(Path(beliefs) / f"{epsilon}.prior.json"))
     table = TranslationTable.load(Path(beliefs) / f"{epsilon}.table.json", belief)
     with open_engine(declared(path), **how) as engine, open_ledger(ledger) as paid:
-        session = Session(engine, paid, belief, dataset="visits", table=table)
+        session = Session(engine, belief, ledger=paid, dataset="visits", translation_table=table)
         if query == "histogram":
-            plan = session.plan("top_k", k=3, by="country", epsilon=epsilon)
+            plan = session.plan.top_k(3, by="country", epsilon=epsilon)
         else:
-            plan = session.plan("transitions", epsilon=epsilon)
+            plan = session.plan.transitions(epsilon=epsilon)
         return session.release(plan)
 
 

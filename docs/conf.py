@@ -2,6 +2,7 @@
 
 import re
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from docutils.nodes import SkipNode, math, math_block
@@ -22,23 +23,27 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "bysource"}
+default_role = "py:obj"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # an attribute that is also a member is described once
 
 html_theme = "furo"
 html_title = f"takifugu {release}"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(files("ziamath.fonts") / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_math_renderer = "mathml"
 
 NAMED = re.compile(r"^```(csv|json|toml|python|sh|text)[ \t]+([\w.-]+)[ \t]*$", re.MULTILINE)
 BIG = re.compile(r"\\([Bb]igg?)([(\[|)\]])")  # docutils knows \Bigl and \Bigr, but not \Big
+APPLIED = re.compile(r"(<mo>&ApplyFunction;</mo>)(?!\s*<mo)")  # "log t" is set with a space
 MARKED = re.compile(r"^```console[ \t]+exit=\d+[ \t]*$", re.MULTILINE)
 
 
@@ -52,7 +57,7 @@ def mathml(source: str, *, block: bool) -> str:
     """A formula as MathML, which browsers set by themselves: no script and no font to load."""
     sided = BIG.sub(lambda big: f"\\{big[1]}{'r' if big[2] in ')]' else 'l'}{big[2]}", source)
     try:
-        return str(tex2mathml(sided, as_block=block))
+        return APPLIED.sub(r'\1<mspace width="0.17em"/>', tex2mathml(sided, as_block=block))
     except MathError as error:
         raise SphinxError(f"a formula cannot be set: {error}: {source}") from error
 

@@ -16,7 +16,7 @@ import pytest
 import takifugu
 from takifugu.errors import TakifuguError
 from takifugu.priors.documents import KINDS
-from takifugu.session.asking import Kind
+from takifugu.session.query_options import Kind
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"

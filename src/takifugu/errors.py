@@ -25,7 +25,8 @@
     x LedgerConflict        a key, a receipt or a name is used for two different things
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
-  x StalePlan, ReleaseFailed (session), DatabaseFailed, DriverMissing (engines), Undelivered (cli)
+  x StalePlan, ReleaseFailed, BudgetConflict (session)
+  x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
 
 A message says what was given, what is needed and what to do next. It may name parameters, columns
 and budgets; it never contains a value read from a protected table. Programs read the fields of an
@@ -33,15 +34,10 @@ error, not its message: `field` (which parameter) and `reason` (a short, stable 
 where one class has several) exist on all of them.
 """
 
-from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor
 from shlex import quote
 
-from takifugu.visible import visible
-
-MILLION = 10**6
+from takifugu.visible import four_digits, visible
 
 
 def pasted(name: str) -> str:
@@ -160,10 +156,10 @@ class BudgetExceeded(TakifuguError):
     ) -> None:
         self.query, self.dataset, self.analyst = query, dataset, analyst
         self.currency, self.needs, self.left = currency, needs, left
-        most = _shown(left, floor)
+        most = four_digits(left, "down")
         advice = f"Ask for at most {currency} = {most}, or have" if most != "0" else "Have"
         super().__init__(
-            f"query {query!r} needs {currency} = {_shown(needs, ceil)} per entry but"
+            f"query {query!r} needs {currency} = {four_digits(needs, 'up')} per entry but"
             f" {self.whose} has {most} left; nothing was released. {advice} the owner raise the"
             " budget.",
             field=currency,
@@ -174,11 +170,6 @@ class BudgetExceeded(TakifuguError):
         """Whose budget refuses, in words."""
         whole = f"dataset {self.dataset!r}"
         return whole if self.analyst is None else f"analyst {self.analyst!r} on {whole}"
-
-
-def _shown(amount: Fraction, rounded: Callable[[Fraction], int]) -> str:
-    """An amount in whole millionths: advice that was rounded down works when it is followed."""
-    return f"{Decimal(rounded(amount * MILLION)) / MILLION:f}"
 
 
 class LedgerError(TakifuguError):

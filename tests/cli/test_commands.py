@@ -9,7 +9,7 @@ import pytest
 import takifugu.engines.problems
 import takifugu.errors
 import takifugu.ledger
-from takifugu.cli import exit_status as exits
+from takifugu.cli import exit_status
 from takifugu.cli import output_files as outputs
 from takifugu.cli.command_reference import commands, rewritten, section
 from tests.cli.running import call, run
@@ -55,18 +55,18 @@ def test_the_page_and_the_help_have_the_same_statuses(
 ) -> None:
     page = call(tmp_path, monkeypatch, "--help")
     assert page.status == 0
-    for code, told in exits.MEANINGS.items():
+    for code, told in exit_status.MEANINGS.items():
         assert f"    {code}  {told}" in page.out and f"| {code} | {told} |" in TEXT
 
 
 def test_statuses_are_those_of_real_errors() -> None:
     rooms = (takifugu.errors, takifugu.engines.problems, outputs)
-    for name in exits.BY_NAME:
+    for name in exit_status.BY_NAME:
         kinds = [getattr(room, name) for room in rooms if hasattr(room, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
     error = takifugu.errors.NoBudget("x")
-    assert exits.status_of(error) == exits.REFUSED
-    assert exits.status_of(takifugu.errors.LedgerConflict("x")) == exits.MISTAKE
+    assert exit_status.status_of(error) == exit_status.REFUSED
+    assert exit_status.status_of(takifugu.errors.LedgerConflict("x")) == exit_status.MISTAKE
 
 
 JSON = [

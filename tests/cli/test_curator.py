@@ -99,7 +99,7 @@ def test_a_plan_file_is_released_as_it_was_planned(study: Path, do: Call) -> Non
     planned = do("plan stays count --values ward --window 9.. --within 20 --out plan.json --json")
     document = planned.json()
     assert json.loads((study / "plan.json").read_text()) == document
-    assert document["asked"]["how"]["window"] == ["9", None]
+    assert document["asked"]["how"]["window"] == [9, None]
     released = do("release plan.json --json").json()
     assert released["query"] == document["query"] and released["cost"] == document["cost"]
     assert do("release plan.json --json").json()["free"]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from takifugu import whole
-from takifugu.cli import exit_status as exits
+from takifugu import _atomic
+from takifugu.cli import exit_status
 from takifugu.cli.command_reference import commands
 from takifugu.visible import visible
 from tests.cli.running import Ran, call
@@ -186,7 +186,7 @@ def words_of(name: str, option: int | str, value: str) -> list[str]:
 
 def wrong(ran: Ran, before: dict[str, bytes | int], after: dict[str, bytes | int]) -> list[str]:
     found = []
-    if ran.status not in exits.MEANINGS:
+    if ran.status not in exit_status.MEANINGS:
         found.append(f"status {ran.status}")
     if ran.status and (ran.err.count("\n") != 1 or not ran.err.startswith("takifugu: ")):
         found.append(f"not one line: {ran.err!r}")
@@ -210,7 +210,7 @@ def attacked(template: Path, place: Path, case: Any) -> list[str]:
     try:
         with pytest.MonkeyPatch.context() as patch, alarm():
             patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-            patch.setattr(whole, "PATIENCE", PATIENCE)
+            patch.setattr(_atomic, "PIPE_TIMEOUT", PATIENCE)
             ran = call(folder, patch, *words_of(name, option, value))
     except Hung:
         return ["hangs"]

@@ -23,7 +23,8 @@ from takifugu.engines import (
     read_declaration,
 )
 from takifugu.engines.fitting import ByEntity, FirstDays
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.errors import InvalidFile
+from tests.raising import raises
 
 GOOD = """
 title = "Check-ins"
@@ -104,91 +105,94 @@ def test_the_guarantee_tells_every_rule_apart() -> None:
 
 
 FAULTS = {
-    "not TOML": ("[source", "[source]]["),
-    "source is missing": ('[source]\nkind = "parquet"\npath = "visits/*.parquet"', ""),
-    "kind is 'xml'": ('kind = "parquet"', 'kind = "xml"'),
-    "path is missing": ('path = "visits/*.parquet"', ""),
-    "table is given": ('path = "visits/*.parquet"', 'path = "x"\ntable = "y"'),
-    "pth is not a key here": ('path = "visits/*.parquet"', 'pth = "x"'),
-    "entity, column is missing": ('column = "user"', ""),
-    "entity, column is no text": ('column = "user"', "column = 3"),
-    "order, kind is 'date'": ('kind = "time"', 'kind = "date"'),
-    "order, zone is missing": ('zone = "Asia/Jakarta"', ""),
-    "order, zone is 'Asia/Nowhere'": ("Asia/Jakarta", "Asia/Nowhere"),
-    "order, zone is '../etc'": ("Asia/Jakarta", "../etc"),
-    "order, ties is missing": ('ties = ["row"]', ""),
-    "order, ties is no list": ('ties = ["row"]', 'ties = "row"'),
-    "label is declared twice": ('ties = ["row"]', 'ties = ["label"]'),
-    "at is declared twice": ('column = "user"', 'column = "at"'),
-    "values are empty": ('["Café", "home"]', "[]"),
-    "values are of several kinds": ('["Café", "home"]', '["Café", 3]'),
-    "values repeat a value": ('["Café", "home"]', '["home", "home"]'),
-    "values holds a bool": ('["Café", "home"]', "[true, false]"),
-    "values is no list": ('["Café", "home"]', '"from the data"'),
-    "outside is missing": ('outside = "other"', ""),
-    "outside is 'fold'": ('outside = "other"', 'outside = "fold"'),
-    "other is given": ('outside = "other"', 'outside = "drop"\nother = "else"'),
+    "not TOML": ("file", "[source", "[source]]["),
+    "source is missing": ("source", '[source]\nkind = "parquet"\npath = "visits/*.parquet"', ""),
+    "kind is 'xml'": ("source, kind", 'kind = "parquet"', 'kind = "xml"'),
+    "path is missing": ("source, path", 'path = "visits/*.parquet"', ""),
+    "table is given": ("source, table", 'path = "visits/*.parquet"', 'path = "x"\ntable = "y"'),
+    "pth is not a key here": ("source, pth", 'path = "visits/*.parquet"', 'pth = "x"'),
+    "entity, column is missing": ("entity, column", 'column = "user"', ""),
+    "entity, column is not text": ("entity, column", 'column = "user"', "column = 3"),
+    "order, kind is 'date'": ("order, kind", 'kind = "time"', 'kind = "date"'),
+    "order, zone is missing": ("order, zone", 'zone = "Asia/Jakarta"', ""),
+    "order, zone is 'Asia/Nowhere'": ("order, zone", "Asia/Jakarta", "Asia/Nowhere"),
+    "order, zone is '../etc'": ("order, zone", "Asia/Jakarta", "../etc"),
+    "order, ties is missing": ("order, ties", 'ties = ["row"]', ""),
+    "order, ties is not a list": ("order, ties", 'ties = ["row"]', 'ties = "row"'),
+    "label is declared twice": ("label", 'ties = ["row"]', 'ties = ["label"]'),
+    "at is declared twice": ("at", 'column = "user"', 'column = "at"'),
+    "values are empty": ("label, values", '["Café", "home"]', "[]"),
+    "values are of several kinds": ("label, values", '["Café", "home"]', '["Café", 3]'),
+    "values repeat a value": ("label, values", '["Café", "home"]', '["home", "home"]'),
+    "values holds a bool": ("protected, label, values", '["Café", "home"]', "[true, false]"),
+    "values is not a list": ("protected, label, values", '["Café", "home"]', '"from the data"'),
+    "outside is missing": ("protected, label, outside", 'outside = "other"', ""),
+    "outside is 'fold'": ("label, outside", 'outside = "other"', 'outside = "fold"'),
+    "other is given": (
+        "protected, label, other",
+        'outside = "other"',
+        'outside = "drop"\nother = "else"',
+    ),
     "labels.json does not exist": (
+        "labels.json",
         'outside = "other"',
         'outside = "other"\nlabels = "labels.json"',
     ),
-    "bounds are empty": ("[0, 20.5]", "[3, 3]"),
-    "bounds is no pair": ("[0, 20.5]", "[0, 1, 2]"),
-    "bounds are [0, 20.505]": ("[0, 20.5]", "[0, 20.505]"),
-    "bounds are [0, 1e+09] in steps of 0.01": ("[0, 20.5]", "[0, 1e9]"),
-    "bounds is Infinity": ("[0, 20.5]", "[0, inf]"),
-    "step is 0": ("step = 0.01", "step = 0"),
-    "missing is missing": ('missing = "drop"', ""),
-    "missing is out of bounds": ('missing = "drop"', "missing = 30"),
-    "missing holds a str": ('missing = "drop"', 'missing = "skip"'),
-    "outside is not a key here": ("step = 0.01", 'outside = "drop"'),
-    "protected is empty": (GOOD[GOOD.index("[protected.label]") :], "[protected]"),
-    "protected is no table": (GOOD[GOOD.index("[protected.label]") :], ""),
+    "bounds are empty": ("spent, bounds", "[0, 20.5]", "[3, 3]"),
+    "bounds are not a pair": ("protected, spent, bounds", "[0, 20.5]", "[0, 1, 2]"),
+    "bounds are [0, 20.505]": ("spent, bounds", "[0, 20.5]", "[0, 20.505]"),
+    "bounds are [0, 1e+09] in steps of 0.01": ("spent, bounds", "[0, 20.5]", "[0, 1e9]"),
+    "bounds is Infinity": ("protected, spent, bounds", "[0, 20.5]", "[0, inf]"),
+    "step is 0": ("spent, step", "step = 0.01", "step = 0"),
+    "missing is missing": ("protected, spent, missing", 'missing = "drop"', ""),
+    "missing is out of bounds": ("spent, missing", 'missing = "drop"', "missing = 30"),
+    "missing holds a str": ("protected, spent, missing", 'missing = "drop"', 'missing = "skip"'),
+    "outside is not a key here": ("protected, spent, outside", "step = 0.01", 'outside = "drop"'),
+    "protected is empty": ("protected", GOOD[GOOD.index("[protected.label]") :], "[protected]"),
+    "protected is not a table": ("protected", GOOD[GOOD.index("[protected.label]") :], ""),
     "read from the data": (
+        "age, values",
         'values = "from the data"',
         'values = "from the data"\noutside = "other"',
     ),
 }
 
 
-@pytest.mark.parametrize("told", FAULTS)
-def test_a_fault_of_a_file_is_one_clear_line(told: str, tmp_path: Path) -> None:
-    before, after = FAULTS[told]
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_file_is_one_clear_line(fault: str, tmp_path: Path) -> None:
+    field, before, after = FAULTS[fault]
     assert before in GOOD
     written = GOOD.replace(before, after)
-    if told == "protected is no table":
+    if fault == "protected is not a table":
         written = "protected = 3\n" + written
     path = tmp_path / "visits.toml"
     path.write_text(written, encoding="utf-8")
-    with pytest.raises(InvalidFile) as error:
+    with raises(InvalidFile, field=f"{path}: {field}") as refused:
         read_declaration(path)
-    line = str(error.value)
-    assert told in line.replace("`", "") and "\n" not in line and "visits.toml" in line
+    assert "\n" not in str(refused.value)
 
 
 def test_files_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
-    for name, told in {"none.toml": "does not exist", "latin.toml": "cannot be read"}.items():
-        with pytest.raises(InvalidFile, match=told):
+    for name, reason in {"none.toml": "missing", "latin.toml": "text", "": "unreadable"}.items():
+        with raises(InvalidFile, field=str(tmp_path / name), reason=reason):
             read_declaration(tmp_path / name)
-    with pytest.raises(InvalidFile, match="cannot be read"):
-        read_declaration(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "field"),
     [
-        ("{", "is not JSON"),
-        ("[1, 2]", "holds something else"),
-        ('{"a": 1.5}', "holds something else"),
-        ('{"a": "nowhere"}', "lead to 1 labels that are not among"),
-        ('{"a": "home", "a": "Café"}', "has the key 'a' twice"),
+        ("{", "labels.json"),
+        ("[1, 2]", "labels.json"),
+        ('{"a": 1.5}', "labels.json"),
+        ('{"a": "nowhere"}', "label, labels"),
+        ('{"a": "home", "a": "Café"}', "labels.json"),
     ],
 )
-def test_a_bad_file_of_labels_is_one_clear_line(content: str, told: str, tmp_path: Path) -> None:
+def test_a_bad_file_of_labels_is_one_clear_line(content: str, field: str, tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text(content, encoding="utf-8")
     written = GOOD.replace('outside = "other"', 'outside = "other"\nlabels = "labels.json"')
-    with pytest.raises(Malformed, match=told):
+    with raises(InvalidDeclaration, field=field):
         parse_declaration(written, folder=tmp_path)
 
 
@@ -209,17 +213,17 @@ def test_labels_are_read_beside_the_declaration(tmp_path: Path) -> None:
     "url", ["postgresql://me:word@host/db", "postgresql:///db?user=me&password=word"]
 )
 def test_a_password_does_not_belong_into_a_declaration(url: str) -> None:
-    with pytest.raises(InvalidDeclaration, match="holds a password") as told:
+    with raises(InvalidDeclaration, field="source, url") as refused:
         Source("postgres", table="visits", url=url)
-    assert "word@" not in str(told.value) and "=word" not in str(told.value)
+    assert "word@" not in str(refused.value) and "=word" not in str(refused.value)
 
 
 def test_a_missing_source_file_is_one_clear_line(tmp_path: Path) -> None:
     for path in ("none.parquet", "none/*.parquet"):
         declaration = parse_declaration(GOOD.replace("visits/*.parquet", path), folder=tmp_path)
-        with pytest.raises(InvalidDeclaration, match="name files that exist") as told:
+        with raises(InvalidDeclaration, field="source, path") as refused:
             open_engine(declaration)
-        assert path in str(told.value)
+        assert path in refused.value.given
 
 
 def test_a_file_of_another_kind_is_one_clear_line(tmp_path: Path) -> None:
@@ -227,29 +231,27 @@ def test_a_file_of_another_kind_is_one_clear_line(tmp_path: Path) -> None:
     declaration = parse_declaration(
         GOOD.replace("visits/*.parquet", "visits.parquet"), folder=tmp_path
     )
-    with pytest.raises(
-        engines.DatabaseFailed, match=r"^visits.parquet could not be opened"
-    ) as told:
+    with raises(engines.DatabaseFailed, place="visits.parquet") as refused:
         open_engine(declaration)
-    assert "no parquet at all" not in str(told.value)
+    assert "no parquet at all" not in str(refused.value)
 
 
 def test_a_backend_that_cannot_read_the_source_is_refused() -> None:
-    with pytest.raises(InvalidQuery, match="be duckdb or spark for a parquet source"):
+    with raises(InvalidQuery, field="backend", needed="be duckdb or spark for a parquet source"):
         open_engine(parse_declaration(GOOD), backend="postgres")
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "field"),
     [
-        (lambda: Share("s", Fraction(1, 2), Fraction(1, 2)), "be a share"),
-        (lambda: Scope(where={"country": "ID"}), "is no list of keys"),
-        (lambda: FirstDays(0), "be a whole number"),
-        (lambda: ByEntity(Fraction(1)), "be between 0 and 1"),
+        (lambda: Share("s", Fraction(1, 2), Fraction(1, 2)), "entities"),
+        (lambda: Scope(where={"country": "ID"}), "where, country"),
+        (lambda: FirstDays(0), "days"),
+        (lambda: ByEntity(Fraction(1)), "share"),
     ],
 )
-def test_scopes_and_splits_that_mean_nothing_are_refused(make: Any, told: str) -> None:
-    with pytest.raises(InvalidQuery, match=told):
+def test_scopes_and_splits_that_mean_nothing_are_refused(make: Any, field: str) -> None:
+    with raises(InvalidQuery, field=field):
         make()
 
 

@@ -104,10 +104,10 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
             open_ledger(tmp_path / f"{number}.ledger") as ledger,
         ):
             ledger.set_budget("visits", 500)
-            curator = Session(engine, ledger, Translation(chain), dataset="visits")
+            curator = Session(engine, Translation(chain), ledger=ledger, dataset="visits")
             filled = {"home land": ["ID", "JP"]}  # where no rows are, any label may be told
-            top = curator.top_k(1, by="home land", where=filled, epsilon=200)
-            steps = curator.transitions(epsilon=200)
+            top = curator.release(curator.plan.top_k(1, by="home land", where=filled, epsilon=200))
+            steps = curator.release(curator.plan.transitions(epsilon=200))
             told.append((top.rows, steps.rows))
     assert told[0] == told[1]
 

@@ -169,9 +169,8 @@ def test_a_refusal_says_what_to_do() -> None:
         left=Fraction(1, 3),
     )
     assert str(error) == (
-        "query 'stays' needs epsilon = 0.666667 per entry but dataset 'w' has 0.333333 left;"
-        " nothing was released. Ask for at most epsilon = 0.333333, or have the owner raise the"
-        " budget."
+        "query 'stays' needs epsilon = 0.6667 per entry but dataset 'w' has 0.3333 left; nothing"
+        " was released. Ask for at most epsilon = 0.3333, or have the owner raise the budget."
     )
     allowed = Limit(DOUBLING, Fraction(1, 3), Fraction(0)).allowed
     assert allowed <= Fraction(1, 6)

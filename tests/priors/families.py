@@ -5,6 +5,7 @@ import numpy as np
 from takifugu.priors import (
     BayesianNetwork,
     Gaussian,
+    HigherOrderChain,
     IndependentEntries,
     IntervalMarkovChain,
     MarkovChain,
@@ -17,6 +18,7 @@ CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), ("home", "ward"), length
 PRIORS: list[Prior] = [
     CHAIN,
     IntervalMarkovChain.around(CHAIN, relative=0.1),
+    HigherOrderChain(np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]]), length=4),
     Gaussian.process(3, length=1, bound=5, width=0.1),
     BayesianNetwork(("a",), (("x", "y"),), ((),), (np.array([0.5, 0.5]),)),
     MarkovRandomField.ising({"a": 0.1, "b": 0.2}, {("a", "b"): 0.5}),

@@ -26,6 +26,7 @@ from takifugu.reports.html_page import (
 )
 from takifugu.reports.influence_figures import curves_figure
 from takifugu.visible import visible
+from tests.raising import raises
 from tests.reports.reading import Reader
 
 # fmt: off
@@ -128,7 +129,7 @@ def test_values_as_they_are_shown(value: str | float | None, text: str) -> None:
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     write_page(page(), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page().html()
-    with pytest.raises(InvalidFile, match="was not written"):
+    with raises(InvalidFile, field="page", reason="unwritable"):
         write_page(page(), tmp_path / "nowhere" / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

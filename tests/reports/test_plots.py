@@ -11,6 +11,7 @@ from takifugu.errors import InvalidFile
 from takifugu.papers.composition.collapse import example, follow, simulate
 from takifugu.papers.composition.collapse.collapse_figure import collapse_figure
 from takifugu.reports import SUFFIXES, check_target, save
+from tests.raising import raises
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
     try:
-        with pytest.raises(InvalidFile, match="was not written"):
+        with raises(InvalidFile, field="plot", reason="unwritable"):
             save(drawn, target)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -60,7 +60,7 @@ def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: 
         assert "a Markov random field 'contagion' of 4 entries" in said(session)
         assert "All rows together are taken to be one draw from it" in said(session)
         assert "independent of every other" not in said(session)
-        plan = session.plan("count", values=["ill"], epsilon=1)
+        plan = session.plan.count(["ill"], epsilon=1)
         assert session.release(plan).cost.alone <= 1
     for people, says in ((3, "only in the prior: 'p3'"), (5, "only in person: 'p4'")):
         with (
@@ -82,7 +82,7 @@ def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path
     with opened(tmp_path, translation=Translation(night), how=how) as (session, _, _):
         assert "a Bayesian network 'a night' of 4 entries" in said(session)
         assert "The rows of each `person`, in the order of `step`, are taken to be" in said(session)
-        assert session.histogram(epsilon=1).cost.alone <= 1
+        assert session.release(session.plan.histogram(epsilon=1)).cost.alone <= 1
     short = replace(night, entries=("a", "b"), states=(STATES,) * 2, parents=((), ("a",)),
                     tables=night.tables[:2])  # fmt: skip
     with (
@@ -182,13 +182,13 @@ def test_how_a_prior_was_fitted_is_part_of_the_guarantee(tmp_path: Path) -> None
         fitted = fit(engine, "state", split=FirstDays(2), unseen="uniform", length=4)
         told = Session(
             engine,
-            ledger,
             Translation(fitted.chain),
+            ledger=ledger,
             dataset="visits",
             statement=fitted.statement,
         )
         assert said(told).count(" ".join(fitted.statement.split())) == 1
-        found = told.histogram(window=(2, None), epsilon=1)
+        found = told.release(told.plan.histogram(window=(2, None), epsilon=1))
         assert "fitted on the first 2 steps of" in " ".join(found.guarantee.split())
 
 

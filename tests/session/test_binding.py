@@ -32,7 +32,7 @@ from takifugu.priors import (
 from takifugu.project import init_project, open_project
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.session import Entries, Session
-from takifugu.session.binding import refuse_unmatched
+from takifugu.session.entries import refuse_unmatched
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.session.world import CHAIN, WEIGHT, declaration, opened
@@ -104,7 +104,7 @@ def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path:
     with opened(tmp_path, translation=people, how={"over": "entities"}, **ward(FOUR)) as (
         session, _, _,
     ):  # fmt: skip
-        plan = session.plan("count", values=["ill"], epsilon=1)
+        plan = session.plan.count(["ill"], epsilon=1)
         scale = plan.mechanism.describe()["scale"]
         assert 0.99 < leak(scale, rows=1) <= session.release(plan).cost.alone <= 1
     assert leak(scale, rows=2) > 1.99
@@ -153,7 +153,7 @@ def test_names_match_whatever_their_order(tmp_path: Path, order: Sequence[str]) 
     with opened(tmp_path, translation=Translation(field(order)), how=how, **ward(FOUR)) as (
         session, _, _,
     ):  # fmt: skip
-        assert session.release(session.plan("count", values=["ill"], epsilon=1)).cost.alone <= 1
+        assert session.release(session.plan.count(["ill"], epsilon=1)).cost.alone <= 1
         assert "one draw from it, whose entries are the entities of `person`, matched by name" in (
             said(session)
         )
@@ -212,11 +212,11 @@ def test_names_are_matched_with_their_type(tmp_path: Path, over: str | None) -> 
         how: dict[str, Any] = {"dataset": "ward", "over": over}
         if over is None:  # keys of JSON objects are always text
             chain = MarkovChain(CHAIN.transition, states=ILL)
-            Session(engine, ledger, Translation(Product(dict.fromkeys("123", chain))), **how)
+            Session(engine, Translation(Product(dict.fromkeys("123", chain))), ledger=ledger, **how)
             return
-        Session(engine, ledger, Translation(field((3, 1, 2))), **how)
+        Session(engine, Translation(field((3, 1, 2))), ledger=ledger, **how)
         with pytest.raises(UnsoundRequest, match="whole numbers on one side and text on the other"):
-            Session(engine, ledger, Translation(field(("1", "2", "3"))), **how)
+            Session(engine, Translation(field(("1", "2", "3"))), ledger=ledger, **how)
     told = refused(tmp_path, field((1, 2)), ward(("1", "2")), "entities")
     assert "Prior: 1, 2; person: '1', '2'" in told and "text on the other" in told
 
@@ -391,7 +391,7 @@ def test_rows_are_matched_at_plan_and_at_release(
         session, ledger, engine,
     ):  # fmt: skip
         engine.__class__ = Growing
-        plan = session.plan("count", values=["ill"], epsilon=1)
+        plan = session.plan.count(["ill"], epsilon=1)
         if when == "read":
             exact = Growing.histogram
 
@@ -403,7 +403,7 @@ def test_rows_are_matched_at_plan_and_at_release(
         else:
             monkeypatch.setattr(Growing, "more", more)
         again: Any = {
-            "plan": lambda: session.plan("count", values=["ill"], epsilon=1),
+            "plan": lambda: session.plan.count(["ill"], epsilon=1),
             "release": lambda: session.release(plan),
         }
         with pytest.raises(UnsoundRequest, match=r"p0|zoe"):
@@ -417,10 +417,10 @@ def test_sequences_of_a_table_that_others_write_to_are_measured_again(
 ) -> None:
     monkeypatch.setattr("takifugu.session.session.MAY_CHANGE", ("csv",))
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("count", values=["ward"], epsilon=1)
+        plan = session.plan.count(["ward"], epsilon=1)
         monkeypatch.setattr(Engine, "lengths", lambda _: SimpleNamespace(longest=5))
         with pytest.raises(UnsoundRequest, match="4 entries but some person has 5 rows"):
-            session.plan("count", values=["ward"], epsilon=1)
+            session.plan.count(["ward"], epsilon=1)
         with pytest.raises(UnsoundRequest, match="4 entries but some person has 5 rows"):
             session.release(plan)
         assert list(ledger.history(kind="charge")) == []
@@ -473,7 +473,7 @@ def test_an_old_policy_is_refused_with_the_line_to_add(tmp_path: Path) -> None:
     assert LINE in told and f"under {HEADER} in takifugu.toml" in told
     project.file.write_text(unsaid.replace(f"\n{HEADER}\n", f"\n{HEADER}\n{LINE}\n"))
     with open_project(project.file).session("ward") as session:
-        assert session.count(["ill"], epsilon="0.5").cost.alone <= 0.5
+        assert session.release(session.plan.count(["ill"], epsilon="0.5")).cost.alone <= 0.5
         assert "matched by name" in said(session)
 
 
@@ -489,7 +489,7 @@ def test_a_network_of_which_nothing_is_said_is_not_entered(tmp_path: Path) -> No
 def test_another_reading_of_a_prior_is_accepted_first(tmp_path: Path) -> None:
     project = study(tmp_path, field(FOUR), over="entities")
     with project.session("ward") as session:
-        session.count(["ill"], epsilon="0.5")
+        session.release(session.plan.count(["ill"], epsilon="0.5"))
     other = f'\nover = "sequence"\npositions = {list(FOUR)}\n'
     project.file.write_text(project.file.read_text().replace(f"\n{LINE}\n", other))
     again = open_project(project.file)
@@ -548,6 +548,6 @@ def test_the_reading_is_no_part_of_the_prior(tmp_path: Path) -> None:
     with opened(tmp_path, translation=Translation(prior), how=how, **ward(("0", "1"))) as (
         session, ledger, engine,
     ):  # fmt: skip
-        session.count(["ill"], epsilon=1)
+        session.release(session.plan.count(["ill"], epsilon=1))
         named = {"over": Entries("sequence", (1, 0))}
-        Session(engine, ledger, Translation(prior), dataset="visits", **named)  # type: ignore[arg-type]
+        Session(engine, Translation(prior), ledger=ledger, dataset="visits", **named)  # type: ignore[arg-type]

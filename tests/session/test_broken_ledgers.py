@@ -88,7 +88,7 @@ def test_a_charge_that_fails_is_no_release(
 ) -> None:
     with TemporaryDirectory() as folder, opened(Path(folder)) as (session, ledger, engine):
         plan, before, path = (
-            session.plan("histogram", epsilon=1),
+            session.plan.histogram(epsilon=1),
             session.spent(),
             Path(ledger.name),
         )
@@ -101,7 +101,7 @@ def test_a_charge_that_fails_is_no_release(
 
         def release() -> None:
             with open_ledger(path, wait=0.1) as broken:
-                Session(engine, broken, session._belief, dataset="visits").release(plan)
+                Session(engine, session._prior, ledger=broken, dataset="visits").release(plan)
 
         monkeypatch.setattr(engine._backend, "rows", watched)
         ledger.close()  # SQLite would lend the next connection a handle that may still write

@@ -22,7 +22,7 @@ from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
-from takifugu.session.cells import cells_of
+from takifugu.session.cell_names import cells_of
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration
 
@@ -37,21 +37,21 @@ def session_on(
     with open_engine(declared, threads=1) as engine, open_ledger(ledger) as opened:
         if not any(p.dataset == dataset for p in opened.positions()):
             opened.set_budget(dataset, 10)
-        yield Session(engine, opened, TRANSLATION, dataset=dataset, **how), opened
+        yield Session(engine, TRANSLATION, ledger=opened, dataset=dataset, **how), opened
 
 
 def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> None:
     """The same rows four times, as `a`, `other`, `rest` and `elsewhere`, counted as one."""
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        plan = session.plan("histogram", where={"zone": ["a"]}, epsilon=1)
+        plan = session.plan.histogram(where={"zone": ["a"]}, epsilon=1)
         session.release(plan)
     for word in ("other", "rest", "elsewhere"):
         edited = declaration(tmp_path, public=(Category("zone", ("b",), "other", word),))
         with session_on(edited, ledger) as (session, opened):
             head = opened.head()
             with pytest.raises(CellsChanged, match="public zone"):
-                session.plan("histogram", where={"zone": [word]}, epsilon=1)
+                session.plan.histogram(where={"zone": [word]}, epsilon=1)
             with pytest.raises(TakifuguError):
                 session.release(plan)
             assert opened.head() == head
@@ -77,25 +77,25 @@ def test_rows_that_go_by_another_name_are_not_released_again(tmp_path: Path) -> 
 def test_every_edit_that_renames_rows_is_refused(edit: dict[str, Any], tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.histogram(epsilon=1)
+        session.release(session.plan.histogram(epsilon=1))
     edited = declaration(tmp_path, **edit)
     with session_on(edited, ledger) as (session, _), pytest.raises(CellsChanged):
-        session.plan("histogram", epsilon=1)
+        session.plan.histogram(epsilon=1)
 
 
 def test_the_order_of_lists_names_nothing_but_is_another_answer(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
         asked: dict[str, Any] = {"by": "zone", "epsilon": 1}
-        first = session.histogram(**asked)
-        assert session.histogram(**asked).free
+        first = session.release(session.plan.histogram(**asked))
+        assert session.release(session.plan.histogram(**asked)).free
     swapped = declaration(
         tmp_path,
         title="another title",
         public=(replace(ZONE, values=("b", "a")),),
     )
     with session_on(swapped, ledger) as (session, _):
-        again = session.histogram(**asked)
+        again = session.release(session.plan.histogram(**asked))
         assert not again.free and again.column("zone")[0] == "b" != first.column("zone")[0]
 
 
@@ -105,16 +105,16 @@ def test_a_folder_may_be_moved_and_a_path_may_not_become_a_pattern(tmp_path: Pat
     made = declaration(tmp_path / "one")
     declared = replace(made, source=Source("csv", path=path), folder=tmp_path / "one")
     with session_on(declared, tmp_path / "one" / "a.ledger") as (session, _):
-        session.histogram(epsilon=1)
+        session.release(session.plan.histogram(epsilon=1))
     (tmp_path / "one").rename(tmp_path / "two")
     moved = replace(declared, folder=tmp_path / "two")
     ledger = tmp_path / "two" / "a.ledger"
     with session_on(moved, ledger) as (session, _):
-        assert session.plan("histogram", epsilon=1).stored
+        assert session.plan.histogram(epsilon=1).stored
     glob = replace(moved, source=Source("csv", path="v*.csv"))
     refused = pytest.raises(CellsChanged, match="source path")
     with session_on(glob, ledger) as (session, _), refused:
-        session.plan("histogram", epsilon=1)
+        session.plan.histogram(epsilon=1)
 
 
 def test_local_times_and_instants_are_not_the_same_clock(tmp_path: Path) -> None:
@@ -144,11 +144,11 @@ def test_the_hours_of_another_zone_are_other_cells(tmp_path: Path) -> None:
     times = [datetime(2026, 3, 1) + timedelta(hours=6 * i) for i in range(4)]
     ledger = tmp_path / "a.ledger"
     with session_on(timed(tmp_path, times), ledger) as (session, _):
-        session.histogram(window=("2026-03-01", "2026-03-02"), epsilon=1)
+        session.release(session.plan.histogram(window=("2026-03-01", "2026-03-02"), epsilon=1))
     edited = timed(tmp_path, times, "Pacific/Kiritimati")
     refused = pytest.raises(CellsChanged, match='zone was "UTC" and is now "Pacific/Kiritimati"')
     with session_on(edited, ledger) as (session, _), refused:
-        session.plan("histogram", window=("2026-03-01", "2026-03-02"), epsilon=1)
+        session.plan.histogram(window=("2026-03-01", "2026-03-02"), epsilon=1)
 
 
 # --- a model: losses added up row by row ---
@@ -209,9 +209,7 @@ def test_no_row_loses_more_than_the_ledger_counts_under_edits(
                     ledger.accept_cells("visits", session._cells)
                 where = None if key is None else {"zone": [key]}
                 try:
-                    plan = session.plan(
-                        "count", values=["ward"], window=window, where=where, epsilon="0.5"
-                    )
+                    plan = session.plan.count(["ward"], window=window, where=where, epsilon="0.5")
                 except CellsChanged:
                     continue
                 if not session.release(plan).free:
@@ -227,25 +225,25 @@ def test_no_row_loses_more_than_the_ledger_counts_under_edits(
 def test_that_the_data_changed_is_said_before_it_is_charged_again(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        assert session.plan("histogram", epsilon=1).notes == ()
-        session.histogram(epsilon=1)
-        assert session.plan("histogram", epsilon=1).notes == ()
+        assert session.plan.histogram(epsilon=1).notes == ()
+        session.release(session.plan.histogram(epsilon=1))
+        assert session.plan.histogram(epsilon=1).notes == ()
     rows = [*ROWS, ("Bea", 2, "a", "ward", 1.0)]
     with session_on(declaration(tmp_path, rows), ledger) as (session, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and "the data changed since the last release" in str(plan)
         assert plan.describe()["notes"] == list(plan.notes) != []
         session.release(plan)
-        assert session.plan("histogram", epsilon=1).notes == ()
+        assert session.plan.histogram(epsilon=1).notes == ()
 
 
 def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.histogram(epsilon=1)
+        session.release(session.plan.histogram(epsilon=1))
     (tmp_path / "a.key").unlink()
     with session_on(declaration(tmp_path), ledger) as (session, opened):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and "another key" in str(plan)
         before = session.spent()
         session.release(plan)
@@ -262,7 +260,7 @@ def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     made = declaration(tmp_path)
     with session_on(made, ledger) as (session, opened), open_engine(made) as engine:
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         result = session.release(plan)
         mark = engine.fingerprint().fingerprint
         plain = {mark, mark[:16], file_hash(tmp_path / "visits.csv")}
@@ -308,20 +306,20 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
     ledger = tmp_path / "a.ledger"
     first = replace(others["copied"], source=Source("csv", path=str(tmp_path / "visits.csv")))
     with session_on(first, ledger) as (session, _):
-        session.histogram(epsilon=1)
+        session.release(session.plan.histogram(epsilon=1))
     for name, declared in others.items():
         with session_on(declared, ledger, dataset=name) as (session, opened):
             head = opened.head()
             with pytest.raises(SameRows, match=f"{name!r} and dataset 'visits'"):
-                session.plan("histogram", epsilon=1)
+                session.plan.histogram(epsilon=1)
             assert opened.head() == head
             if name == "parquet":
                 opened.count_separately(name, "visits")
-                session.histogram(epsilon=1)
+                session.release(session.plan.histogram(epsilon=1))
     rows = [*ROWS[:-1], ("Cem", 0, "a", "home", 0.0)]
     (tmp_path / "new").mkdir()
     with session_on(declaration(tmp_path / "new", rows), ledger, dataset="new") as (session, _):
-        session.histogram(epsilon=1)  # other rows
+        session.release(session.plan.histogram(epsilon=1))  # other rows
 
 
 def test_another_column_of_the_same_file_has_a_budget_of_its_own(tmp_path: Path) -> None:
@@ -329,11 +327,13 @@ def test_another_column_of_the_same_file_has_a_budget_of_its_own(tmp_path: Path)
 
     ledger = tmp_path / "a.ledger"
     with session_on(declaration(tmp_path), ledger) as (session, _):
-        session.histogram(epsilon=1)
+        session.release(session.plan.histogram(epsilon=1))
     made = declaration(tmp_path, protected=(WEIGHT,))
     with open_engine(made, threads=1) as engine, open_ledger(ledger) as opened:
         opened.set_budget("weights", 10)
-        Session(engine, opened, PLAIN, dataset="weights").sum(epsilon=1)
+        Session(engine, PLAIN, ledger=opened, dataset="weights").release(
+            Session(engine, PLAIN, ledger=opened, dataset="weights").plan.sum(epsilon=1)
+        )
 
 
 # --- projects ---
@@ -359,17 +359,17 @@ def edit(project: Project, before: str, now: str) -> None:
 
 def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session:
-        session.histogram(where={"zone": ["north"]}, epsilon="0.5")
+        session.release(session.plan.histogram(where={"zone": ["north"]}, epsilon="0.5"))
         spent = session.spent()
     edit(project, '["north", "south"]', '["south"]\noutside = "other"')
     with project.session("stays") as session, pytest.raises(CellsChanged):
-        session.plan("histogram", where={"zone": ["other"]}, epsilon="0.5")
+        session.plan.histogram(where={"zone": ["other"]}, epsilon="0.5")
     found = project.pending("stays")
     assert found.charged and found.told and found.before == found.after == spent
     assert any("public zone values" in change for change in found.changes)
     project.accept(found)
     with project.session("stays") as session:
-        plan = session.plan("histogram", where={"zone": ["south"]}, epsilon="0.5")
+        plan = session.plan.histogram(where={"zone": ["south"]}, epsilon="0.5")
         assert plan.cost.marginal is not None and plan.cost.marginal > 0.4
         session.release(plan)
         assert session.spent() >= 0.9
@@ -379,7 +379,7 @@ def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
 
 def test_a_hard_link_in_a_project_is_the_same_file(project: Project, tmp_path: Path) -> None:
     with project.session("stays") as session:
-        session.histogram(epsilon="0.5")
+        session.release(session.plan.histogram(epsilon="0.5"))
     os.link(tmp_path / "stays.csv", tmp_path / "linked.csv")
     text = (tmp_path / "stays.toml").read_text()
     (tmp_path / "linked.toml").write_text(text.replace("stays.csv", "linked.csv"))

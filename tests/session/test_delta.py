@@ -11,7 +11,9 @@ from takifugu.errors import UnsoundRequest
 from takifugu.losses import Concentrated, Total
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
+from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import tabulate
+from tests.raising import raises
 from tests.session.world import PLAIN, TRANSLATION, WEIGHT, opened
 
 MICRO = Fraction(1, 10**6)
@@ -35,7 +37,7 @@ def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN} if numbers else {}
     with opened(tmp_path, budget=10, delta="1e-6", **how) as (session, ledger, _):
         for query in NUMBERS if numbers else LABELS:
-            plan = session.plan(**query, epsilon="0.5", delta="1e-6")
+            plan = session.plan(QueryOptions(**query, epsilon="0.5", delta="1e-6"))
             assert plan.cost.currency == "rho" and plan.cost.delta == MICRO
             assert isinstance(plan.charge.loss, Concentrated)
             assert plan.charge.loss.rho == plan.cost.per_entry
@@ -43,8 +45,8 @@ def test_every_query_may_be_paid_in_rho(tmp_path: Path, numbers: bool) -> None:
             found = session.release(plan)
             assert not found.free and session.spent() == plan.cost.after
             assert session.release(plan).rows == found.rows
-            assert "chance of at most 1e-06" in found.guarantee.replace("\n", " ")
-            assert "at delta = 1e-06" in str(plan)
+            assert "probability at most 1e-6" in " ".join(found.guarantee.split())
+            assert "at delta = 1e-6" in str(plan)
         asked = len(NUMBERS if numbers else LABELS)
         assert session.spent() < 0.5 * asked  # in ε they would add up to more
         (worst,) = ledger.positions()[0].worst
@@ -59,16 +61,18 @@ def test_many_releases_cost_less_in_rho_than_in_epsilon(tmp_path: Path) -> None:
         with opened(folder, budget=100, delta="1e-6") as (session, _, _):
             for value in (["ward"], ["home"]):
                 for step in range(8):
-                    session.count(value, window=(0, 4 + step), epsilon="0.4", delta=delta)
+                    session.release(
+                        session.plan.count(value, window=(0, 4 + step), epsilon="0.4", delta=delta)
+                    )
             spent[delta] = session.spent()
     assert spent["1e-6"] < spent[None] / 2
 
 
 def test_both_currencies_add_up_on_the_same_rows(tmp_path: Path) -> None:
     with opened(tmp_path, budget=3, delta="1e-6") as (session, ledger, _):
-        smooth = session.plan("histogram", epsilon="0.5", delta="1e-6")
+        smooth = session.plan.histogram(epsilon="0.5", delta="1e-6")
         session.release(smooth)
-        pure = session.plan("count", values=["ward"], epsilon="0.5")
+        pure = session.plan.count(["ward"], epsilon="0.5")
         assert pure.cost.currency == "epsilon" and pure.cost.delta == 0
         session.release(pure)
         (worst,) = ledger.positions()[0].worst
@@ -79,30 +83,32 @@ def test_both_currencies_add_up_on_the_same_rows(tmp_path: Path) -> None:
 
 def test_a_budget_can_be_asked_for_at_once_and_then_no_more(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1, delta="1e-6") as (session, _, _):
-        plan = session.plan("histogram", epsilon=1, delta="1e-6")
+        plan = session.plan.histogram(epsilon=1, delta="1e-6")
         assert plan.cost.fits
         session.release(plan)
         assert 0.99 < session.spent() <= 1
         with pytest.raises(OverBudget):
-            session.count(["ward"], epsilon="0.5", delta="1e-6")
+            session.release(session.plan.count(["ward"], epsilon="0.5", delta="1e-6"))
 
 
 def test_a_refusal_in_rho_names_an_epsilon_that_is_accepted(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1, delta="1e-6") as (session, _, _):
-        session.histogram(epsilon="0.7", delta="1e-6")
+        session.release(session.plan.histogram(epsilon="0.7", delta="1e-6"))
         with pytest.raises(OverBudget, match="Ask for at most epsilon = 0") as refused:
-            session.count(["ward"], epsilon=1, delta="1e-6")
+            session.release(session.plan.count(["ward"], epsilon=1, delta="1e-6"))
         most = refused.value.most
         assert 0.4 < most < 1  # ρ adds, so that more than 0.3 is left
-        session.count(["ward"], epsilon=str(most), delta="1e-6")
+        session.release(session.plan.count(["ward"], epsilon=str(most), delta="1e-6"))
         assert session.spent() <= 1
 
 
 def test_a_table_gives_the_same_guarantee_in_rho(tmp_path: Path) -> None:
     table = tabulate(TRANSLATION, losses=(0.01, 5.0), share=0.05)
     with opened(tmp_path, budget=2, delta="1e-6") as (_, ledger, engine):
-        session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)
-        plan = session.plan("histogram", epsilon=1, delta="1e-6")
+        session = Session(
+            engine, TRANSLATION, ledger=ledger, dataset="visits", translation_table=table
+        )
+        plan = session.plan.histogram(epsilon=1, delta="1e-6")
         session.release(plan)
         total = Total(rho=plan.cost.per_entry)
         assert TRANSLATION.total_to_pufferfish(total, MICRO) <= plan.cost.alone * (1 + 1e-3)
@@ -113,23 +119,23 @@ def test_a_delta_that_the_budget_lacks_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, _, _):
         for delta in ("1e-6", 0, -1, 1, float("nan")):
             with pytest.raises(UnsoundRequest):
-                session.plan("histogram", epsilon=1, delta=delta)
+                session.plan.histogram(epsilon=1, delta=delta)
     with opened(tmp_path, delta="1e-6") as (session, ledger, engine):
         with pytest.raises(UnsoundRequest, match="has a delta of 1e-06"):
-            session.plan("histogram", epsilon=1, delta="1e-5")
+            session.plan.histogram(epsilon=1, delta="1e-5")
         ledger.set_budget("visits", 5, analyst="Eve")
-        eve = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Eve")
+        eve = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Eve")
         with pytest.raises(UnsoundRequest, match="analyst 'Eve'"):
-            eve.plan("histogram", epsilon=1, delta="1e-6")
+            eve.plan.histogram(epsilon=1, delta="1e-6")
         ledger.set_budget("visits", 5, analyst="Eve", delta="1e-7")
-        eve.histogram(epsilon=1, delta="1e-7")
+        eve.release(eve.plan.histogram(epsilon=1, delta="1e-7"))
         assert ledger.spent("visits", TRANSLATION, analyst="Eve") <= 1
         assert eve.spent() < ledger.spent("visits", TRANSLATION, analyst="Eve")  # at a larger δ
 
 
 def test_a_price_in_rho_cannot_be_passed_off_as_another(tmp_path: Path) -> None:
     with opened(tmp_path, delta="1e-6") as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1, delta="1e-6")
+        plan = session.plan.histogram(epsilon=1, delta="1e-6")
         noise = plan.mechanism
         assert isinstance(noise, IntegerGaussian)
         head = ledger.head()
@@ -145,5 +151,7 @@ def test_a_price_in_rho_cannot_be_passed_off_as_another(tmp_path: Path) -> None:
         ):
             with pytest.raises(StalePlan):
                 session.release(forged)
+        with raises(StalePlan, differences=("delta",)):
+            session.release(replace(plan, delta=Fraction(1, 2)))
         assert ledger.head() == head
-        assert session.release(replace(plan, delta=Fraction(1, 2))).cost.delta == MICRO
+        assert session.release(plan).cost.delta == MICRO

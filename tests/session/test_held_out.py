@@ -29,9 +29,10 @@ from takifugu.priors import (
 )
 from takifugu.project import open_project
 from takifugu.session import Entries, Session, StalePlan
-from takifugu.session.held_out import HeldOut, kept_rows, rules_of
+from takifugu.session.held_out import HeldOutEngine, fitted_rows_of, releasable_rows
 from takifugu.translation.translation import Translation
 from tests.priors.families import PRIORS
+from tests.raising import raises
 from tests.session.study import study
 from tests.session.world import CHAIN, STATES, declaration, opened
 
@@ -90,16 +91,16 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
     with opened(tmp_path, budget=2 * SURE, translation=Translation(prior), rows=ROWS) as (
         session, _, _,
     ):  # fmt: skip
-        assert session.kept.start == 4 and session.kept.warning is None
+        assert session.releasable.start == 4 and session.releasable.warning is None
         for window in ((0, None), (3, 6), (-5, 5)):
             with pytest.raises(UnsoundRequest, match="begins before 4"):
-                session.plan("histogram", epsilon=1, window=window)
+                session.plan.histogram(epsilon=1, window=window)
         assert "fitted on the first 4 steps of" in said(session)
         if way == "as it is":
             for kept in (None, (None, 5), (4, 5)):
-                plan = session.plan("histogram", epsilon=SURE, window=kept)
+                plan = session.plan.histogram(epsilon=SURE, window=kept)
                 assert plan.query.rows.scope.start == 4
-            found = session.histogram(epsilon=SURE).column("estimate")
+            found = session.release(session.plan.histogram(epsilon=SURE)).column("estimate")
             late = [row[3] for row in ROWS if row[1] >= 4]
             assert found == [late.count(state) for state in STATES]
 
@@ -110,7 +111,7 @@ def test_a_written_out_table_remembers_too(tmp_path: Path) -> None:
     assert isinstance(table, Explicit) and table.fitted_on == chain.fitted_on
     how: dict[str, Any] = {"over": Entries("sequence")}
     with opened(tmp_path, translation=Translation(table), how=how, rows=ROWS) as (session, _, _):
-        assert session.kept.start == 4
+        assert session.releasable.start == 4
 
 
 def test_a_session_keeps_to_the_entities_that_the_prior_has_not_seen(tmp_path: Path) -> None:
@@ -119,9 +120,9 @@ def test_a_session_keeps_to_the_entities_that_the_prior_has_not_seen(tmp_path: P
     with opened(tmp_path, budget=2 * SURE, translation=Translation(made.chain), rows=ROWS) as (
         session, _, engine,
     ):  # fmt: skip
-        others = _names(HeldOut(engine, Share("takifugu", share, Fraction(1))))
+        others = _names(HeldOutEngine(engine, Share("takifugu", share, Fraction(1))))
         assert 0 < len(others) < len(PEOPLE)
-        found = session.histogram(epsilon=SURE).column("estimate")
+        found = session.release(session.plan.histogram(epsilon=SURE)).column("estimate")
         kept = [row[3] for row in ROWS if row[0] in others]
         assert found == [kept.count(state) for state in STATES]
         assert engine.count(made.test) == len(kept)
@@ -132,7 +133,7 @@ def test_the_limits_of_several_priors_hold_together(tmp_path: Path) -> None:
     days = [fitted(tmp_path, FirstDays(n)).chain for n in (2, 4)]
     share = fitted(tmp_path, ByEntity(Fraction(1, 4))).chain
     with opened(tmp_path, translation=Translation([*days, share]), rows=ROWS) as (session, _, _):
-        kept = session.kept
+        kept = session.releasable
         assert kept.start == 4 and kept.entities == Share("takifugu", Fraction(1, 4), Fraction(1))
         assert len(kept.statements) == 3
     other = fitted(tmp_path, ByEntity(Fraction(1, 4), salt="s")).chain
@@ -154,25 +155,27 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
             pass
     how = {"release_fitted_rows": True}
     with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
-        answer = session.histogram(epsilon=1, window=(0, 3))
-        assert session.kept.warning is not None
-        assert session.kept.warning in " ".join(answer.guarantee.split())
-        assert "was fitted on rows that are released from" in session.kept.warning
+        answer = session.release(session.plan.histogram(epsilon=1, window=(0, 3)))
+        assert session.releasable.warning is not None
+        assert session.releasable.warning in " ".join(answer.guarantee.split())
+        assert "was fitted on rows that are released from" in session.releasable.warning
 
 
 def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
     belief = Translation(fitted(tmp_path, FirstDays(4)).chain)
     with opened(tmp_path, translation=belief, rows=ROWS) as (session, ledger, engine):
-        allowed = Session(engine, ledger, belief, dataset="visits", release_fitted_rows=True)
-        for window in (None, (2, None), (None, 5)):
-            with pytest.raises(UnsoundRequest, match="begins before 4"):
-                session.release(allowed.plan("histogram", epsilon=1, window=window))
+        allowed = Session(engine, belief, ledger=ledger, dataset="visits", release_fitted_rows=True)
+        for window in (None, (None, 5)):  # here it would begin at 4
+            with raises(StalePlan, differences=("query", "charge")):
+                session.release(allowed.plan.histogram(epsilon=1, window=window))
+        with raises(UnsoundRequest, field="window", needed=4):
+            session.release(allowed.plan.histogram(epsilon=1, window=(2, None)))
         assert list(ledger.history(kind="charge")) == []
     share = Translation(fitted(tmp_path, ByEntity(Fraction(1, 3))).chain)
     with opened(tmp_path, translation=share, rows=ROWS) as (session, ledger, engine):
-        allowed = Session(engine, ledger, share, dataset="visits", release_fitted_rows=True)
+        allowed = Session(engine, share, ledger=ledger, dataset="visits", release_fitted_rows=True)
         with pytest.raises(StalePlan):  # an answer about all is not one about some
-            session.release(allowed.plan("histogram", epsilon=1))
+            session.release(allowed.plan.histogram(epsilon=1))
         assert list(ledger.history(kind="charge")) == []
 
 
@@ -186,7 +189,7 @@ def test_a_network_over_entities_keeps_to_a_share_of_them(tmp_path: Path) -> Non
     ).also_fitted_on(seen)
     belief = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
     with opened(tmp_path, translation=belief, how=how, rows=rows) as (session, _, engine):
-        others = _names(HeldOut(engine, Share("takifugu", share, Fraction(1))))
+        others = _names(HeldOutEngine(engine, Share("takifugu", share, Fraction(1))))
         assert _names(session._engine) == others and 0 < len(others) < len(PEOPLE)
 
 
@@ -254,7 +257,7 @@ def test_a_start_that_clocks_skip_is_moved_on(tmp_path: Path, end: Any) -> None:
     rows = [(w, 1541300000 + 3600 * s, z, x, 0) for w, s, z, x, _ in ROWS]
     with open_engine(declaration(tmp_path, rows, order=at), threads=1) as engine:
         chain = engine.transitions("state", Scope(end=end)).chain(unseen="uniform", tau=1e-5)
-        kept = kept_rows(rules_of([chain]), engine.declaration, dataset="visits")
+        kept = releasable_rows(fitted_rows_of([chain]), engine.declaration, dataset="visits")
     assert kept.start == datetime(2018, 11, 4, 1)  # there was no midnight
 
 
@@ -290,7 +293,7 @@ def test_the_rows_survive_a_document(rule: FittedRows) -> None:
         again = from_document(json.loads(json.dumps(marked.to_document())))
         assert again.fitted_on == (rule,) and again == prior
     inner = Product({"ann": CHAIN.also_fitted_on(rule)})
-    assert rules_of([from_document(json.loads(json.dumps(inner.to_document())))]) == (rule,)
+    assert fitted_rows_of([from_document(json.loads(json.dumps(inner.to_document())))]) == (rule,)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +336,7 @@ def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
     mine.accept_prior("stays", mine.change("stays"))  # the owner took the rule out of the policy
     assert mine.dataset("stays").priors[0].fitted is None and mine.kept("stays").start == 8
     with mine.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
-        session.plan("histogram", epsilon=1, window=(2, None))
+        session.plan.histogram(epsilon=1, window=(2, None))
 
 
 def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from takifugu.losses import Pure
 from takifugu.mechanisms import COUNT, BoundedSum, IntegerLaplace, PermuteAndFlip
 from takifugu.numeric import Integers
 from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
-from takifugu.session import queries as ask
-from takifugu.session.quantiles import QuantileOf
+from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.quantiles import QuantileQuery
 from tests.session.world import PLAIN, ROWS, TRANSLATION, WEIGHT, accept, opened
 
 SECRET = 314159  # a value that no message may hold
@@ -55,7 +55,7 @@ class Cheap(IntegerLaplace):
 
 
 @dataclass(frozen=True)
-class Everything(ask.HistogramOf):
+class Everything(HistogramQuery):
     """A histogram that reads all rows, whatever it is charged for."""
 
     def exact(self, engine: Engine) -> Integers:
@@ -66,7 +66,7 @@ class Everything(ask.HistogramOf):
 def test_noise_must_be_for_the_query(tmp_path: Path) -> None:
     """Half the sensitivity would be half the price for the same noise."""
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         noise: Any = plan.mechanism
         refused(
             session,
@@ -77,8 +77,8 @@ def test_noise_must_be_for_the_query(tmp_path: Path) -> None:
             replace(plan, mechanism=Cheap(noise.scale, noise.sensitivity)),
         )
         wide = paid(plan, session, mechanism=IntegerLaplace(3 * noise.scale, noise.sensitivity))
-        assert not session.release(wide).free  # more noise for less is as good a plan as any
-        best = session.plan("top_k", k=2, epsilon=1)
+        refused(session, ledger, wide)  # more noise for less: not what the options lead to
+        best = session.plan.top_k(2, epsilon=1)
         named: Any = best.mechanism
         assert named.k == 2
         refused(session, ledger, paid(best, session, mechanism=replace(named, k=1)))
@@ -87,9 +87,9 @@ def test_noise_must_be_for_the_query(tmp_path: Path) -> None:
 def test_bounds_and_sizes_must_be_those_of_the_data(tmp_path: Path) -> None:
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN}
     with opened(tmp_path, **how) as (session, ledger, _):
-        total: Any = session.plan("sum", epsilon=1)
-        mean: Any = session.plan("mean", by="zone", epsilon=1)
-        level: Any = session.plan("quantile", level="0.5", epsilon=1)
+        total: Any = session.plan.sum(epsilon=1)
+        mean: Any = session.plan.mean(by="zone", epsilon=1)
+        level: Any = session.plan.quantile("0.5", epsilon=1)
         narrow = replace(total.mechanism.bounds, high=Fraction(1, 2))
         small = IntegerLaplace(total.mechanism.noise.scale, COUNT)
         refused(
@@ -104,7 +104,7 @@ def test_bounds_and_sizes_must_be_those_of_the_data(tmp_path: Path) -> None:
 
 def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("histogram", window=(0, 1), epsilon=1)
+        plan = session.plan.histogram(window=(0, 1), epsilon=1)
         rows = plan.query.rows
         refused(
             session,
@@ -128,7 +128,7 @@ def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
             ),
             paid(plan, session, query=Everything("state", (), rows)),
             paid(plan, session, query=replace(plan.query, by=("state",))),
-            paid(plan, session, query=QuantileOf("state", (), rows)),
+            paid(plan, session, query=QuantileQuery("state", (), rows)),
         )
 
 
@@ -137,23 +137,23 @@ def test_a_key_is_the_one_that_is_charged(tmp_path: Path) -> None:
     rows = [("Ann", 0, 1, "home", 0), ("Ann", 1, 2, "ward", 0)]
     public = (Category("zone", (1, 2), "refuse"),)
     with opened(tmp_path, rows=rows, public=public, budget=3) as (session, _, _):
-        session.histogram(where={"zone": [1]}, epsilon=1)
+        session.release(session.plan.histogram(where={"zone": [1]}, epsilon=1))
         for key in (True, 1.0, np.int64(1), None):
             with pytest.raises(InvalidQuery, match="where, zone"):
-                session.plan("histogram", where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
+                session.plan.histogram(where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
 
 
 def test_a_list_that_grows_after_it_was_priced_changes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path, budget=2000) as (session, _, _):
         zones = ["a"]
-        plan = session.plan("histogram", where={"zone": zones}, epsilon=400)
+        plan = session.plan.histogram(where={"zone": zones}, epsilon=400)
         zones.append("b")
         assert session.release(plan).column("estimate") == [2, 1]
 
 
 def test_a_plan_tells_nothing_that_is_the_owners(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, _, engine):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         mark = engine.fingerprint().fingerprint
         assert mark not in plan.charge.data  # only its keyed mark is
         for text in (repr(plan), str(plan), json.dumps(plan.describe())):
@@ -170,8 +170,8 @@ def test_what_breaks_after_the_charge_tells_nothing_of_what_was_read(
         raise broken
 
     with opened(tmp_path) as (session, _, _):
-        plan = session.plan("histogram", epsilon=1)
-        monkeypatch.setattr(ask.HistogramOf, "exact", read)
+        plan = session.plan.histogram(epsilon=1)
+        monkeypatch.setattr(HistogramQuery, "exact", read)
         with pytest.raises(ReleaseFailed) as told:
             session.release(plan)
         assert session.spent() == plan.cost.after
@@ -185,7 +185,7 @@ def test_a_declared_rule_that_fails_after_the_charge_is_told_without_its_value(
     rows = [*ROWS, ("Bea", 2, "a", str(SECRET), 0.0)]
     with opened(tmp_path, rows=rows) as (session, _, _):
         with pytest.raises(InvalidDeclaration, match="outside its declared list") as told:
-            session.histogram(epsilon=1)
+            session.release(session.plan.histogram(epsilon=1))
         assert session.spent() > 0
     assert str(SECRET) not in everything_told(told.value)
 
@@ -201,16 +201,16 @@ def everything_told(error: BaseException) -> str:
 
 
 KINDS: list[tuple[str, Callable[[Session], Plan]]] = [
-    ("histogram", lambda s: s.plan("histogram", by="zone", window=(0, 3), epsilon=1)),
-    ("count", lambda s: s.plan("count", values=["ward"], within=3)),
-    ("proportions", lambda s: s.plan("proportions", epsilon=1)),
-    ("top_k", lambda s: s.plan("top_k", k=1, gap=2, chance=0.9)),
-    ("transitions", lambda s: s.plan("transitions", epsilon=1)),
+    ("histogram", lambda s: s.plan.histogram(by="zone", window=(0, 3), epsilon=1)),
+    ("count", lambda s: s.plan.count(["ward"], within=3)),
+    ("proportions", lambda s: s.plan.proportions(epsilon=1)),
+    ("top_k", lambda s: s.plan.top_k(1, gap=2, confidence=0.9)),
+    ("transitions", lambda s: s.plan.transitions(epsilon=1)),
 ]
 AMOUNTS: list[tuple[str, Callable[[Session], Plan]]] = [
-    ("sum", lambda s: s.plan("sum", by="zone", epsilon=1)),
-    ("mean", lambda s: s.plan("mean", by="zone", within=3)),
-    ("quantile", lambda s: s.plan("quantile", level="0.5", by="zone", epsilon=1)),
+    ("sum", lambda s: s.plan.sum(by="zone", epsilon=1)),
+    ("mean", lambda s: s.plan.mean(by="zone", within=3)),
+    ("quantile", lambda s: s.plan.quantile("0.5", by="zone", epsilon=1)),
 ]
 
 
@@ -236,7 +236,7 @@ def test_nothing_protected_is_read_before_the_charge_is_written(
             return rows(sql)
 
         monkeypatch.setattr(engine._backend, "rows", watched)
-        Session(engine, ledger, session._belief, dataset="visits").guarantee()
+        Session(engine, session._prior, ledger=ledger, dataset="visits").guarantee()
         made = plan(session)
         assert made.query.kind == kind and not spent_when_read
         session.release(made)
@@ -252,7 +252,7 @@ from takifugu.engines import Engine
 from tests.session.world import opened
 Engine.histogram = lambda *_: os._exit(9)  # the machine stops while the answer is computed
 with opened(Path(sys.argv[1])) as (session, ledger, engine):
-    session.histogram(epsilon=1)
+    session.release(session.plan.histogram(epsilon=1))
 """
 
 
@@ -267,7 +267,7 @@ def test_a_machine_that_stops_after_the_charge_has_paid(tmp_path: Path) -> None:
     )
     assert ended.returncode == 9
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         assert not plan.stored and plan.cost.before == plan.cost.alone > 0
         assert not session.release(plan).free  # paid again: the first noise may have been seen
         (worst,) = ledger.positions()[0].worst
@@ -280,13 +280,13 @@ def test_two_protected_columns_have_two_budgets(tmp_path: Path) -> None:
     how = {"about": "state"}
     with opened(tmp_path, protected=both, how=how) as (states, ledger, engine):
         ledger.set_budget("visits, weight", 2)
-        weights = Session(engine, ledger, PLAIN, dataset="visits, weight", about="weight")
-        states.histogram(epsilon=1)
+        weights = Session(engine, PLAIN, ledger=ledger, dataset="visits, weight", about="weight")
+        states.release(states.plan.histogram(epsilon=1))
         assert states.spent() > 0 == weights.spent()
-        weights.sum(epsilon=1)
+        weights.release(weights.plan.sum(epsilon=1))
         assert weights.about == "weight" and weights.spent() > 0
         with pytest.raises(ValueError, match="is not what the prior is about"):
-            states.plan("sum", "weight", epsilon=1)
+            states.plan.sum("weight", epsilon=1)
         assert "`weight` alone" in weights.guarantee() and "`state` alone" in states.guarantee()
 
 
@@ -298,16 +298,16 @@ def test_a_new_prior_sees_all_that_was_spent_under_the_old_one(tmp_path: Path) -
         MarkovChain(np.array([[0.99, 0.01], [0.01, 0.99]]), states=("home", "ward"), length=4)
     )
     with opened(tmp_path, budget=2) as (session, ledger, engine):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         session.release(plan)
         accept(ledger, sticky)
-        harder = Session(engine, ledger, sticky, dataset="visits")
+        harder = Session(engine, sticky, ledger=ledger, dataset="visits")
         assert (
             harder.spent()
             == float(sticky.to_pufferfish(float(plan.cost.per_entry)))
             > session.spent()
         )
-        more = harder.plan("count", values=["ward"], epsilon="0.1")
+        more = harder.plan.count(["ward"], epsilon="0.1")
         assert more.cost.before == harder.spent() and more.cost.fits
         assert harder.release(more).cost.after == harder.spent()
         assert session.spent() == TRANSLATION.to_pufferfish(

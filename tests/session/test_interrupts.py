@@ -18,15 +18,15 @@ from takifugu.engines.scope import EVERYTHING
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from takifugu.numeric import Integers
-from takifugu.session import answering
-from takifugu.session import queries as ask
-from takifugu.session.problems import ReleaseFailed
+from takifugu.session.drawing import draw
+from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.release_errors import ReleaseFailed
 from takifugu.session.rows import Rows
 
 SECRET = 86_028_157_331  # a count that nothing else is equal to, and that noise hides
 STOPS = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
 HERE = os.path.dirname(takifugu.__file__) + os.sep
-QUERY = ask.HistogramOf("state", (), Rows(EVERYTHING, None, None))
+QUERY = HistogramQuery("state", (), Rows(EVERYTHING, None, None))
 NOISE = IntegerLaplace(1e9)
 
 
@@ -47,7 +47,7 @@ def exact(*_: Any) -> Integers:
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask.HistogramOf, "exact", exact)
+    monkeypatch.setattr(HistogramQuery, "exact", exact)
 
 
 def reached(error: BaseException) -> bool:
@@ -118,9 +118,7 @@ def test_no_line_of_the_drawing_can_be_stopped_with_the_counts_in_its_frames(
     monkeypatch.setattr(threading, "excepthook", lambda a: escaped.append(reached(a.exc_value)))
     lines = 0
     for line in range(1, 500):
-        error, fired = stopped_at(
-            line, stop, install, lambda: answering.drawn(QUERY, mechanism, engine)
-        )
+        error, fired = stopped_at(line, stop, install, lambda: draw(QUERY, mechanism, engine))
         if not fired:
             break
         lines += 1
@@ -140,7 +138,7 @@ def test_what_is_looked_for_would_be_found() -> None:
             line,
             KeyboardInterrupt,
             sys.settrace,
-            lambda: answering._drawn(QUERY, NOISE, engine),
+            lambda: QUERY.draw(NOISE, engine),
         )
         if not fired:
             break
@@ -162,11 +160,11 @@ def test_an_interrupt_of_the_terminal_and_a_second_one_reach_nothing(
     def again() -> None:
         signal.raise_signal(signal.SIGINT)  # while the first one is being dealt with
 
-    monkeypatch.setattr(ask.HistogramOf, "exact", slow)
+    monkeypatch.setattr(HistogramQuery, "exact", slow)
     engine: Any = Still()
     monkeypatch.setattr(engine, "interrupt", again)
     with pytest.raises(KeyboardInterrupt) as told:
-        answering.drawn(QUERY, NOISE, engine)
+        draw(QUERY, NOISE, engine)
     waiting.set()
     assert not reached(told.value)
 

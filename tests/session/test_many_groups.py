@@ -11,7 +11,8 @@ from takifugu.engines import Category, Declaration, Engine, Order, Source, open_
 from takifugu.ledger import open_ledger
 from takifugu.mechanisms import LaplaceTopK, backend
 from takifugu.priors import MarkovChain
-from takifugu.session import Session, choosing
+from takifugu.session import Session
+from takifugu.session.query import top_k
 from takifugu.translation.translation import Translation
 
 GROUPS = 20_000
@@ -51,7 +52,7 @@ def session(tmp_path: Path) -> Iterator[tuple[Session, Engine]]:
     belief = Translation(MarkovChain(np.full((2, 2), 0.5), states=("home", "ward")))
     with open_engine(declaration) as engine, open_ledger(tmp_path / "stays.ledger") as ledger:
         ledger.set_budget("stays", 10 * CLEAR)
-        yield Session(engine, ledger, belief, dataset="stays"), engine
+        yield Session(engine, belief, ledger=ledger, dataset="stays"), engine
 
 
 def truth() -> dict[str, str]:
@@ -75,26 +76,26 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
 
     monkeypatch.setattr(engine._backend, "rows", watched_rows)
     monkeypatch.setattr(backend, "release", watched_release)
-    monkeypatch.setattr(choosing, "MOST_SELECTIONS", GROUPS - 1)
+    monkeypatch.setattr(top_k, "MOST_SELECTIONS", GROUPS - 1)
     Watched.walks = 0
-    counted = asks.count(["ward"], by="block", epsilon=CLEAR)
+    counted = asks.release(asks.plan.count(["ward"], by="block", epsilon=CLEAR))
     assert {row[0]: row[1] for row in counted.rows} == {
         key: int(state == "ward") for key, state in truth().items()
     }
     assert draws == [GROUPS]
-    plan = asks.plan("top_k", k=1, by="block", epsilon=CLEAR)
+    plan = asks.plan.top_k(1, by="block", epsilon=CLEAR)
     assert isinstance(plan.mechanism, LaplaceTopK)
     assert "at once" in plan.reason
     assert {row[0]: row[2] for row in asks.release(plan).rows} == truth()
     assert draws == [GROUPS, 2 * GROUPS]
     some = [f"g{i}" for i in range(0, GROUPS, 200)]
-    part = asks.histogram(by="block", where={"block": some}, epsilon=CLEAR)
+    part = asks.release(asks.plan.histogram(by="block", where={"block": some}, epsilon=CLEAR))
     assert {row[0]: row[1] for row in part.rows if row[2] == 1} == {k: truth()[k] for k in some}
     assert max(queries) < 5_000  # no query holds the list
     assert Watched.walks < 100
 
 
 def test_few_groups_are_ranked_by_the_best_mechanism(session: tuple[Session, Engine]) -> None:
-    plan = session[0].plan("top_k", k=1, by="block", epsilon=1)
+    plan = session[0].plan.top_k(1, by="block", epsilon=1)
     assert not isinstance(plan.mechanism, LaplaceTopK)
     assert "at once" not in plan.reason

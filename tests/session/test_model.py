@@ -27,9 +27,9 @@ from takifugu.keys import state_folder
 from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger, restore_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
-from takifugu.session.belief import terms_of
-from takifugu.session.cells import cells_of
-from takifugu.session.values import Plan
+from takifugu.session.cell_names import cells_of
+from takifugu.session.prior_checks import terms_of
+from takifugu.session.release_plan import Plan
 from takifugu.translation.translation import Translation
 from tests.ledger.folders import in_memory
 
@@ -129,8 +129,10 @@ class World:
         epsilon = ("0.5", "1", "2")[number // 64 % 3]
         where = None if keys is None else {"zone": keys}
         with open_engine(self.declaration(file), threads=1) as engine, self.opened() as ledger:
-            session = Session(engine, ledger, PRIORS[self.prior], dataset=dataset, analyst=analyst)
-            plan = session.plan("histogram", window=window, where=where, epsilon=epsilon)
+            session = Session(
+                engine, PRIORS[self.prior], ledger=ledger, dataset=dataset, analyst=analyst
+            )
+            plan = session.plan.histogram(window=window, where=where, epsilon=epsilon)
             before = ledger.head()
             result = session.release(plan)
             return self.note(ledger, before.seq, self.read(window, keys), analyst, dataset, result)
@@ -226,8 +228,8 @@ class World:
                     open_engine(self.declaration(), threads=1) as engine,
                     self.opened() as ledger,
                 ):
-                    session = Session(engine, ledger, PRIORS[self.prior], dataset="visits")
-                    self.plan = session.plan("histogram", epsilon="0.25")
+                    session = Session(engine, PRIORS[self.prior], ledger=ledger, dataset="visits")
+                    self.plan = session.plan.histogram(epsilon="0.25")
             case "late":
                 self.late()
             case "copy":
@@ -267,7 +269,7 @@ class World:
         if self.plan is None:
             return
         with open_engine(self.declaration(), threads=1) as engine, self.opened() as ledger:
-            session = Session(engine, ledger, PRIORS[self.prior], dataset="visits")
+            session = Session(engine, PRIORS[self.prior], ledger=ledger, dataset="visits")
             before = ledger.head()
             result = session.release(self.plan)
             self.note(ledger, before.seq, self.read(None, None), None, "visits", result)

@@ -29,16 +29,18 @@ from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain, Transitions, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.budgets import standings
+from takifugu.project.plan_files import plan_document, read_plan
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import Project, init_project, open_project
-from takifugu.project.requests import Asked, plan_document, read_plan, refuse_stale
 from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
-from takifugu.session.held_out import first_kept
+from takifugu.session.held_out import first_releasable
+from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.accounting.tabled import TabledTranslation
 from takifugu.translation.translation import Translation
 from tests.copies import copied
+from tests.raising import raises
 from tests.session.study import STATES, stays, study, write_data
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=12)
@@ -103,11 +105,11 @@ declaration = "a.toml"
         (GOOD + "[other]\n", "`other` is not a key here"),
         (GOOD + "budget = 2\n", "`dataset, a, budget` is not a key here"),
         (GOOD + "aboot = 'x'\n", "the nearest to that is 'about'"),
-        (GOOD.replace('"ab"', "3"), "`ledger, id` is no printable text"),
+        (GOOD.replace('"ab"', "3"), "`ledger, id` is not printable text"),
         (GOOD.replace("x.ledger", "postgresql://u:pw@h/d"), "`ledger, place` holds a password"),
         (GOOD.replace("x.ledger", "postgresql://h/d?password=pw"), "holds a password"),
         (GOOD.replace("dataset.a", 'dataset."a b"'), "`dataset` is called 'a b'"),
-        (GOOD.replace('"a.toml"', "''"), "`dataset, a, declaration` is no printable text"),
+        (GOOD.replace('"a.toml"', "''"), "`dataset, a, declaration` is not printable text"),
         (GOOD + "uncertainty = 1\n", "be at least 0 and below 1"),
         (GOOD + "uncertainty = nan\n", "be at least 0 and below 1"),
         (GOOD + "pairs = 'a/b'\n", "is no list of pairs"),
@@ -279,7 +281,7 @@ def test_listed_analysts_alone_may_ask(tmp_path: Path) -> None:
     project.set_budget("stays", "1/2", analyst="ana")
     assert project.budget("stays", "ana") == Fraction(1, 2)
     with project.session("stays", "ana") as session:
-        assert session.plan("histogram", epsilon=1).cost.fits is False
+        assert session.plan.histogram(epsilon=1).cost.fits is False
 
 
 # --- fitted priors ---
@@ -306,16 +308,16 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
     project.set_budget("stays", "5")
     with project.session("stays") as session:
         asked = [
-            session.plan("histogram", epsilon=1),
-            session.plan("histogram", epsilon=1, window=(None, 11)),
-            session.plan("histogram", epsilon=1, window=(8, 11)),
+            session.plan.histogram(epsilon=1),
+            session.plan.histogram(epsilon=1, window=(None, 11)),
+            session.plan.histogram(epsilon=1, window=(8, 11)),
         ]
         assert [plan.query.rows.scope.start for plan in asked] == [8, 8, 8]
         assert [plan.query.rows.scope.end for plan in asked] == [None, 11, 11]
         with pytest.raises(UnsoundRequest, match="begins before 8"):
-            session.plan("histogram", epsilon=1, window=(7, 11))
+            session.plan.histogram(epsilon=1, window=(7, 11))
         assert "fitted on the first 8 steps of" in session.guarantee()
-        assert session.kept.warning is None
+        assert session.releasable.warning is None
 
 
 def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
@@ -324,9 +326,9 @@ def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) 
     belief = project.translation("stays")
     with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
         ledger.set_budget("stays", 5)
-        allowed = Session(engine, ledger, belief, dataset="stays", release_fitted_rows=True)
-        loose = allowed.plan("histogram", epsilon=1)
-    with project.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
+        allowed = Session(engine, belief, ledger=ledger, dataset="stays", release_fitted_rows=True)
+        loose = allowed.plan.histogram(epsilon=1)
+    with project.session("stays") as session, pytest.raises(StalePlan):
         session.release(loose)
     with project.ledger() as ledger:
         assert list(ledger.history(kind="charge")) == []
@@ -341,9 +343,9 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
     assert project.awaits("stays")
     project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
-        assert session.plan("histogram", epsilon=1, window=(0, 5)).cost.fits
-        assert session.kept.warning is not None
-        assert session.kept.warning in " ".join(session.guarantee().split())
+        assert session.plan.histogram(epsilon=1, window=(0, 5)).cost.fits
+        assert session.releasable.warning is not None
+        assert session.releasable.warning in " ".join(session.guarantee().split())
 
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:
@@ -446,8 +448,8 @@ def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
         protected=(Category("state", STATES, "refuse"),),
     )
     midnight = datetime(2018, 11, 4)  # clocks went forward then: this midnight never was
-    assert first_kept(midnight, declaration) == datetime(2018, 11, 4, 1)
-    assert first_kept(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
+    assert first_releasable(midnight, declaration) == datetime(2018, 11, 4, 1)
+    assert first_releasable(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
 
 
 @pytest.mark.parametrize("cut", [7.0, 6.2])
@@ -458,7 +460,7 @@ def test_the_first_kept_number_is_not_below_the_cut(cut: float) -> None:
         order=Order("at", "number"),
         protected=(Category("state", STATES, "refuse"),),
     )
-    assert first_kept(cut, declaration) == 7
+    assert first_releasable(cut, declaration) == 7
 
 
 # --- tables ---
@@ -477,7 +479,7 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan]:
     """A project with a table that is sound, and a plan that was made with it."""
     project = add_line(with_prior(tmp_path_factory.mktemp("sound"), steps=2), "table = true")
     with project.session("stays") as session:
-        return project.folder, session.plan("histogram", epsilon=1)
+        return project.folder, session.plan.histogram(epsilon=1)
 
 
 @pytest.mark.parametrize("harm", ["edited", "forged", "stale", "cut", "gone"])
@@ -501,7 +503,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
     else:
         path.unlink()
     with project.session("stays") as session:
-        again = session.plan("histogram", epsilon=1)
+        again = session.plan.histogram(epsilon=1)
     assert again.charge == honest.charge and again.cost == honest.cost
     assert path.read_bytes() == before
 
@@ -513,7 +515,7 @@ def test_a_table_that_is_what_it_was_is_used(
     project = open_project(copied(sound, tmp_path / "study", monkeypatch))
     said: list[str] = []
     with project.session("stays", progress=said.append) as session:
-        assert session.plan("histogram", epsilon=1).charge == honest.charge
+        assert session.plan.histogram(epsilon=1).charge == honest.charge
     assert said == ["confirming the table"]
 
 
@@ -526,7 +528,7 @@ def test_a_price_is_never_below_what_the_translation_says(
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
     lie = path.read_bytes()
     with project.session("stays") as session:
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         result = session.release(plan)
     assert path.read_bytes() == lie  # it was used
     true = float(belief.to_pufferfish(float(plan.cost.per_entry)))
@@ -543,9 +545,9 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
     belief = project.translation("stays")
     for table in (True, False):
         with project.session("stays", table=table) as session:
-            most = session.plan("histogram", epsilon=1).cost.most
+            most = session.plan.histogram(epsilon=1).cost.most
             if most > 0:
-                session.histogram(epsilon=str(most))
+                session.release(session.plan.histogram(epsilon=str(most)))
     with project.ledger(read_only=True) as ledger:
         assert 1.9 < ledger.spent("stays", belief) <= 2
 
@@ -557,7 +559,7 @@ def test_a_budget_beyond_the_table_is_translated(
     project.set_budget("stays", "20")
     belief = project.translation("stays")
     with project.session("stays") as session:
-        assert session.plan("histogram", epsilon=15).cost.alone > 14
+        assert session.plan.histogram(epsilon=15).cost.alone > 14
     with project.ledger(read_only=True) as ledger:
         assert project.table("stays", belief, ledger) is None
         table = TranslationTable.load(table_path(project.folder, "stays", belief, 2), belief)
@@ -580,19 +582,41 @@ def test_tables_are_for_priors_of_many_states() -> None:
 
 def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> None:
     project = with_prior(tmp_path)
-    asked = Asked("stays", "count", {"values": ["ward"], "where": {"floor": ["1"]}, "epsilon": "1"})
+    options = QueryOptions("count", values=["ward"], where={"floor": ["1"]}, epsilon="1")
     with project.session("stays") as session:
-        plan = asked.plan(session)
+        plan = session.plan(session.resolved(options))
         assert plan.query.rows.scope.where == {"floor": (1,)}  # a key may be given as text
-        document = json.loads(json.dumps(plan_document(asked, plan, session.guarantee())))
+        document = plan_document("stays", None, plan, session.guarantee())
         path = tmp_path / "plan.json"
         path.write_text(json.dumps(document))
-        again, told = read_plan(path)
-        assert again == asked
-        refuse_stale(told, again.plan(session))
-        for key, wrong in (("mechanism", {}), ("window", {"start": 3}), ("cost", None)):
-            with pytest.raises(StalePlan, match="nothing was charged"):
-                refuse_stale({**told, key: wrong}, plan)
+        file = read_plan(path).resolved(session)
+        assert (file.dataset, file.analyst, file.options) == ("stays", None, plan.options)
+        assert session.replan(file) == replace(plan, charge=session.replan(file).charge)
+        for key, wrong, differs in (
+            ("mechanism", {}, ("mechanism",)),
+            ("window", {"start": 3}, ("window",)),
+            ("cost", None, ("currency", "per_entry", "delta")),
+            ("dataset", "others", ("dataset",)),
+        ):
+            with raises(StalePlan, differences=differs):
+                session.replan(replace(file, document={**file.document, key: wrong}))
+
+
+def test_a_plan_file_of_an_earlier_version_is_released(tmp_path: Path) -> None:
+    """Its keys are text, and the confidence was called chance."""
+    project = with_prior(tmp_path)
+    how = {"where": {"floor": ["1"]}, "within": 50, "chance": 0.9, "window": ["2", None]}
+    asked = {"dataset": "stays", "kind": "histogram", "analyst": None, "how": how}
+    project.set_budget("stays", "10")
+    with project.session("stays") as session:
+        plan = session.plan.histogram(
+            window=(2, None), where={"floor": [1]}, within=50, confidence=0.9
+        )
+        path = tmp_path / "plan.json"
+        path.write_text(json.dumps({"form": "takifugu-plan-1", "asked": asked, **plan.describe()}))
+        file = read_plan(path).resolved(session)
+        assert file.options == plan.options
+        assert not session.release(session.replan(file)).free
 
 
 @pytest.mark.parametrize(

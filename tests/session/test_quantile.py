@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from takifugu.engines import InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.losses import Concentrated, Pure
-from takifugu.session.quantiles import (
+from takifugu.session.query.quantiles import (
     exponential_beyond,
     flips_beyond,
     levels,
@@ -25,6 +25,8 @@ from takifugu.session.quantiles import (
     ranks_of,
     reach,
 )
+from takifugu.session.query_options import QueryOptions
+from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
 SURE = 20_000  # at this ε the rank is right but with a chance below 1e-9
@@ -71,20 +73,24 @@ def test_the_worst_table_is_missed_as_often_as_said(cells: int) -> None:
 def test_quantiles_are_those_of_the_clamped_table(tmp_path: Path) -> None:
     """Zone a holds 0, 0.5, 2 and zone b holds 1, 3 and 9, which counts as 4."""
     with opened(tmp_path, budget=20 * SURE, **HOW) as (session, _, _):
-        found = session.quantile("0.5", by="zone", epsilon=SURE)
+        found = session.release(session.plan.quantile("0.5", by="zone", epsilon=SURE))
         assert found.columns == ("zone", "estimate", "low level", "high level")
         assert found.column("estimate") == [0.5, 3.0]
-        assert session.quantile(0.9, by="zone", epsilon=SURE).column("estimate") == [2.0, 4.0]
-        assert session.quantile(0.1, epsilon=SURE).column("estimate") == [0.0]
-        coarse = session.quantile("0.5", by="zone", grid=2, epsilon=SURE)
+        assert session.release(session.plan.quantile(0.9, by="zone", epsilon=SURE)).column(
+            "estimate"
+        ) == [2.0, 4.0]
+        assert session.release(session.plan.quantile(0.1, epsilon=SURE)).column("estimate") == [0.0]
+        coarse = session.release(session.plan.quantile("0.5", by="zone", grid=2, epsilon=SURE))
         assert coarse.column("estimate") == [0.0, 2.0]  # the lower ends of cells of width 2
-        late = session.quantile("0.5", by="zone", window=(3, None), epsilon=SURE)
+        late = session.release(
+            session.plan.quantile("0.5", by="zone", window=(3, None), epsilon=SURE)
+        )
         assert late.rows == (("a", None, None, None), ("b", 1.0, *late.rows[1][2:]))
 
 
 def test_levels_are_told_where_the_number_of_values_is_public(tmp_path: Path) -> None:
     with opened(tmp_path, budget=100, **HOW) as (session, _, _):
-        plan = session.plan("quantile", level="0.5", by="zone", epsilon=50)
+        plan = session.plan.quantile("0.5", by="zone", epsilon=50)
         found = session.release(plan)
         ranks = plan.error["ranks"]
         low, high = found.rows[0][2:]
@@ -96,7 +102,7 @@ def test_levels_are_told_where_the_number_of_values_is_public(tmp_path: Path) ->
     other = tmp_path / "other"
     other.mkdir()
     with opened(other, budget=100, protected=(away,), translation=PLAIN) as (session, _, _):
-        assert session.quantile("0.5", epsilon=50).rows[0][1:] == (None, None)
+        assert session.release(session.plan.quantile("0.5", epsilon=50)).rows[0][1:] == (None, None)
 
 
 def test_missing_values_that_are_dropped_are_left_out(tmp_path: Path) -> None:
@@ -104,23 +110,27 @@ def test_missing_values_that_are_dropped_are_left_out(tmp_path: Path) -> None:
     away = replace(WEIGHT, missing="drop")
     how: dict[str, Any] = {"protected": (away,), "translation": PLAIN, "rows": rows}
     with opened(tmp_path, budget=9 * SURE, **how) as (session, _, _):
-        assert session.quantile("0.25", epsilon=SURE).column("estimate") == [3.0]
+        assert session.release(session.plan.quantile("0.25", epsilon=SURE)).column("estimate") == [
+            3.0
+        ]
     nothing = [("Ann", 0, "a", "home", ""), ("Ann", 1, "b", "home", 3)]
     with opened(tmp_path, budget=9 * SURE, **(how | {"rows": nothing})) as (session, _, _):
-        found = session.quantile("0.5", by="zone", epsilon=SURE).column("estimate")
+        found = session.release(session.plan.quantile("0.5", by="zone", epsilon=SURE)).column(
+            "estimate"
+        )
         assert found[0] in [i / 2 for i in range(9)] and found[1] == 3.0  # a has rows: an answer
 
 
 def test_a_rank_that_is_wanted_costs_the_least_that_gives_it(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1000, **HOW) as (session, _, _):
         for chance in (0.5, 0.95):
-            plan = session.plan("quantile", level="0.5", within=2, chance=chance)
+            plan = session.plan.quantile("0.5", within=2, confidence=chance)
             mechanism: Any = plan.mechanism
             assert 1.9999 < ranks_of(mechanism, 9, chance) <= 2
             cheaper = picker(Pure(plan.cost.per_entry * Fraction(999, 1000)), 2)
             assert ranks_of(cheaper, 9, chance) > 2
-        far = session.plan("quantile", level="0.5", within=4)
-        near = session.plan("quantile", level="0.5", within=2)
+        far = session.plan.quantile("0.5", within=4)
+        near = session.plan.quantile("0.5", within=2)
         assert far.cost.alone < near.cost.alone and near.error["ranks"] <= 2
 
 
@@ -147,22 +157,24 @@ def test_what_is_no_quantile_is_refused_before_it_is_charged(tmp_path: Path) -> 
             {"level": "0.5", "grid": 5},
         ):  # fmt: skip
             with pytest.raises(InvalidQuery):
-                session.plan("quantile", epsilon=1, **wrong)
+                session.plan(QueryOptions("quantile", epsilon=1, **wrong))
         with pytest.raises(InvalidQuery, match="no rows"):
-            session.plan("quantile", level="0.5", window=(50, None), epsilon=1)
-        for how in ({"within": 0}, {"within": 3, "chance": 1}, {"epsilon": 1, "gap": 2}):
+            session.plan.quantile("0.5", window=(50, None), epsilon=1)
+        with raises(InvalidQuery, field="gap"):
+            QueryOptions("quantile", level="0.5", epsilon=1, gap=2)
+        for how in ({"within": 0}, {"within": 3, "confidence": 1}):
             with pytest.raises(UnsoundRequest):
-                session.plan("quantile", level="0.5", **how)  # type: ignore[arg-type]
+                session.plan(QueryOptions("quantile", level="0.5", **how))  # type: ignore[arg-type]
         assert ledger.head() == head
     with opened(tmp_path, protected=(fine,), translation=PLAIN) as (session, _, _):
         with pytest.raises(TooLarge, match="grid"):
-            session.plan("quantile", level="0.5", epsilon=1)
-        coarse = session.plan("quantile", level="0.5", epsilon=1, grid="0.0625")
+            session.plan.quantile("0.5", epsilon=1)
+        coarse = session.plan.quantile("0.5", epsilon=1, grid="0.0625")
         assert coarse.error["candidates"] == 65
 
 
 def test_levels_keep_six_digits(tmp_path: Path) -> None:
     with opened(tmp_path, **HOW) as (session, _, _):
-        plan = session.plan("quantile", level=1 / 3, epsilon=1)
+        plan = session.plan.quantile(1 / 3, epsilon=1)
         assert plan.charge.query["level"] == "333333/1000000"
         assert np.isclose(plan.mechanism.describe()["sensitivity"]["linf"], 10**6)

@@ -13,7 +13,7 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, answer_figure
 from takifugu.session import Cost, Result
-from takifugu.session.answering import _apart
+from takifugu.session.query.query import own_columns
 from tests.session.world import PLAIN, WEIGHT, opened
 
 COST = Cost(
@@ -75,16 +75,18 @@ def test_a_free_answer_says_so() -> None:
 def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
     with opened(tmp_path, budget=20) as (session, _, _):
         found = {
-            "bars": session.histogram(by="zone", epsilon=1),
-            "one": session.count(["ward"], epsilon=1),
-            "steps": session.transitions(epsilon=1),
-            "best": session.top_k(2, by="zone", epsilon=1),
-            "gaps": session.proportions(by="zone", window=(3, None), epsilon=1),
+            "bars": session.release(session.plan.histogram(by="zone", epsilon=1)),
+            "one": session.release(session.plan.count(["ward"], epsilon=1)),
+            "steps": session.release(session.plan.transitions(epsilon=1)),
+            "best": session.release(session.plan.top_k(2, by="zone", epsilon=1)),
+            "gaps": session.release(
+                session.plan.proportions(by="zone", window=(3, None), epsilon=1)
+            ),
         }
     other = tmp_path / "other"
     other.mkdir()
     with opened(other, budget=40, protected=(WEIGHT,), translation=PLAIN) as (session, _, _):
-        found["level"] = session.quantile("0.5", by="zone", epsilon=9)
+        found["level"] = session.release(session.plan.quantile("0.5", by="zone", epsilon=9))
     for name, one in found.items():
         path = tmp_path / f"{name}.png"
         one.plot(path)
@@ -150,18 +152,18 @@ def test_groups_with_one_number_each_share_a_panel() -> None:
 
 def test_a_budget_that_lost_its_delta_is_still_written_as_json(tmp_path: Path) -> None:
     with opened(tmp_path, budget=5, delta="1e-6") as (session, ledger, _):
-        first = session.plan("histogram", epsilon=1, delta="1e-6")
+        first = session.plan.histogram(epsilon=1, delta="1e-6")
         session.release(first)
         ledger.set_budget("visits", 5)
-        plan = session.plan("count", values=["ward"], epsilon=1)
+        plan = session.plan.count(["ward"], epsilon=1)
         described = json.loads(json.dumps(plan.describe(), allow_nan=False))
         assert described["cost"]["before"] is None and not described["cost"]["fits"]
         assert "too much" in str(plan)
 
 
 def test_columns_of_an_answer_are_told_apart_from_declared_ones() -> None:
-    assert _apart(("zone", "rank"), "rank") == ("rank (answer)",)
-    assert _apart(("low", "state"), "estimate", "low", "high") == (
+    assert own_columns(("zone", "rank"), "rank") == ("rank (answer)",)
+    assert own_columns(("low", "state"), "estimate", "low", "high") == (
         "estimate",
         "low (answer)",
         "high",

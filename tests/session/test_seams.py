@@ -43,8 +43,8 @@ def test_a_permission_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
     project = with_line(fitted(tmp_path), ALLOWED)
     project.accept_prior("stays", project.change("stays"))
     with project.session("stays") as session:
-        session.release(session.plan("histogram", epsilon=1))
-        plan = session.plan("histogram", window=(0, 8), epsilon=2)
+        session.release(session.plan.histogram(epsilon=1))
+        plan = session.plan.histogram(window=(0, 8), epsilon=2)
         back = without_line(project, ALLOWED)
         back.accept_prior("stays", back.change("stays"))
         with back.ledger() as ledger:
@@ -52,11 +52,11 @@ def test_a_permission_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
         with pytest.raises(NotAccepted):
             session.release(plan)
         with pytest.raises(NotAccepted):
-            session.plan("histogram", epsilon=2)
+            session.plan.histogram(epsilon=2)
         with back.ledger() as ledger:
             assert ledger.head() == head
     with back.session("stays") as session:
-        assert session.release(session.plan("histogram", epsilon=1))
+        assert session.release(session.plan.histogram(epsilon=1))
 
 
 def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
@@ -68,15 +68,15 @@ def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
         with pytest.raises(NotAccepted):
             Session(
                 engine,
-                ledger,
                 belief,
+                ledger=ledger,
                 dataset="stays",
                 home=project.folder,
                 release_fitted_rows=True,
             )
-        session = Session(engine, ledger, belief, dataset="stays", home=project.folder)
-        assert session.kept.start is not None
-        assert session.release(session.plan("histogram", epsilon=1))
+        session = Session(engine, belief, ledger=ledger, dataset="stays", home=project.folder)
+        assert session.releasable.start is not None
+        assert session.release(session.plan.histogram(epsilon=1))
 
 
 def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_path: Path) -> None:
@@ -93,13 +93,13 @@ def test_rules_that_were_released_by_hold_where_nobody_ever_accepted_any(tmp_pat
     project = open_project(project.file)
     project.set_budget("stays", "100")
     with project.session("stays") as session:
-        session.release(session.plan("histogram", epsilon=1))
+        session.release(session.plan.histogram(epsilon=1))
     changed = with_line(project, ALLOWED)
     with pytest.raises(NotAccepted), changed.session("stays"):
         raise AssertionError("released from fitted rows")
     changed.accept_prior("stays", changed.change("stays"))
     with changed.session("stays") as session:
-        assert session.kept.start is None
+        assert session.releasable.start is None
 
 
 @pytest.mark.parametrize("vouched", [False, True])
@@ -112,7 +112,7 @@ def test_a_loss_is_read_by_the_present_prior_only_on_the_owners_word(
     with project.ledger() as ledger:
         ledger.backup(copy)
     with project.session("stays") as session:
-        session.release(session.plan("histogram", epsilon=1))
+        session.release(session.plan.histogram(epsilon=1))
     words = ["restore", str(copy), "--accept-loss", "--project", str(project.file)]
     done = CliRunner().invoke(app, [*words, *(["--same-prior"] if vouched else [])])
     assert done.exit_code == 0, done.output

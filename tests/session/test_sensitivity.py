@@ -17,8 +17,12 @@ import pytest
 from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
 from takifugu.engines.columns import Outside
 from takifugu.numeric import Integers
-from takifugu.session import queries as ask
-from takifugu.session.quantiles import QuantileOf
+from takifugu.session.query.count import CountQuery
+from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.quantiles import QuantileQuery
+from takifugu.session.query.query import Query
+from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
+from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.session.rows import rows_of
 
 # three cells of Ann's change, her last and Bea's do not; steps 1 and 1 tie and `row` settles it
@@ -80,12 +84,12 @@ def norms(moved: Integers) -> tuple[int, int, int]:
     )
 
 
-def claimed(query: ask.Query, engine: Engine) -> tuple[int, int, int]:
+def claimed(query: Query, engine: Engine) -> tuple[int, int, int]:
     found = query.sensitivity(engine.declaration)
     return found.l1, found.l2_squared, found.linf
 
 
-def by_world(query: ask.Query, engine: Engine, *by: str) -> Integers:
+def by_world(query: Query, engine: Engine, *by: str) -> Integers:
     return replace(query, by=("world", *by)).exact(engine)
 
 
@@ -95,8 +99,8 @@ def test_counts_move_as_claimed(tmp_path: Path, outside: Outside) -> None:
     with worlds(tmp_path, "state", LABELLED, labels) as engine:
         for window in (None, (0, 2), (1, 4)):
             rows = rows_of(engine.declaration, window, None)
-            bars = ask.HistogramOf("state", (), rows)
-            count = ask.CountOf("state", (), rows, values=("ward",))
+            bars = HistogramQuery("state", (), rows)
+            count = CountQuery("state", (), rows, values=("ward",))
             for by in ((), ("zone",)):
                 moved = norms(changes(LABELLED, by_world(bars, engine, *by)))
                 assert moved == claimed(bars, engine) == (2, 2, 1)
@@ -121,7 +125,7 @@ def test_steps_move_as_claimed(
         found = []
         for world in range(len(LABELLED)):
             rows = rows_of(engine.declaration, window, {"world": [world], **where})
-            query = ask.TransitionsOf("state", (), rows)
+            query = TransitionsQuery("state", (), rows)
             found.append(query.exact(engine))
         moved = norms(changes(LABELLED, np.array(found)))
         assert moved == claimed(query, engine) == (4, 6, 2)
@@ -144,17 +148,17 @@ def test_sums_and_quantiles_move_by_no_more_than_claimed(
     with worlds(tmp_path, "weight", NUMBERED, amount) as engine:
         for window in (None, (0, 2)):
             rows = rows_of(engine.declaration, window, None)
-            total = ask.SumOf("weight", (), rows)
+            total = SumQuery("weight", (), rows)
             for by in ((), ("zone",)):
                 moved = norms(changes(NUMBERED, by_world(total, engine, *by)))
                 assert all(m <= c for m, c in zip(moved, claimed(total, engine), strict=True))
                 if missing == "drop" and low >= 0:  # from nothing to the upper bound
                     assert moved == claimed(total, engine) == (8, 64, 8)
-            mean = ask.MeanOf("weight", (), rows)
+            mean = MeanQuery("weight", (), rows)
             moved = norms(changes(NUMBERED, by_world(mean, engine)))
             assert all(m <= c for m, c in zip(moved, claimed(mean, engine), strict=True))
             for level, every in ((Fraction(1, 2), 1), (Fraction(9, 10), 2), (Fraction(1, 3), 4)):
-                picked = QuantileOf("weight", (), rows, level=level, every=every)
+                picked = QuantileQuery("weight", (), rows, level=level, every=every)
                 scores = by_world(picked, engine, "zone")
                 assert changes(NUMBERED, scores).max() <= claimed(picked, engine)[2]
                 assert claimed(picked, engine)[2] == level.denominator
@@ -164,5 +168,5 @@ def test_sums_and_quantiles_move_by_no_more_than_claimed(
 def test_the_bound_on_quantiles_is_reached(tmp_path: Path) -> None:
     amount = Amount("weight", Fraction(1), Fraction(4), Fraction(1, 2), "drop")
     with worlds(tmp_path, "weight", NUMBERED, amount) as engine:
-        picked = QuantileOf("weight", (), rows_of(engine.declaration, None, None))
+        picked = QuantileQuery("weight", (), rows_of(engine.declaration, None, None))
         assert changes(NUMBERED, by_world(picked, engine)).max() == 2  # one rank, in halves

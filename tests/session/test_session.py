@@ -1,6 +1,7 @@
 """Plan, charge, release: the order, the price, the answers, and what is refused."""
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalys
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
+from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import tabulate
 from takifugu.translation.translation import Translation
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
@@ -25,20 +27,28 @@ SURE = 400  # at ε = 400 the noise on any number here is 0 but with a chance be
 
 def test_answers_are_those_of_the_table(tmp_path: Path) -> None:
     with opened(tmp_path, budget=20 * SURE) as (session, _, _):
-        found = session.histogram(by="zone", epsilon=SURE)
+        found = session.release(session.plan.histogram(by="zone", epsilon=SURE))
         assert found.columns == ("zone", "state", "estimate", "low", "high")
         assert found.column("estimate") == [2, 1, 2, 1]
         assert [row[:2] for row in found.rows] == [(z, s) for z in ZONES for s in STATES]
-        assert session.count(["ward"], by=["zone"], epsilon=SURE).column("estimate") == [1, 1]
-        assert session.count(["ward"], window=(2, None), epsilon=SURE).column("estimate") == [1]
-        kept = session.histogram(by="zone", where={"zone": ["b"]}, epsilon=SURE)
+        assert session.release(session.plan.count(["ward"], by=["zone"], epsilon=SURE)).column(
+            "estimate"
+        ) == [1, 1]
+        assert session.release(session.plan.count(["ward"], window=(2, None), epsilon=SURE)).column(
+            "estimate"
+        ) == [1]
+        kept = session.release(
+            session.plan.histogram(by="zone", where={"zone": ["b"]}, epsilon=SURE)
+        )
         assert [row[:3] for row in kept.rows] == [("b", "home", 2), ("b", "ward", 1)]
-        best = session.top_k(1, by="zone", epsilon=SURE)
+        best = session.release(session.plan.top_k(1, by="zone", epsilon=SURE))
         assert best.rows == (("a", 1, "home"), ("b", 1, "home"))
-        assert session.top_k(2, window=(1, 3), epsilon=SURE).column("state") == ["ward", "home"]
-        steps = session.transitions(epsilon=SURE)
+        assert session.release(session.plan.top_k(2, window=(1, 3), epsilon=SURE)).column(
+            "state"
+        ) == ["ward", "home"]
+        steps = session.release(session.plan.transitions(epsilon=SURE))
         assert steps.column("estimate") == [1, 1, 1, 1]
-        share = session.proportions(by="zone", window=(0, 3), epsilon=SURE)
+        share = session.release(session.plan.proportions(by="zone", window=(0, 3), epsilon=SURE))
         assert share.column("estimate") == pytest.approx([2 / 3, 1 / 3, 1 / 2, 1 / 2])
 
 
@@ -46,10 +56,12 @@ def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
     belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": belief}
     with opened(tmp_path, budget=20 * SURE, **how) as (session, _, _):
-        assert session.sum(by="zone", epsilon=8 * SURE).column("estimate") == [2.5, 8.0]
-        mean = session.mean(by="zone", window=(1, 3), epsilon=8 * SURE)
+        assert session.release(session.plan.sum(by="zone", epsilon=8 * SURE)).column(
+            "estimate"
+        ) == [2.5, 8.0]
+        mean = session.release(session.plan.mean(by="zone", window=(1, 3), epsilon=8 * SURE))
         assert mean.column("estimate") == [1.0, 4.0]
-        empty = session.mean(by="zone", window=(3, None), epsilon=SURE)
+        empty = session.release(session.plan.mean(by="zone", window=(3, None), epsilon=SURE))
         assert empty.rows[0] == ("a", None, None, None)
 
 
@@ -57,10 +69,10 @@ def test_a_value_that_may_be_missing_moves_a_sum_by_all_of_it(tmp_path: Path) ->
     far = replace(WEIGHT, low=Fraction(3), missing="drop")
     belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     with opened(tmp_path, protected=(far,), translation=belief) as (session, _, _):
-        plan = session.plan("sum", epsilon=1)
+        plan = session.plan.sum(epsilon=1)
         assert plan.mechanism.describe()["sensitivity"]["l1"] == 8  # from 0 to 4 in halves
         with pytest.raises(UnsoundRequest, match="no public size"):
-            session.plan("mean", epsilon=1)
+            session.plan.mean(epsilon=1)
 
 
 def test_a_plan_spends_nothing_and_reads_nothing_protected(
@@ -76,8 +88,8 @@ def test_a_plan_spends_nothing_and_reads_nothing_protected(
 
         monkeypatch.setattr(engine._backend, "rows", watched)
         head = ledger.head()
-        plan = session.plan("proportions", by="zone", window=(0, 2), epsilon=1)
-        session.plan("top_k", k=1, gap=3, chance=0.9)
+        plan = session.plan.proportions(by="zone", window=(0, 2), epsilon=1)
+        session.plan.top_k(1, gap=3, confidence=0.9)
         assert asked and not any('"state"' in sql for sql in asked)
         assert ledger.head() == head and session.spent() == 0
         session.release(plan)
@@ -86,19 +98,19 @@ def test_a_plan_spends_nothing_and_reads_nothing_protected(
 
 def test_the_price_is_what_is_charged(tmp_path: Path) -> None:
     with opened(tmp_path, budget=3) as (session, ledger, _):
-        first = session.plan("histogram", epsilon=1)
+        first = session.plan.histogram(epsilon=1)
         assert first.cost.fits and first.cost.before == 0
         assert first.cost.alone <= 1 and first.cost.marginal == first.cost.after == first.cost.alone
         session.release(first)
         assert session.spent() == first.cost.after
-        second = session.plan("histogram", window=(0, 2), epsilon=1)
+        second = session.plan.histogram(window=(0, 2), epsilon=1)
         session.release(second)
         assert session.spent() == second.cost.after
-        third = session.plan("histogram", window=(2, None), epsilon=1)
+        third = session.plan.histogram(window=(2, None), epsilon=1)
         assert third.cost.marginal == 0  # other entries, and none worse than before
         session.release(third)
         assert session.spent() == second.cost.after
-        fourth = session.plan("count", values=["ward"], where={"zone": ["a"]}, epsilon=0.25)
+        fourth = session.plan.count(["ward"], where={"zone": ["a"]}, epsilon=0.25)
         session.release(fourth)
         assert session.spent() == fourth.cost.after
         (worst,) = ledger.positions()[0].worst
@@ -107,47 +119,49 @@ def test_the_price_is_what_is_charged(tmp_path: Path) -> None:
 
 def test_the_same_query_again_is_free_and_the_same(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1) as (session, _, _):
-        first = session.histogram(by="zone", epsilon="0.9")
+        first = session.release(session.plan.histogram(by="zone", epsilon="0.9"))
         spent = session.spent()
-        plan = session.plan("histogram", by="zone", epsilon="0.9")
+        plan = session.plan.histogram(by="zone", epsilon="0.9")
         assert plan.stored and not plan.cost.fits
         again = session.release(plan)
         assert again.free and not first.free and again.rows == first.rows
         assert session.spent() == spent
         with pytest.raises(OverBudget):
-            session.histogram(epsilon="0.9")
+            session.release(session.plan.histogram(epsilon="0.9"))
 
 
 def test_a_refusal_names_an_epsilon_that_is_accepted(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1) as (session, ledger, _):
-        session.histogram(epsilon="0.7")
+        session.release(session.plan.histogram(epsilon="0.7"))
         head = ledger.head()
-        plan = session.plan("count", values=["ward"], epsilon=1)
-        with pytest.raises(OverBudget, match="Ask for at most epsilon = 0") as refused:
+        plan = session.plan.count(["ward"], epsilon=1)
+        with pytest.raises(OverBudget) as refused:
             session.release(plan)
         assert isinstance(refused.value, BudgetExceeded) and ledger.head() == head
-        assert str(refused.value.most) in str(refused.value)
         most = refused.value.most
         assert most == plan.cost.most > Decimal("0.2")
-        session.count(["ward"], epsilon=str(most))
+        advised = re.findall(r"at most epsilon = ([0-9.]+)", str(refused.value))
+        assert [Decimal(text) <= most for text in advised] == [True]
+        session.plan.count(["ward"], epsilon=advised[0])
+        session.release(session.plan.count(["ward"], epsilon=str(most)))
         assert session.spent() <= 1
-        assert session.plan("count", values=["ward"], epsilon="0.1").cost.most < Decimal("0.01")
+        assert session.plan.count(["ward"], epsilon="0.1").cost.most < Decimal("0.01")
 
 
 def test_an_error_target_costs_the_least_that_meets_it(tmp_path: Path) -> None:
     with opened(tmp_path, budget=100) as (session, _, _):
-        plan = session.plan("histogram", within=50)
+        plan = session.plan.histogram(within=50)
         assert plan.error["interval"] <= 50
-        less = session.plan("histogram", epsilon=plan.cost.alone * 0.97)
+        less = session.plan.histogram(epsilon=plan.cost.alone * 0.97)
         assert less.error["interval"] > 50
-        near = session.plan("proportions", by="zone", within=5, chance=0.95)
+        near = session.plan.proportions(by="zone", within=5, confidence=0.95)
         assert near.error["interval"] <= 5
-        ranked = session.plan("top_k", k=1, gap=20, chance=0.9)
+        ranked = session.plan.top_k(1, gap=20, confidence=0.9)
         assert ranked.error["right"][0] >= 0.9
         with pytest.raises(UnsoundRequest, match="one of the two"):
-            session.plan("histogram", within=50, epsilon=1)
+            session.plan.histogram(within=50, epsilon=1)
         with pytest.raises(UnsoundRequest, match="one of the two"):
-            session.plan("histogram")
+            session.plan.histogram()
 
 
 class Broken(Exception):
@@ -158,7 +172,7 @@ def test_a_crash_after_the_charge_loses_budget_and_paying_again_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path, budget=10) as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
 
         def stop(*_: Any) -> Histogram:
             assert session.spent() == plan.cost.after  # paid before anything is read
@@ -180,7 +194,7 @@ def test_an_answer_that_cannot_be_stored_is_not_returned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         with monkeypatch.context() as patch:
             patch.setattr(type(ledger), "record_answer", lambda *_: (_ for _ in ()).throw(Broken))
             with pytest.raises(Broken):
@@ -190,11 +204,11 @@ def test_an_answer_that_cannot_be_stored_is_not_returned(
 
 def test_a_plan_is_for_one_session_and_one_state_of_the_data(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
-        plan = session.plan("histogram", epsilon=1)
-        dear = session.plan("histogram", epsilon=2)
+        plan = session.plan.histogram(epsilon=1)
+        dear = session.plan.histogram(epsilon=2)
         forged = replace(plan, mechanism=dear.mechanism)
-        other = replace(plan, query=session.plan("histogram", window=(0, 1), epsilon=1).query)
-        elsewhere = Session(engine, ledger, TRANSLATION, dataset="elsewhere")
+        other = replace(plan, query=session.plan.histogram(window=(0, 1), epsilon=1).query)
+        elsewhere = Session(engine, TRANSLATION, ledger=ledger, dataset="elsewhere")
         head = ledger.head()
         for teller, told in ((session, forged), (session, other), (elsewhere, plan)):
             with pytest.raises(StalePlan):
@@ -226,21 +240,21 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
 
 def test_a_budget_is_spent_under_one_belief(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         session.release(plan)
-        Session(engine, ledger, Translation(CHAIN), dataset="visits")
+        Session(engine, Translation(CHAIN), ledger=ledger, dataset="visits")
         for other in (
             Translation(MarkovChain(np.array([[0.6, 0.4], [0.4, 0.6]]), states=STATES, length=4)),
             Translation(CHAIN, Secrets(entries=(0,))),
             Translation(CHAIN, uncertainty=0.1),
         ):
             with pytest.raises(NotAccepted, match="takifugu prior accept visits"):
-                Session(engine, ledger, other, dataset="visits")
+                Session(engine, other, ledger=ledger, dataset="visits")
             accept(ledger, other)
-            new = Session(engine, ledger, other, dataset="visits")
-            new.plan("histogram", epsilon=1)
+            new = Session(engine, other, ledger=ledger, dataset="visits")
+            new.plan.histogram(epsilon=1)
             for ask in (
-                lambda: session.plan("histogram", epsilon=1),
+                lambda: session.plan.histogram(epsilon=1),
                 lambda: session.release(plan),
             ):
                 with pytest.raises(NotAccepted):  # opened before the change, and refused after it
@@ -253,7 +267,7 @@ def test_an_acceptance_during_a_release_is_seen_under_the_lock(
 ) -> None:
     other = Translation(CHAIN, uncertainty=0.1)
     with opened(tmp_path) as (session, ledger, _):
-        plan = session.plan("histogram", epsilon=1)
+        plan = session.plan.histogram(epsilon=1)
         found = ledger.lookup
 
         def late(charge: Any) -> Any:
@@ -286,10 +300,10 @@ def test_what_cannot_be_asked_is_refused_before_it_is_charged(tmp_path: Path) ->
         ]
         for how in wrong:
             with pytest.raises(InvalidQuery):
-                session.plan(**how, epsilon=1)
+                session.plan(QueryOptions(**how, epsilon=1))
         for epsilon in (0, -1, float("nan"), float("inf")):
             with pytest.raises(UnsoundRequest):
-                session.plan("histogram", epsilon=epsilon)
+                session.plan.histogram(epsilon=epsilon)
         assert ledger.head() == head
 
 
@@ -297,13 +311,13 @@ def test_steps_without_an_order_are_refused_before_they_are_charged(tmp_path: Pa
     tied = [("Ann", 0, "a", "ward", 1.0), ("Ann", 0, "a", "home", 1.0)]
     with opened(tmp_path, rows=tied) as (session, _, _):
         with pytest.raises(InvalidDeclaration, match="ties"):
-            session.transitions(epsilon=1)
+            session.release(session.plan.transitions(epsilon=1))
         assert session.spent() == 0
 
 
 def test_without_a_budget_nothing_is_planned(tmp_path: Path) -> None:
     with opened(tmp_path) as (_, ledger, engine), pytest.raises(NoBudget):
-        Session(engine, ledger, TRANSLATION, dataset="other").plan("histogram", epsilon=1)
+        Session(engine, TRANSLATION, ledger=ledger, dataset="other").plan.histogram(epsilon=1)
 
 
 def test_two_protected_columns_need_a_word_on_which(tmp_path: Path) -> None:
@@ -315,24 +329,26 @@ def test_two_protected_columns_need_a_word_on_which(tmp_path: Path) -> None:
 def test_a_table_gives_the_same_guarantee(tmp_path: Path) -> None:
     table = tabulate(TRANSLATION, losses=(0.05, 5.0), share=0.1)
     with opened(tmp_path, budget=3) as (_, ledger, engine):
-        session = Session(engine, ledger, TRANSLATION, dataset="visits", table=table)
-        plan = session.plan("histogram", epsilon=1)
+        session = Session(
+            engine, TRANSLATION, ledger=ledger, dataset="visits", translation_table=table
+        )
+        plan = session.plan.histogram(epsilon=1)
         session.release(plan)
         assert 1 >= plan.cost.alone >= float(TRANSLATION.to_pufferfish(float(plan.cost.per_entry)))
         other = Translation(CHAIN, uncertainty=0.1)
         with pytest.raises(UnsoundRequest, match="another translation"):
-            Session(engine, ledger, other, dataset="visits", table=table)
+            Session(engine, other, ledger=ledger, dataset="visits", translation_table=table)
 
 
 def test_an_analyst_pays_for_what_another_was_told(tmp_path: Path) -> None:
     with opened(tmp_path, budget=5) as (_, ledger, engine):
         ledger.set_budget("visits", 2, analyst="Eve")
         ledger.set_budget("visits", 2, analyst="Sam")
-        eve = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Eve")
-        sam = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Sam")
-        told = eve.histogram(epsilon=1)
+        eve = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Eve")
+        sam = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Sam")
+        told = eve.release(eve.plan.histogram(epsilon=1))
         spent = eve.spent()
-        plan = sam.plan("histogram", epsilon=1)
+        plan = sam.plan.histogram(epsilon=1)
         assert not plan.stored and plan.cost.reuse and plan.cost.marginal == 0
         assert plan.cost.own is not None and plan.cost.own.after == spent
         for text in (str(plan), json.dumps(plan.describe())):
@@ -342,14 +358,14 @@ def test_an_analyst_pays_for_what_another_was_told(tmp_path: Path) -> None:
         assert again.rows == told.rows and sam.spent() == spent and not again.free
         assert "of the budget of analyst 'Sam' alone" in str(again) and "free" not in str(again)
         assert json.loads(again.to_json())["cost"]["own"]["after"] == spent
-        third = sam.release(sam.plan("histogram", epsilon=1))
+        third = sam.release(sam.plan.histogram(epsilon=1))
         assert third.free and "free: answered before" in str(third)
         assert ledger.spent("visits", TRANSLATION, analyst="Sam") == spent
         with pytest.raises(OverBudget, match="Sam"):
-            sam.histogram(epsilon=2)
-        eve.count(["ward"], epsilon="0.9")
+            sam.release(sam.plan.histogram(epsilon=2))
+        eve.release(eve.plan.count(["ward"], epsilon="0.9"))
         ledger.set_budget("visits", "1.1", analyst="Sam")
-        dear = sam.plan("count", values=["ward"], epsilon="0.9")
+        dear = sam.plan.count(["ward"], epsilon="0.9")
         assert dear.cost.reuse and not dear.cost.fits and "too much" in str(dear)
         with pytest.raises(OverBudget, match="Sam"):
             sam.release(dear)
@@ -358,10 +374,10 @@ def test_an_analyst_pays_for_what_another_was_told(tmp_path: Path) -> None:
 
 def test_without_budgets_of_analysts_what_another_was_told_is_free(tmp_path: Path) -> None:
     with opened(tmp_path, budget=5) as (_, ledger, engine):
-        eve = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Eve")
-        sam = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Sam")
-        told = eve.histogram(epsilon=1)
-        plan = sam.plan("histogram", epsilon=1)
+        eve = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Eve")
+        sam = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Sam")
+        told = eve.release(eve.plan.histogram(epsilon=1))
+        plan = sam.plan.histogram(epsilon=1)
         assert plan.stored and "free" in str(plan)
         again = sam.release(plan)
         assert again.free and again.rows == told.rows
@@ -369,28 +385,28 @@ def test_without_budgets_of_analysts_what_another_was_told_is_free(tmp_path: Pat
 
 def test_who_asks_is_one_of_those_with_a_budget(tmp_path: Path) -> None:
     with opened(tmp_path, budget=5) as (nobody, ledger, engine):
-        plan = nobody.plan("histogram", epsilon=1)
+        plan = nobody.plan.histogram(epsilon=1)
         nobody.release(plan)
         ledger.set_budget("visits", 2, analyst="bob")
         for ask in (
-            lambda: nobody.plan("histogram", epsilon=1),
+            lambda: nobody.plan.histogram(epsilon=1),
             lambda: nobody.release(plan),  # what is stored is told to nobody in particular
-            lambda: Session(engine, ledger, TRANSLATION, dataset="visits"),
-            lambda: Session(engine, ledger, TRANSLATION, dataset="visits", analyst="Bob"),
-            lambda: Session(engine, ledger, TRANSLATION, dataset="visits", analyst="bob "),
+            lambda: Session(engine, TRANSLATION, ledger=ledger, dataset="visits"),
+            lambda: Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Bob"),
+            lambda: Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="bob "),
         ):
             with pytest.raises(UnknownAnalyst, match="bob"):
                 ask()
-        bob = Session(engine, ledger, TRANSLATION, dataset="visits", analyst="bob")
-        cost = bob.plan("histogram", epsilon=1).cost
+        bob = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="bob")
+        cost = bob.plan.histogram(epsilon=1).cost
         assert cost.reuse and cost.own is not None and cost.own.budget == 2
-        text = str(bob.plan("count", values=["ward"], epsilon="0.5"))
+        text = str(bob.plan.count(["ward"], epsilon="0.5"))
         assert "of 5 left" in text and "of 2 left to analyst 'bob'" in text
 
 
 def test_results_turn_into_tables(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, _, engine):
-        plan = session.plan("histogram", by="zone", epsilon=1)
+        plan = session.plan.histogram(by="zone", epsilon=1)
         found = session.release(plan)
         fingerprint = engine.fingerprint().fingerprint
     columns = list(found.columns)
@@ -411,7 +427,7 @@ def test_results_turn_into_tables(tmp_path: Path) -> None:
 
 def test_intervals_are_as_wide_as_the_noise(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, _, _):
-        plan = session.plan("proportions", by="zone", epsilon=1)
+        plan = session.plan.proportions(by="zone", epsilon=1)
         noise: Any = plan.mechanism
         found = session.release(plan)
     wide = [high - low for low, high in zip(found.column("low"), found.column("high"), strict=True)]

@@ -18,6 +18,7 @@ from takifugu.finite.world import World
 from takifugu.ledger import open_ledger
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.session import OverBudget, Plan, Session
+from takifugu.session.query_options import QueryOptions
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.oracles import totals as exact
@@ -53,7 +54,7 @@ def fresh(
 ) -> Iterator[Session]:
     with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
         ledger.set_budget("visits", budget, delta=delta)
-        yield Session(engine, ledger, translation, dataset="visits")
+        yield Session(engine, translation, ledger=ledger, dataset="visits")
 
 
 WINDOWS = st.sampled_from([None, (0, 2), (2, None), (1, 3), (None, 1), (3, 4), (0, 4)])
@@ -76,7 +77,7 @@ def asked(session: Session, how: dict[str, Any]) -> Plan:
         more["k"] = 1
     if how["kind"] == "transitions":
         more["by"] = ()
-    return session.plan(**(how | more))
+    return session.plan(QueryOptions(**how | more))
 
 
 def read(how: dict[str, Any]) -> frozenset[int]:
@@ -217,7 +218,7 @@ def test_numbers_leak_no_more_than_the_ledger_says(
             if not read(how):
                 continue
             more: dict[str, Any] = {"level": "0.5"} if how["kind"] == "quantile" else {}
-            plan = session.plan(**how, **more)
+            plan = session.plan(QueryOptions(**how, **more))
             try:
                 if not session.release(plan).free:
                     channels.append(channel(how, plan))
@@ -233,7 +234,7 @@ def test_the_test_above_would_see_a_quantile_that_pays_for_a_third(scales: Engin
     """The true leak of a median is more than a third of what is charged."""
     how = several("quantile", {"epsilon": "1.5"})[0]
     with fresh(scales, budget=3, translation=PLAIN) as session:
-        plan = session.plan(**how, level="0.5")
+        plan = session.plan(QueryOptions(**how, level="0.5"))
         session.release(plan)
         law = channel(how, plan)
         assert law is not None
@@ -271,7 +272,7 @@ def test_with_a_delta_all_answers_together_keep_the_guarantee(
         for how in queries:
             asking = {key: how[key] for key in ("window", "where", "epsilon")}
             delta = DELTA if how["smooth"] else None
-            plan = session.plan("count", values=["ward"], delta=delta, **asking)
+            plan = session.plan(QueryOptions("count", values=["ward"], delta=delta, **asking))
             try:
                 if not session.release(plan).free:
                     joint = exact.both(joint, exact_channel(how, plan))
@@ -286,7 +287,7 @@ def test_with_a_delta_all_answers_together_keep_the_guarantee(
 def test_the_test_above_would_see_a_third_of_the_loss(engine: Engine) -> None:
     how = {"window": None, "where": None, "epsilon": "2", "smooth": True}
     with fresh(engine, budget=3, delta=DELTA) as session:
-        plan = session.plan("count", values=["ward"], epsilon=2, delta=DELTA)
+        plan = session.plan.count(["ward"], epsilon=2, delta=DELTA)
         session.release(plan)
         spent = session.spent()
     told, sides = exact_channel(how, plan), EVERY.T == 1

@@ -49,12 +49,12 @@ def session_on(
     with visits.open(threads=1) as engine, open_ledger(folder / "a.ledger") as ledger:
         if not any(account.dataset == dataset for account in ledger.positions()):
             ledger.set_budget(dataset, 10)
-        yield Session(engine, ledger, translation, dataset=dataset)
+        yield Session(engine, translation, ledger=ledger, dataset=dataset)
 
 
 def released(visits: Table, folder: Path, dataset: str = "visits") -> Any:
     with session_on(visits, folder, dataset) as session:
-        return session.release(session.plan("histogram", epsilon=1))
+        return session.release(session.plan.histogram(epsilon=1))
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
@@ -87,7 +87,7 @@ def test_another_declaration_of_the_same_frame_is_refused(
     released(table(frame(), **DECLARED, name="visits"), tmp_path)
     edited = table(frame(), **(DECLARED | {"name": "visits"} | changes))
     with session_on(edited, tmp_path) as session, pytest.raises(CellsChanged) as refused:
-        session.plan("histogram", epsilon=1)
+        session.plan.histogram(epsilon=1)
     assert any(part in difference for difference in refused.value.changes)
 
 
@@ -96,17 +96,17 @@ def test_the_same_rows_in_a_file_and_a_frame_are_not_two_tables(tmp_path: Path) 
     stored, loaded = in_file(tmp_path), table(frame(), **DECLARED, name="visits")
     released(stored, tmp_path)
     with session_on(loaded, tmp_path) as session, pytest.raises(CellsChanged) as refused:
-        session.plan("histogram", epsilon=1)
+        session.plan.histogram(epsilon=1)
     assert any("source kind" in difference for difference in refused.value.changes)
     with session_on(loaded, tmp_path, "loaded") as session, pytest.raises(SameRows):
-        session.release(session.plan("histogram", epsilon=1))
+        session.release(session.plan.histogram(epsilon=1))
 
 
 def test_the_same_frame_under_two_names_is_not_two_tables(tmp_path: Path) -> None:
     released(table(frame(), **DECLARED, name="visits"), tmp_path)
     renamed = table(frame("polars"), **DECLARED, name="stays")
     with session_on(renamed, tmp_path, "stays") as session, pytest.raises(SameRows):
-        session.release(session.plan("histogram", epsilon=1))
+        session.release(session.plan.histogram(epsilon=1))
 
 
 def test_another_frame_under_the_same_name_is_noticed_and_paid_for_as_another_file_is(
@@ -123,7 +123,7 @@ def test_another_frame_under_the_same_name_is_noticed_and_paid_for_as_another_fi
                 else table(frame(rows=rows), **DECLARED, name="visits")
             )
             with session_on(visits, folder) as session:
-                plan = session.plan("histogram", epsilon=1)
+                plan = session.plan.histogram(epsilon=1)
                 result = session.release(plan)
                 found[kind, len(rows)] = bool(plan.notes), result.free, session.spent()
     for rows in (ROWS, MORE):
@@ -135,7 +135,7 @@ def test_a_prior_fitted_on_a_frame_keeps_to_that_table(tmp_path: Path) -> None:
     visits = table(frame(rows=MORE), **DECLARED, name="visits")
     early = Translation(fit_markov(visits, "state", first_days=2, length=4))
     with session_on(visits, tmp_path, translation=early) as session:
-        assert session.kept.start == 2
+        assert session.releasable.start == 2
     for other in (in_file(tmp_path, MORE), table(frame(), **DECLARED, name="stays")):
         with (
             pytest.raises(UnsoundRequest),

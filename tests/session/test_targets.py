@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms.targets import gaussian_beyond, laplace_beyond
 from takifugu.session import Plan, Session
+from takifugu.session.query_options import QueryOptions
+from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
 DELTA = "1e-6"
@@ -41,7 +44,9 @@ def test_the_noise_is_the_most_that_keeps_the_target(
     with opened(tmp_path, budget=200, delta=DELTA, **how) as (session, _, _):
         steps = int(np.floor(within / unit * (1 + 1e-12)))
         for chance in (0.5, 0.95, 0.999):
-            plan = session.plan(**query, within=within, chance=chance, delta=delta)
+            plan = session.plan(
+                QueryOptions(**query, within=within, confidence=chance, delta=delta)
+            )
             assert plan.cost.currency == ("epsilon" if delta is None else "rho")
             assert beyond(plan, steps) <= 1 - chance < beyond(plan, steps - 1)
             assert beyond(plan, steps) > (1 - chance) * 0.99  # a little more noise would miss it
@@ -54,12 +59,14 @@ def assert_cheaper_when_wider(
     session: Session, query: dict[str, Any], within: float, delta: str | None
 ) -> None:
     prices = [
-        session.plan(**query, within=within * wider, delta=delta).cost.per_entry
+        session.plan(QueryOptions(**query, within=within * wider, delta=delta)).cost.per_entry
         for wider in (1, 2, 3)
     ]
     assert prices[0] > prices[1] > prices[2]
     sure = [
-        session.plan(**query, within=within, chance=chance, delta=delta).cost.per_entry
+        session.plan(
+            QueryOptions(**query, within=within, confidence=chance, delta=delta)
+        ).cost.per_entry
         for chance in (0.5, 0.9, 0.99)
     ]
     assert sure[0] < sure[1] < sure[2]
@@ -71,18 +78,24 @@ def test_a_ranking_costs_the_least_with_which_places_are_right(
 ) -> None:
     with opened(tmp_path, budget=200, delta=DELTA) as (session, _, _):
         how: dict[str, Any] = {"kind": "top_k", "k": 1, "delta": delta}
-        plan = session.plan(**how, gap=20, chance=0.9)
+        plan = session.plan(QueryOptions(**how, gap=20, confidence=0.9))
         assert plan.error["right"][0] >= 0.9
-        less = session.plan(**how, gap=20, epsilon=plan.cost.alone * 0.97)
+        less = session.plan(QueryOptions(**how, gap=20, epsilon=plan.cost.alone * 0.97))
         assert less.error["right"][0] < 0.9
-        assert session.plan(**how, gap=40, chance=0.9).cost.per_entry < plan.cost.per_entry
-        assert session.plan(**how, gap=20, chance=0.95).cost.per_entry > plan.cost.per_entry
-        known = session.plan(**how, reference=[100, 80], chance=0.9)
+        assert (
+            session.plan(QueryOptions(**how, gap=40, confidence=0.9)).cost.per_entry
+            < plan.cost.per_entry
+        )
+        assert (
+            session.plan(QueryOptions(**how, gap=20, confidence=0.95)).cost.per_entry
+            > plan.cost.per_entry
+        )
+        known = session.plan(QueryOptions(**how, reference=[100, 80], confidence=0.9))
         assert known.cost.per_entry == pytest.approx(plan.cost.per_entry, rel=0.01)
-        with pytest.raises(UnsoundRequest, match="no distance"):
-            session.plan(**how, within=3)
+        with raises(InvalidQuery, field="within"):
+            QueryOptions(**how, within=3)
         with pytest.raises(UnsoundRequest, match="depends on the gaps"):
-            session.plan(**how, chance=0.9)
+            session.plan(QueryOptions(**how, confidence=0.9))
 
 
 def test_a_target_finer_than_the_answer_is_refused(tmp_path: Path) -> None:
@@ -94,8 +107,8 @@ def test_a_target_finer_than_the_answer_is_refused(tmp_path: Path) -> None:
         ]
         for query, within in fine:
             with pytest.raises(UnsoundRequest, match="less than the unit"):
-                session.plan(**query, within=within)
+                session.plan(QueryOptions(**query, within=within))
         with pytest.raises(UnsoundRequest):
-            session.plan("histogram", within=float("nan"))
-        with pytest.raises(UnsoundRequest, match="for rankings"):
-            session.plan("histogram", within=5, gap=2)
+            session.plan.histogram(within=float("nan"))
+        with raises(InvalidQuery, field="gap"):
+            session.plan(QueryOptions("histogram", within=5, gap=2))

@@ -12,7 +12,7 @@ from takifugu.engines import Amount, Category, Declaration, Engine, Order, Sourc
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
-from takifugu.session.belief import terms_of
+from takifugu.session.prior_checks import terms_of
 from takifugu.translation.translation import Translation
 
 STATES = ("home", "ward")
@@ -72,4 +72,4 @@ def opened(
     ):
         ledger.set_budget("visits", budget, delta=delta)
         options = {"dataset": "visits", **(how or {})}
-        yield Session(engine, ledger, translation, **options), ledger, engine
+        yield Session(engine, translation, ledger=ledger, **options), ledger, engine

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.strict import parse_json
 from takifugu.visible import visible
-from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
@@ -142,8 +142,6 @@ def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]
         found = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption("--pairs", given=f"{path} {error.given}", needed=needed) from None
-    except (OSError, ValueError) as error:
-        raise InvalidOption("--pairs", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
         raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import typer
 
-from takifugu.strict import parse_toml
+from takifugu._toml import parse_toml
 
 FILE = "takifugu.toml"
 Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
@@ -45,7 +45,7 @@ def complete_kind(incomplete: str) -> list[str]:
     """The kinds of query."""
     from typing import get_args
 
-    from takifugu.session.asking import Kind
+    from takifugu.session.query_options import Kind
 
     return [kind for kind in get_args(Kind) if kind.startswith(incomplete)]
 

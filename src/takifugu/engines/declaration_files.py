@@ -1,21 +1,19 @@
 """Declarations as TOML, read and written; docs/how-to/datasets.md documents the format."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from decimal import Decimal, localcontext
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from takifugu.engines.columns import Amount, Category, Order, Source
+from takifugu._atomic import read_whole
+from takifugu._toml import Section, parse_json, parse_toml
+from takifugu.engines.columns import Amount, Category, Order, OrderKind, Source, SourceKind
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.problems import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
-from takifugu.strict import parse_json, parse_toml
-from takifugu.whole import read_whole
 
 FROM_THE_DATA = "from the data"
 KEYS = ("title", "source", "entity", "order", "protected", "public")
@@ -24,18 +22,12 @@ KEYS = ("title", "source", "entity", "order", "protected", "public")
 def read_declaration(path: str | Path) -> Declaration:
     """Read a declaration; its relative paths start from the folder that it is in."""
     path = Path(path)
-    try:
-        content = read_whole(path)
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or no name of a file
-        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise InvalidFile(
-            str(path), given=given, needed="be a readable declaration in TOML"
-        ) from None
+    content = read_whole(path, needed="be a declaration in TOML")
     try:
         return parse_declaration(content, folder=path.parent)
     except Malformed as error:
         raise InvalidFile(
-            f"{path}: {error.field}", given=error.given, needed=error.needed
+            f"{path}: {error.field}", given=error.given, needed=error.needed, reason=error.reason
         ) from None
 
 
@@ -47,35 +39,35 @@ def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
 def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
     """The declaration that a parsed document holds; its numbers are whole or `Decimal`."""
     folder = Path(folder)
-    top = _Table(document, "")
+    top = Section(document, error=InvalidDeclaration)
     top.only(KEYS)
-    source = top.table("source", ("kind", "path", "table", "url"))
-    order = top.table("order", ("column", "kind", "zone", "ties"))
-    protected = top.table("protected", None)
-    public = top.table("public", None) if "public" in document else _Table({}, "public")
+    source = top.section("source", ("kind", "path", "table", "url"))
+    order = top.section("order", ("column", "kind", "zone", "ties"))
+    protected = top.section("protected", None)
+    public = top.section("public", None) if "public" in document else Section({})
     return Declaration(
         source=Source(
-            source.text("kind"),
-            source.text("path", optional=True),
-            source.text("table", optional=True),
-            source.text("url", optional=True),
+            cast("SourceKind", source.text("kind")),
+            source.optional("path"),
+            source.optional("table"),
+            source.optional("url"),
         ),
-        entity=top.table("entity", ("column",)).text("column"),
+        entity=top.section("entity", ("column",)).text("column"),
         order=Order(
             order.text("column"),
-            order.text("kind"),
-            order.text("zone", optional=True),
+            cast("OrderKind", order.text("kind")),
+            order.optional("zone"),
             _ties(order),
         ),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
-        title=top.text("title", optional=True) or "",
+        title=top.optional("title") or "",
         folder=folder,
     )
 
 
-def _protected(tables: "_Table", name: str, folder: Path) -> Category | Amount:
-    given = tables.table(
+def _protected(tables: Section, name: str, folder: Path) -> Category | Amount:
+    given = tables.section(
         name, ("values", "outside", "other", "labels", "bounds", "step", "missing")
     )
     if "bounds" not in given.content:
@@ -95,22 +87,22 @@ def _protected(tables: "_Table", name: str, folder: Path) -> Category | Amount:
     return Amount(name, low, high, _number(given.content.get("step", 1), given.at("step")), rule)
 
 
-def _public(tables: "_Table", name: str, folder: Path) -> Category:
-    given = tables.table(name, ("values", "outside", "other", "labels"))
+def _public(tables: Section, name: str, folder: Path) -> Category:
+    given = tables.section(name, ("values", "outside", "other", "labels"))
     outside: Any = given.text("outside") if "outside" in given.content else "refuse"
     if given.get("values") == FROM_THE_DATA:
         return Category(name, None, outside)
     return _category(given, name, folder, outside=outside)
 
 
-def _category(given: "_Table", name: str, folder: Path, *, outside: Any) -> Category:
+def _category(given: Section, name: str, folder: Path, *, outside: Any) -> Category:
     values = tuple(_name(value, given.at("values")) for value in given.items("values"))
     other = _name(given.content.get("other", "other"), given.at("other"))
     if "other" in given.content and outside != "other":
         raise InvalidDeclaration(
             given.at("other"), given="is given", needed="be left out unless outside = 'other'"
         )
-    labels = given.text("labels", optional=True)
+    labels = given.optional("labels")
     mapped = () if labels is None else _labels(folder / labels, labels)
     return Category(name, values, outside, other, mapped)
 
@@ -121,9 +113,6 @@ def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
         found = parse_json(read_whole(path), field=shown)
     except InvalidFile as error:
         raise InvalidDeclaration(shown, given=error.given, needed=needed) from None
-    except (OSError, ValueError) as error:
-        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise InvalidDeclaration(shown, given=given, needed=needed) from None
     if not isinstance(found, dict) or not all(
         isinstance(label, str | int) for label in found.values()
     ):
@@ -131,7 +120,7 @@ def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     return tuple((raw, _name(label, shown)) for raw, label in found.items())
 
 
-def _ties(order: "_Table") -> tuple[str, ...]:
+def _ties(order: Section) -> tuple[str, ...]:
     if order.get("ties") == "refuse":
         return ()
     return tuple(str(_name(column, order.at("ties"))) for column in order.items("ties"))
@@ -214,53 +203,3 @@ def _toml(value: Any) -> str:
     if Fraction(digits) != number:
         raise InvalidDeclaration("step", given=f"is {number}", needed="be a decimal number")
     return f"{digits:f}"
-
-
-@dataclass(frozen=True)
-class _Table:
-    """One table of the file, and the words that say where it stands."""
-
-    content: Mapping[str, Any]
-    place: str
-
-    def at(self, key: str) -> str:
-        return f"{self.place}, {key}" if self.place else key
-
-    def only(self, known: Sequence[str]) -> None:
-        for key in self.content:
-            if key not in known:
-                near = get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"; the nearest to that is {near[0]!r}" if near else ""
-                raise InvalidDeclaration(
-                    self.at(key),
-                    given="is not a key here",
-                    needed=f"be one of {', '.join(known)}{hint}",
-                )
-
-    def get(self, key: str) -> Any:
-        if key not in self.content:
-            raise InvalidDeclaration(self.at(key), given="is missing", needed="be given")
-        return self.content[key]
-
-    def table(self, key: str, known: Sequence[str] | None) -> "_Table":
-        value = self.get(key)
-        if not isinstance(value, dict):
-            raise InvalidDeclaration(self.at(key), given="is no table", needed="be a table")
-        inner = _Table(value, self.at(key))
-        if known is not None:
-            inner.only(known)
-        return inner
-
-    def text(self, key: str, *, optional: bool = False) -> Any:
-        if optional and key not in self.content:
-            return None
-        value = self.get(key)
-        if not isinstance(value, str) or not value or not value.isprintable():
-            raise InvalidDeclaration(self.at(key), given="is no text", needed="be printable text")
-        return value
-
-    def items(self, key: str) -> list[Any]:
-        value = self.get(key)
-        if not isinstance(value, list):
-            raise InvalidDeclaration(self.at(key), given="is no list", needed="be a list")
-        return value

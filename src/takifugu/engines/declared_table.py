@@ -10,6 +10,7 @@ from typing import Any, Literal, Required, TypedDict, overload
 
 import numpy as np
 
+from takifugu._atomic import real_path, write_whole
 from takifugu.engines.columns import OrderKind, Outside
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.declaration_files import (
@@ -23,9 +24,7 @@ from takifugu.engines.frames import Frame, is_frame
 from takifugu.engines.opening import BackendName, open_engine
 from takifugu.engines.paths import source_files
 from takifugu.engines.problems import InvalidDeclaration
-from takifugu.errors import InvalidFile
 from takifugu.priors import Name
-from takifugu.whole import real_path, write_whole
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv"}
@@ -87,16 +86,8 @@ class Table:
         The declaration of a table in memory says what is protected; its rows stay in the program.
         """
         path = Path(path)
-        if os.path.lexists(path):
-            raise InvalidFile(str(path), given="exists", needed="be a new file")
         text = declaration_text(_moved(self.declaration, path.absolute().parent))
-        try:
-            write_whole(path, text)
-        except OSError as error:
-            reason = (error.strerror or "cannot be written").lower()
-            raise InvalidFile(
-                str(path), given=f"was not written ({reason})", needed="be in a writable folder"
-            ) from None
+        write_whole(path, text, refuse_existing=True)
 
 
 @overload

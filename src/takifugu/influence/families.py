@@ -9,6 +9,7 @@ import numpy as np
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.world import World
 from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.chain.higher_order_curves import higher_order_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
@@ -17,6 +18,7 @@ from takifugu.influence.presets import per_entry, union
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
@@ -46,6 +48,8 @@ def influence_curve(
             return chain_curve(prior, asked, max_exposed=max_exposed)
         case IntervalMarkovChain():
             return interval_chain_curve(prior, asked, max_exposed=max_exposed)
+        case HigherOrderChain():
+            return higher_order_curve(prior, asked, max_exposed=max_exposed)
         case Gaussian():
             _only_default(asked, "the regions of every entry are its secrets")
             return _cut(gaussian_curve(prior), max_exposed)

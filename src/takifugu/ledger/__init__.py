@@ -10,14 +10,16 @@ It stores per-entry DP losses and which entries they touched; the Pufferfish los
 them, translated once.
 """
 
-from takifugu.ledger.charge_values import Cells, Charge, Groups, Window
-from takifugu.ledger.charging import Receipt
+from takifugu.ledger.accounts.standings import Standing
+from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
 from takifugu.ledger.events.accepted_terms import Review, Terms
 from takifugu.ledger.events.event_chain import Anchor, Event
-from takifugu.ledger.events.replay import Report
+from takifugu.ledger.events.replay import Problem, Report
 from takifugu.ledger.events.stored_answers import Answer
-from takifugu.ledger.ledger import Ledger, accept_loss, open_ledger, restore_ledger
-from takifugu.ledger.views import Position, Reading, Stretch
+from takifugu.ledger.ledger import Ledger
+from takifugu.ledger.lifecycle import accept_loss, open_ledger, restore_ledger
+from takifugu.ledger.snapshot import Position, Quote, Snapshot
+from takifugu.ledger.views import Reading, Stretch
 from takifugu.ledger.witnesses.head_witness import LostWitness
 
 __all__ = [
@@ -30,10 +32,14 @@ __all__ = [
     "Ledger",
     "LostWitness",
     "Position",
+    "Problem",
+    "Quote",
     "Reading",
     "Receipt",
     "Report",
     "Review",
+    "Snapshot",
+    "Standing",
     "Stretch",
     "Terms",
     "Window",

@@ -21,6 +21,7 @@ from takifugu.ledger.canonical_text import (
     sha256,
     write_fraction,
 )
+from takifugu.ledger.events.event_chain import Anchor
 from takifugu.losses import Approximate, Concentrated, Loss, Pure
 
 BEGINNING, END = -(2**63), 2**63 - 1  # stand for a window without a start or an end
@@ -276,6 +277,26 @@ class Charge:
         if self.rules is not None:
             body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))
         return body
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that a charge is written and durable: the right to draw noise, once.
+
+    Attributes:
+        anchor: The event of the charge; recorded elsewhere, it shows if the ledger is set back.
+        may_release: False if an earlier call with the same key may already have had a receipt:
+            noise may have been drawn under it, and a second draw would be a second release. Charge
+            again with a new key.
+    """
+
+    anchor: Anchor
+    key: str
+    dataset: str
+    analyst: str | None
+    question: str
+    at: datetime
+    may_release: bool
 
 
 def window_body(window: Window | None) -> dict[str, Any] | None:

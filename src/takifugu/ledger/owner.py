@@ -1,54 +1,124 @@
-"""The part of a ledger that owners use: terms in force, what they change, who may ask."""
+"""What owners decide: budgets, groups, cells, and the terms that charges are made under."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
-from takifugu.ledger.canonical_text import check_name
-from takifugu.ledger.events import accepted_terms as decisions
+from takifugu.errors import InvalidCharge, LedgerConflict
+from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.canonical_text import check_name, write_fraction
+from takifugu.ledger.charge_values import Cells, Groups
+from takifugu.ledger.events import accepted_terms, cell_naming, row_marks
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms
+from takifugu.ledger.events.analysts import refuse_second_spelling
 from takifugu.ledger.events.event_chain import Event
-from takifugu.ledger.storage.store import Store
+from takifugu.ledger.open_store import OpenStore
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.losses import Number, exactly
 from takifugu.translation.protocol import LossTranslation
 
 
-class Deciding:
-    """What `Ledger` inherits; see `takifugu.ledger.events.accepted_terms` for what it means."""
+class OwnerDecisions(OpenStore):
+    """The part of a ledger that owners use. Every decision is an event that names its actor."""
 
-    _store: Store
-    _actor: str
-    _time: Callable[[], datetime]
+    def set_budget(
+        self, dataset: str, epsilon: Number, *, analyst: str | None = None, delta: Number = 0
+    ) -> Event:
+        """From now on the Pufferfish loss of ``dataset`` is at most (``epsilon``, ``delta``).
 
-    def terms(self, dataset: str) -> Terms | None:
-        """The prior and secrets that charges on ``dataset`` must be made under; None if any."""
+        With ``analyst``, that of the analyst's own charges, beside the budget of the whole.
+        """
+        check_name(dataset, "dataset")
+        if analyst is not None:
+            check_name(analyst, "analyst")
+        most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+        if most < 0 or not 0 <= chance < 1:
+            raise InvalidCharge(
+                "budget",
+                given=f"is ε = {float(most):g}, δ = {float(chance):g}",
+                needed="have ε of 0 or more and δ from 0 to below 1",
+            )
+        content = {
+            "dataset": dataset,
+            "analyst": analyst,
+            "epsilon": write_fraction(most, "budget"),
+            "delta": write_fraction(chance, "budget"),
+            "actor": self._actor,
+        }
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            who = analyst or WHOLE
+            if analyst is not None:
+                refuse_second_spelling(connection, dataset, analyst)
+            found = tables.find(connection, dataset, who)
+            book = found.get(who)
+            if book is None:
+                whole = found.get(WHOLE) or Book(dataset, WHOLE)
+                book = tables.open_book(connection, whole.of(who))
+            book.epsilon, book.delta = most, chance
+            tables.save(connection, [book])
+            return chain.append(connection, last, "budget", content, self._time())
+
+    def set_partition(self, dataset: str, columns: tuple[str, ...]) -> Event:
+        """Count the groups of ``dataset`` by these public columns, from the first release on.
+
+        Without this the first charge with groups decides. A charge whose groups lack one of the
+        columns counts on every group.
+        """
+        check_name(dataset, "dataset")
+        wanted = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            book = tables.find(connection, dataset).get(WHOLE)
+            if book is None:
+                book = tables.open_book(connection, Book(dataset, WHOLE))
+            if book.shape.partition not in (None, wanted):
+                raise LedgerConflict(
+                    f"the groups of dataset {dataset!r} are counted by"
+                    f" {', '.join(book.shape.partition or ())}; that cannot change",
+                    reason="partition",
+                    dataset=dataset,
+                )
+            book.shape.partition = wanted
+            tables.save(connection, [book])
+            content = {
+                "dataset": dataset,
+                "analyst": None,
+                "columns": list(wanted),
+                "actor": self._actor,
+            }
+            return chain.append(connection, last, "partition", content, self._time())
+
+    def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
+        """From now on the cells of ``dataset`` are named as in ``found``.
+
+        All that was released so far then counts on every row, and its groups and windows may be
+        chosen anew. With ``unchanged`` the owner says instead that the declaration is the one that
+        was used before: for charges that do not say, or where only the source has moved.
+        """
+        check_name(dataset, "dataset")
+        how = cell_naming.UNCHANGED if unchanged else cell_naming.EVERYWHERE
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            content = cell_naming.accept_cells(connection, dataset, found, how)
+            content["actor"] = self._actor
+            return chain.append(connection, last, "cells", content, self._time())
+
+    def count_separately(self, dataset: str, other: str) -> Event:
+        """Let two datasets have a budget each although they have the same rows."""
+        for name in (dataset, other):
+            check_name(name, "dataset")
+        if dataset == other:
+            raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
+        content = {"dataset": dataset, "analyst": None, "other": other, "actor": self._actor}
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            return chain.append(connection, last, "separate", content, self._time())
+
+    def counted_separately(self, dataset: str) -> frozenset[str]:
+        """The datasets that may have the same rows as ``dataset``, by their owner's word."""
         with self._store.reading() as connection:
-            return decisions.in_force(connection, dataset)
-
-    def accepted(self, dataset: str) -> Event | None:
-        """The last acceptance of terms for ``dataset``; None if there was none."""
-        with self._store.reading() as connection:
-            return decisions.accepted(connection, dataset)
-
-    def refuse_terms(self, dataset: str, terms: Terms) -> None:
-        """Raise `NotAccepted` if a charge under ``terms`` would be refused."""
-        with self._store.reading() as connection:
-            decisions.refuse_terms(connection, dataset, terms)
-
-    def rules(self, dataset: str) -> Mapping[str, Any] | None:
-        """The rules that charges on ``dataset`` must be made by; None if any."""
-        with self._store.reading() as connection:
-            return decisions.rules_in_force(connection, dataset)
-
-    def refuse_rules(self, dataset: str, rules: Mapping[str, Any] | None) -> None:
-        """Raise `NotAccepted` if a charge by ``rules`` would be refused."""
-        with self._store.reading() as connection:
-            decisions.refuse_rules(connection, dataset, rules)
-
-    def refuse_stranger(self, dataset: str, analyst: str | None) -> None:
-        """Raise `UnknownAnalyst` if analysts have budgets and ``analyst`` is none of them."""
-        with self._store.reading() as connection:
-            decisions.refuse_stranger(connection, dataset, analyst)
+            return frozenset(row_marks.separated(connection, dataset))
 
     def review(
         self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
@@ -62,7 +132,7 @@ class Deciding:
         """
         check_name(dataset, "dataset")
         with self._store.reading() as connection:
-            return decisions.review(connection, dataset, new, old)
+            return accepted_terms.review(connection, dataset, new, old)
 
     def accept(self, terms: Terms, seen: Review, **details: Any) -> Event:
         """Put other terms in force: from now on charges are made under these, and no others.
@@ -74,7 +144,7 @@ class Deciding:
         """
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            return decisions.accept(
+            return accepted_terms.accept(
                 connection, last, terms, seen, details, self._actor, self._time()
             )
 
@@ -86,6 +156,6 @@ class Deciding:
         check_name(dataset, "dataset")
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            return decisions.enter(
+            return accepted_terms.enter(
                 connection, last, dataset, terms, details, self._actor, self._time()
             )

@@ -1,10 +1,10 @@
-"""What a ledger can be asked: spent, left, over time; its history, and an export of all of it."""
+"""What can be read from a ledger: spent, remaining, over time; its history, checks and copies."""
 
 import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -12,19 +12,34 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from takifugu.errors import InvalidFile, NoBudget
-from takifugu.ledger import charging
 from takifugu.ledger.accounts import budget_limits as view
-from takifugu.ledger.accounts.account import Shape, Touch
+from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
-from takifugu.ledger.accounts.frontier import Frontier, add, worst
-from takifugu.ledger.charge_values import BEGINNING, END, Groups, Window, groups_body, window_body
-from takifugu.ledger.charging import Limits, Standing, Untranslated
+from takifugu.ledger.accounts.frontier import Frontier
+from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
+from takifugu.ledger.charge_values import (
+    BEGINNING,
+    END,
+    Cells,
+    Groups,
+    Window,
+    groups_body,
+    window_body,
+)
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events import replay
+from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.events.replay import Problem, Report
+from takifugu.ledger.open_store import OpenStore
+from takifugu.ledger.snapshot import Position, Snapshot, read_snapshot
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.losses import Loss
+from takifugu.ledger.witnesses.backup import back_up
+from takifugu.ledger.witnesses.head_witness import holds
+from takifugu.losses import Loss, Pure
 from takifugu.translation.protocol import LossTranslation
+
+EPSILON = Pure(0)  # a loss in ε, the currency that is meant by default
 
 
 @dataclass(frozen=True)
@@ -45,121 +60,188 @@ class Stretch:
     worst: Frontier
 
 
-@dataclass(frozen=True)
-class Position:
-    """An account: budget (None if there is none) and the worst per-entry totals so far."""
+class LedgerViews(OpenStore):
+    """The part of a ledger that only reads."""
 
-    dataset: str
-    analyst: str | None
-    epsilon: Fraction | None
-    delta: Fraction
-    worst: Frontier
+    _limits: Limits
 
+    def snapshot(
+        self, dataset: str, *, analyst: str | None = None, cells: Cells | None = None
+    ) -> Snapshot:
+        """What decides whether queries of ``analyst`` to ``dataset`` are admitted, in one read."""
+        with self._store.reading() as connection:
+            return read_snapshot(connection, dataset, analyst, cells)
 
-def spent(book: Book, translation: LossTranslation) -> float:
-    """The worst total of an account, translated."""
-    return view.read(translation, book.account.worst, book.epsilon, book.delta)
+    def standings(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> tuple[Standing, ...]:
+        """How the accounts stand that would pay for a charge on these entries."""
+        names, entries = paying(analyst), (window_body(window), groups_body(groups))
+        with self._store.reading() as connection:
+            found = payers(connection, dataset, names, *entries)
+        return self._translated(found, translation)
 
-
-def spent_with(book: Book, lost: Frontier, loss: Loss, translation: LossTranslation) -> float:
-    """What an account would have spent after ``loss`` on cells that have ``lost`` so much."""
-    after = worst((*book.account.worst, *(add(total, loss) for total in lost)))
-    return view.read(translation, after, book.epsilon, book.delta)
-
-
-def lost(
-    connection: Connection, book: Book, shape: Shape, window: Window | None, groups: Groups | None
-) -> Frontier:
-    """The worst totals of the cells that window and groups touch."""
-    touch = shape.touch(window_body(window), groups_body(groups))
-    if not touch.everything:
-        tables.load(connection, book, touch)
-    return book.account.on(touch)
-
-
-def standings(
-    connection: Connection,
-    dataset: str,
-    analyst: str | None,
-    window: Window | None,
-    groups: Groups | None,
-    translation: LossTranslation,
-    limits: Limits,
-) -> tuple[Standing, ...] | Untranslated:
-    """How the accounts that a charge would go to stand."""
-    found = tables.find(connection, dataset, analyst or WHOLE)
-    if WHOLE not in found or found[WHOLE].epsilon is None:
-        raise NoBudget(dataset)
-    cold = charging.untranslated(list(found.values()), translation, limits)
-    if cold is not None:
-        return cold
-    touch = found[WHOLE].shape.touch(window_body(window), groups_body(groups))
-    names = (WHOLE,) if analyst is None else (WHOLE, analyst)
-    return charging.standings(connection, dataset, names, touch, translation, limits)
-
-
-def odometer(
-    connection: Connection, dataset: str, translation: LossTranslation, analyst: str | None
-) -> Iterator[Reading]:
-    """Replay the dataset's events; one reading for each that was charged to the account.
-
-    History that was lost and accepted as spent counts as one.
-    """
-    books, who = Books(), analyst or WHOLE
-    mine = (EVENTS.c.dataset == dataset) | (EVENTS.c.kind == "loss")
-    ordered = select(EVENTS).where(mine).order_by(EVENTS.c.seq)
-    for event in map(chain.read, connection.execute(ordered.execution_options(yield_per=1000))):
-        books.apply(event.body)
-        if event.kind == "loss":
-            counts = (dataset, who) in books.books
-        else:
-            counts = event.kind in ("charge", "reuse") and who in charged(event.body)
-        if counts:
-            yield Reading(event.seq, event.at, spent(books.book(dataset, who), translation))
-
-
-def over_time(connection: Connection, book: Book) -> tuple[Stretch, ...]:
-    """The worst totals of every segment."""
-    tables.load(connection, book, Touch())
-    return tuple(
-        Stretch(
-            None if segment.start == BEGINNING else segment.start,
-            None if segment.end == END else segment.end,
-            book.account.totals(segment, segment.peak),
+    def _translated(
+        self, found: tuple[Payer, ...], translation: LossTranslation
+    ) -> tuple[Standing, ...]:
+        return tuple(
+            Standing(payer, self._limits.limit(translation, payer.epsilon, payer.delta))
+            for payer in found
         )
-        for segment in book.account.segments
-    )
+
+    def remaining(
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+        like: Loss = EPSILON,
+    ) -> Fraction:
+        """The largest per-entry ε that would be accepted on these entries now, rounded down.
+
+        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ.
+        """
+        found = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
+        return min(standing.room(like) for standing in found)
+
+    def spent(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> float:
+        """The Pufferfish ε of all that was released, at the δ of the budget, rounded up.
+
+        Any translation will do: a new prior re-evaluates everything that was ever released.
+        """
+        with self._store.reading() as connection:
+            book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
+        return view.read(translation, book.account.worst, book.epsilon, book.delta)
+
+    def lost(
+        self,
+        dataset: str,
+        *,
+        analyst: str | None = None,
+        window: Window | None = None,
+        groups: Groups | None = None,
+    ) -> Frontier:
+        """What the most exposed of these entries have lost so far, exactly, before any translation.
+
+        Several totals if none of them is the worst in every currency.
+        """
+        with self._store.reading() as connection:
+            found = tables.find(connection, dataset, analyst or WHOLE)
+            book = _book(found, dataset, analyst)
+            shape = (found.get(WHOLE) or book).shape
+            touch = shape.touch(window_body(window), groups_body(groups))
+            if not touch.everything:
+                tables.load(connection, book, touch)
+            return book.account.on(touch)
+
+    def odometer(
+        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+    ) -> Iterator[Reading]:
+        """The Pufferfish ε after every charge so far, in order.
+
+        History that was lost and accepted as spent counts as one charge.
+        """
+        books, who = Books(), analyst or WHOLE
+        mine = (EVENTS.c.dataset == dataset) | (EVENTS.c.kind == "loss")
+        ordered = select(EVENTS).where(mine).order_by(EVENTS.c.seq)
+        with self._store.reading() as connection:
+            rows = connection.execute(ordered.execution_options(yield_per=1000))
+            for event in map(chain.read, rows):
+                books.apply(event.body)
+                if event.kind == "loss":
+                    counts = (dataset, who) in books.books
+                else:
+                    counts = event.kind in ("charge", "reuse") and who in charged(event.body)
+                if counts:
+                    book = books.book(dataset, who)
+                    spent = view.read(translation, book.account.worst, book.epsilon, book.delta)
+                    yield Reading(event.seq, event.at, spent)
+
+    def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
+        """What the entries of each stretch of time have lost at worst, exactly."""
+        with self._store.reading() as connection:
+            book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
+            tables.load(connection, book, Touch())
+        return tuple(
+            Stretch(
+                None if segment.start == BEGINNING else segment.start,
+                None if segment.end == END else segment.end,
+                book.account.totals(segment, segment.peak),
+            )
+            for segment in book.account.segments
+        )
+
+    def positions(self) -> tuple[Position, ...]:
+        """Every account, by name: its budget and the worst per-entry totals."""
+        with self._store.reading() as connection:
+            return tuple(map(Position.of, tables.every(connection)))
+
+    def history(
+        self,
+        dataset: str | None = None,
+        *,
+        analyst: str | None = None,
+        kind: str | None = None,
+        last: int | None = None,
+    ) -> Iterator[Event]:
+        """Events in order; those of a dataset, analyst or kind; only the ``last`` few."""
+        chosen = select(EVENTS)
+        for column, value in (("dataset", dataset), ("analyst", analyst), ("kind", kind)):
+            if value is not None:
+                chosen = chosen.where(EVENTS.c[column] == value)
+        with self._store.unguarded() as connection:
+            if last is not None:
+                rows = connection.execute(chosen.order_by(EVENTS.c.seq.desc()).limit(last)).all()
+                yield from map(chain.read, reversed(rows))
+                return
+            ordered = chosen.order_by(EVENTS.c.seq).execution_options(yield_per=1000)
+            yield from map(chain.read, connection.execute(ordered))
+
+    def head(self) -> Anchor:
+        """The last event, to be recorded elsewhere."""
+        with self._store.unguarded() as connection:
+            last = chain.head(connection)
+        return Anchor(last.seq, last.hash)
+
+    def verify(self, anchor: Anchor | None = None) -> Report:
+        """Check the chain from its beginning, every total against the events, and the witness."""
+        guard = self._store.guard
+        noted = None if guard is None else guard.noted()
+        with self._store.unguarded() as connection:
+            found = replay.verify(connection, anchor, sqlite=self._store.sqlite)
+            if guard is not None and noted is not None and not holds(connection, noted):
+                error = guard.refusal(connection, noted)
+                problem = Problem(error.reason, str(error), error.event)
+                found = replace(found, problems=(problem, *found.problems))
+        return replace(found, witness=noted)
+
+    def backup(self, path: str | Path) -> Report:
+        """Write a complete, checked copy to a new file; of a ledger in a file."""
+        return back_up(self._store, Path(path))
+
+    def export(self, path: str | Path) -> int:
+        """Write every event as a line of JSON, hash first; how many there are."""
+        with self._store.unguarded() as connection:
+            return _export(connection, Path(path))
 
 
-def positions(connection: Connection) -> tuple[Position, ...]:
-    """Every account, by name."""
-    return tuple(
-        Position(book.dataset, book.analyst or None, book.epsilon, book.delta, book.account.worst)
-        for book in tables.every(connection)
-    )
+def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
+    if WHOLE not in found and (analyst or WHOLE) not in found:
+        raise NoBudget(dataset)
+    return found.get(analyst or WHOLE) or found[WHOLE].of(analyst or WHOLE)
 
 
-def history(
-    connection: Connection,
-    dataset: str | None,
-    analyst: str | None,
-    kind: str | None,
-    last: int | None,
-) -> Iterator[Event]:
-    """Events that match, in the order of the chain, read a few at a time."""
-    wanted = select(EVENTS)
-    for column, value in (("dataset", dataset), ("analyst", analyst), ("kind", kind)):
-        if value is not None:
-            wanted = wanted.where(EVENTS.c[column] == value)
-    if last is not None:
-        rows = connection.execute(wanted.order_by(EVENTS.c.seq.desc()).limit(last)).all()
-        yield from map(chain.read, reversed(rows))
-        return
-    ordered = wanted.order_by(EVENTS.c.seq).execution_options(yield_per=1000)
-    yield from map(chain.read, connection.execute(ordered))
-
-
-def export(connection: Connection, path: Path) -> int:
+def _export(connection: Connection, path: Path) -> int:
     """All events as JSON lines: {"hash": …, "body": …}, the body exactly as it was hashed.
 
     The file appears complete or not at all; one that exists is left alone.

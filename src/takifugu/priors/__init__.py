@@ -7,6 +7,7 @@ from takifugu.priors.documents import from_document, read_prior, write_prior
 from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.fitting import Transitions, smoothed, with_other
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.labels import LabelMap, foursquare_labels
@@ -35,6 +36,7 @@ __all__ = [
     "Explicit",
     "FittedRows",
     "Gaussian",
+    "HigherOrderChain",
     "Holds",
     "IndependentEntries",
     "IntervalMarkovChain",

@@ -7,16 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import read_whole, write_whole
+from takifugu._toml import parse_json
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.priors.prior import Prior
-from takifugu.strict import parse_json
-from takifugu.whole import read_whole, write_whole
 
 LARGEST = 256 * 2**20  # bytes; a larger file is not a prior
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "markov-chain": ("takifugu.priors.markov", "MarkovChain"),
     "interval-markov-chain": ("takifugu.priors.interval_chain", "IntervalMarkovChain"),
+    "higher-order-chain": ("takifugu.priors.higher_order", "HigherOrderChain"),
     "gaussian": ("takifugu.priors.gaussian", "Gaussian"),
     "bayesian-network": ("takifugu.priors.bayesian_network", "BayesianNetwork"),
     "markov-random-field": ("takifugu.priors.random_field", "MarkovRandomField"),
@@ -53,18 +54,11 @@ def read_prior(path: Path | str) -> Prior:
 
 def read_json(path: Path, *, needed: str) -> Any:
     """The one JSON document of a file; ``needed`` says what a file that cannot be read must be."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise InvalidFile(
-                str(path), given="is larger than any prior", needed=f"be below {LARGEST:,} bytes"
-            )
-        text = read_whole(path)
-    except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
-        raise InvalidFile(str(path), given=f"cannot be read ({reason})", needed=needed) from error
-    except UnicodeDecodeError as error:
-        raise InvalidFile(str(path), given="is not UTF-8 text", needed="be JSON") from error
-    return parse_json(text, field=str(path))
+    if path.is_file() and path.stat().st_size > LARGEST:
+        raise InvalidFile(
+            str(path), given="is larger than any prior", needed=f"be below {LARGEST:,} bytes"
+        )
+    return parse_json(read_whole(path, needed=needed), field=str(path))
 
 
 def write_prior(prior: Prior, path: Path | str) -> None:
@@ -75,14 +69,4 @@ def write_prior(prior: Prior, path: Path | str) -> None:
 def write_json(document: Any, path: Path, *, indent: int | None = None) -> None:
     """Write a document to a JSON file, whole or not at all."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
-    try:
-        write_whole(path, text + "\n")
-    except UnicodeEncodeError as error:
-        raise InvalidFile(
-            str(path), given="would hold half a character", needed="be text; name states in UTF-8"
-        ) from error
-    except OSError as error:
-        reason = (error.strerror or "cannot be written").lower()
-        raise InvalidFile(
-            str(path), given=f"cannot be written ({reason})", needed="be in a writable folder"
-        ) from error
+    write_whole(path, text + "\n")

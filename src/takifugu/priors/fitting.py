@@ -51,29 +51,11 @@ class Transitions(Provenance):
 
         ``states`` fixes the states and their order; without it they are those seen, sorted.
         """
-        parts = [np.asarray(list(sequence)) for sequence in sequences]
-        if states is None:
-            seen = sorted(
-                {value for part in parts for value in part.tolist()},
-                key=lambda value: (str(type(value)), value),
-            )
-            states = tuple(seen)
-        number: dict[Hashable, int] = {state: i for i, state in enumerate(states)}
-        if not number:
-            raise InvalidPrior("sequences", given="are empty", needed="hold at least one state")
-        counts = np.zeros((len(number), len(number)), dtype=np.int64)
-        for part in parts:
-            values, codes = np.unique(part, return_inverse=True)
-            unknown = sum(value not in number for value in values.tolist())
-            if unknown:
-                raise InvalidPrior(
-                    "sequences",
-                    given=f"hold {unknown} values that are not among the {len(number)} states",
-                    needed="hold known states only; map rare ones to one of them first",
-                )
-            path = np.array([number[value] for value in values.tolist()], dtype=np.int64)[codes]
+        names, paths = state_codes(sequences, states)
+        counts = np.zeros((len(names), len(names)), dtype=np.int64)
+        for path in paths:
             np.add.at(counts, (path[:-1], path[1:]), 1)
-        return cls(counts, tuple(states))
+        return cls(counts, names)
 
     @property
     def exits(self) -> Integers:
@@ -149,6 +131,37 @@ class Transitions(Provenance):
             length,
             fitted_on=self.fitted_on,
         )
+
+
+def state_codes(
+    sequences: Iterable[Iterable[Any]], states: Sequence[Name] | None
+) -> tuple[tuple[Name, ...], list[Integers]]:
+    """The states, and each sequence as their numbers.
+
+    ``states`` fixes the states and their order; without it they are those seen, sorted.
+    """
+    parts = [np.asarray(list(sequence)) for sequence in sequences]
+    if states is None:
+        states = sorted(
+            {value for part in parts for value in part.tolist()},
+            key=lambda value: (str(type(value)), value),
+        )
+    number: dict[Hashable, int] = {state: i for i, state in enumerate(states)}
+    if not number:
+        raise InvalidPrior("sequences", given="are empty", needed="hold at least one state")
+    paths: list[Integers] = []
+    for part in parts:
+        values, codes = np.unique(part, return_inverse=True)
+        unknown = sum(value not in number for value in values.tolist())
+        if unknown:
+            raise InvalidPrior(
+                "sequences",
+                given=f"hold {unknown} values that are not among the {len(number)} states",
+                needed="hold known states only; map rare ones to one of them first",
+            )
+        path = np.array([number[value] for value in values.tolist()], dtype=np.int64)[codes]
+        paths.append(path)
+    return tuple(states), paths
 
 
 def with_other(chain: MarkovChain, *, name: Name = "other") -> MarkovChain:

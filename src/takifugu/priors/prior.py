@@ -19,7 +19,7 @@ class Prior(Provenance, ABC):
 
     Implementers, one module each:
 
-    * `MarkovChain`, `IntervalMarkovChain` (both are a `SequencePrior`)
+    * `MarkovChain`, `IntervalMarkovChain`, `HigherOrderChain` (each is a `SequencePrior`)
     * `BayesianNetwork`, `MarkovRandomField` (both are a `FactorModel`)
     * `Gaussian`
     * `Explicit`, `IndependentEntries`

@@ -17,7 +17,7 @@ class SequencePrior(Prior):
     """A prior over a sequence: its entries are the times 0, 1, …, all with the same states.
 
     Implementers are dataclasses with the fields ``states`` and ``length``: `MarkovChain`,
-    `IntervalMarkovChain`.
+    `IntervalMarkovChain`, `HigherOrderChain`.
 
     Attributes:
         states: The names of the states.

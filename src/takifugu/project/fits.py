@@ -4,7 +4,7 @@ from typing import Any
 
 from takifugu.engines import ByEntity, Declaration, FirstDays, Fitted
 from takifugu.priors.prior import Prior
-from takifugu.session.held_out import first_kept
+from takifugu.session.held_out import first_releasable
 
 
 def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) 
             section["fitted"] = "all-rows"
         case FirstDays():
             section |= {"fitted": "first-days"}
-            section["released_from"] = first_kept(found.train.end, declaration)
+            section["released_from"] = first_releasable(found.train.end, declaration)
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
     return section | {"statement": found.statement}

@@ -7,19 +7,18 @@ docs/how-to/projects.md.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
+from takifugu._atomic import read_whole
+from takifugu._toml import Section, is_name, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
-from takifugu.strict import parse_toml
-from takifugu.whole import read_whole
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -118,13 +117,7 @@ def read_policy(path: Path) -> Policy:
 
 def read_text(path: Path) -> str:
     """The text of a project file."""
-    try:
-        return read_whole(path)
-    except (OSError, ValueError) as error:
-        given = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise InvalidFile(
-            str(path), given=given, needed="be a project file; `takifugu init` makes one"
-        ) from None
+    return read_whole(path, needed="be a project file; `takifugu init` makes one")
 
 
 def parse_policy(text: str) -> Policy:
@@ -133,12 +126,13 @@ def parse_policy(text: str) -> Policy:
         document = parse_toml(text)
     except InvalidFile as error:
         raise InvalidProject("file", given=error.given, needed=error.needed) from None
-    top = _Section(document, "", ("ledger", "dataset"))
+    top = Section(document, error=InvalidProject)
+    top.only(("ledger", "dataset"))
     ledger = top.section("ledger", ("place", "id", "witness"))
     place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
     refuse_password(witness or "", "ledger, witness")
-    named = _Section(document.get("dataset", {}), "dataset", None)
+    named = top.section("dataset", None) if "dataset" in document else Section({})
     datasets = {name: _dataset(named, name) for name in named.content}
     return Policy(place, ledger.text("id"), datasets, witness)
 
@@ -171,7 +165,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _dataset(named: "_Section", name: str) -> DatasetPolicy:
+def _dataset(named: Section, name: str) -> DatasetPolicy:
     checked_name(name)
     known = ("declaration", "about", "prior", "pairs", "entries", "uncertainty", "analysts")
     given = named.section(name, (*known, "release_fitted_rows", "table"))
@@ -182,13 +176,13 @@ def _dataset(named: "_Section", name: str) -> DatasetPolicy:
         name,
         given.text("declaration"),
         about=given.optional("about"),
-        priors=tuple(_prior(part) for part in given.sections("prior", _PRIOR_KEYS)),
+        priors=_priors(given),
         pairs=_pairs(given),
         entries=given.names("entries"),
         uncertainty=_uncertainty(given),
         analysts=tuple(str(who) for who in analysts or ()),
-        release_fitted_rows=given.truth("release_fitted_rows") or False,
-        table=given.truth("table"),
+        release_fitted_rows=given.flag("release_fitted_rows") or False,
+        table=given.flag("table"),
     )
 
 
@@ -198,7 +192,18 @@ _PRIOR_KEYS = (
 )  # fmt: skip
 
 
-def _prior(given: "_Section") -> PriorPolicy:
+def _priors(given: Section) -> tuple[PriorPolicy, ...]:
+    listed = given.content.get("prior")
+    header = ".".join((*given.place.split(", "), "prior"))
+    file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
+    needed = (
+        f"be a section at the end of the file: the line [[{header}]], and below it the line"
+        f" file = {file}"
+    )
+    return tuple(_prior(part) for part in given.sections("prior", _PRIOR_KEYS, needed=needed))
+
+
+def _prior(given: Section) -> PriorPolicy:
     fitted, over = given.optional("fitted"), given.optional("over")
     if over not in (None, *OVER):
         raise InvalidProject(
@@ -238,7 +243,7 @@ def _prior(given: "_Section") -> PriorPolicy:
     )
 
 
-def _place(given: "_Section") -> datetime | int | None:
+def _place(given: Section) -> datetime | int | None:
     value = given.content.get("released_from")
     whole = isinstance(value, int) and not isinstance(value, bool)
     if value is None or whole or (isinstance(value, datetime) and value.tzinfo is None):
@@ -263,12 +268,12 @@ def share_of(text: str, field: str) -> Fraction:
     return share
 
 
-def _share(given: "_Section") -> Fraction | None:
+def _share(given: Section) -> Fraction | None:
     text = given.optional("share")
     return None if text is None else share_of(text, given.at("share"))
 
 
-def _uncertainty(given: "_Section") -> float:
+def _uncertainty(given: Section) -> float:
     value = given.content.get("uncertainty", 0.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise InvalidProject(
@@ -277,7 +282,7 @@ def _uncertainty(given: "_Section") -> float:
     return float(value)
 
 
-def _pairs(given: "_Section") -> tuple[tuple[Side, Side], ...] | None:
+def _pairs(given: Section) -> tuple[tuple[Side, Side], ...] | None:
     listed = given.content.get("pairs")
     if listed is None:
         return None
@@ -297,74 +302,4 @@ def _is_pair(pair: object) -> bool:
 def _side(given: Any) -> Side:
     """A value or several; nothing if it is neither."""
     side = tuple(given) if isinstance(given, list) else (given,)
-    return side if all(map(_is_name, side)) else ()
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
-
-
-class _Section:
-    """One table of the file, and the words that say where it stands."""
-
-    def __init__(self, content: Any, place: str, known: Sequence[str] | None) -> None:
-        self.place = place
-        if not isinstance(content, dict):
-            raise InvalidProject(place, given="is no table", needed="be a table")
-        self.content: Mapping[str, Any] = content
-        for key in content if known is not None else ():
-            if key not in (known or ()):
-                near = get_close_matches(key, known or (), n=1, cutoff=0.5)
-                hint = f"; the nearest to that is {near[0]!r}" if near else ""
-                raise InvalidProject(
-                    self.at(key),
-                    given="is not a key here",
-                    needed=f"be one of {', '.join(known or ())}{hint}",
-                )
-
-    def at(self, key: str) -> str:
-        return f"{self.place}, {key}" if self.place else key
-
-    def section(self, key: str, known: Sequence[str]) -> "_Section":
-        if key not in self.content:
-            raise InvalidProject(self.at(key), given="is missing", needed="be given")
-        return _Section(self.content[key], self.at(key), known)
-
-    def sections(self, key: str, known: Sequence[str]) -> list["_Section"]:
-        listed = self.content.get(key, [])
-        if not isinstance(listed, list):
-            header = ".".join((*self.place.split(", "), key))
-            file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
-            raise InvalidProject(
-                self.at(key),
-                given="is no list",
-                needed=f"be a section at the end of the file: the line [[{header}]], and below it"
-                f" the line file = {file}",
-            )
-        return [_Section(part, self.at(key), known) for part in listed]
-
-    def optional(self, key: str) -> str | None:
-        return self.text(key) if key in self.content else None
-
-    def text(self, key: str) -> str:
-        value = self.content.get(key)
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            given = "is no printable text" if key in self.content else "is missing"
-            raise InvalidProject(self.at(key), given=given, needed="be text in quotes")
-        return value
-
-    def truth(self, key: str) -> bool | None:
-        value = self.content.get(key)
-        if not isinstance(value, bool | None):
-            raise InvalidProject(self.at(key), given="is no truth", needed="be true or false")
-        return value
-
-    def names(self, key: str) -> tuple[Name, ...] | None:
-        value = self.content.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, list) or not value or not all(map(_is_name, value)):
-            raise InvalidProject(
-                self.at(key), given="is no list of names", needed="list text or whole numbers"
-            )
-        return tuple(value)
+    return side if all(map(is_name, side)) else ()

@@ -3,24 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from takifugu._rounding import float_up
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.engines import Declaration, InvalidQuery
 from takifugu.engines.scope import EVERYTHING
 from takifugu.engines.seen import fitted_rows
-from takifugu.ledger import Ledger
 from takifugu.losses import Total
 from takifugu.priors import FittedRows, Name
 from takifugu.priors.prior import Prior
 from takifugu.project.policy import PriorPolicy
-from takifugu.session.asking import Kind
 from takifugu.session.cost import Cost
-from takifugu.session.held_out import first_kept
+from takifugu.session.held_out import first_releasable
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.rows import Bound
 from takifugu.session.session import Session
-from takifugu.session.values import Plan, Result
-from takifugu.translation.translation import Translation
 
 
 def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
@@ -46,7 +45,7 @@ def _same(rule: FittedRows, rows: FittedRows, declaration: Declaration) -> bool:
     """Whether a prior says of itself what the policy says: a start is rounded up in a policy."""
     if rule.before is not None and rows.before is not None:
         try:
-            rule = replace(rule, before=first_kept(rule.before, declaration))
+            rule = replace(rule, before=first_releasable(rule.before, declaration))
         except InvalidQuery:
             return False
     return rule.same_limits(rows)
@@ -66,52 +65,43 @@ class PolicySession(Session):
     Its prices hold by the translation itself, whatever a table that was kept in a file says.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        ledger: Ledger,
-        translation: Translation,
-        **how: Any,
-    ) -> None:
-        super().__init__(engine, ledger, translation, **how)
-        self._declared = engine.declaration
-        self._prior, self._alone = translation, dict[tuple[Total, Fraction], float]()
-        self._looked_up = how.get("table") is not None
-
-    def plan(self, kind: Kind, column: str | None = None, **how: Any) -> Plan:
-        """As `Session.plan`, its price confirmed."""
-        plan = super().plan(kind, column, **how)
-        return replace(plan, cost=self._confirmed(plan.cost))
-
-    def release(self, plan: Plan) -> Result:
-        """As `Session.release`, its price confirmed."""
-        result = super().release(plan)
-        return replace(result, cost=self._confirmed(result.cost))
+    def _cost(self, made: UnpricedPlan, *, reuse: bool) -> Cost:
+        """As `Session` has it, its price confirmed."""
+        return self._confirmed(super()._cost(made, reuse=reuse))
 
     def _confirmed(self, cost: Cost) -> Cost:
         """The cost, its price not below what the translation itself finds."""
-        if not self._looked_up:
+        if self._translation is self._prior:
             return cost
         lost = Total(**{cost.currency: cost.per_entry})
         if (lost, cost.delta) not in self._alone:
-            found = (
+            self._alone[lost, cost.delta] = (
                 float(self._prior.to_pufferfish(float_up(lost.epsilon)))
                 if cost.currency == "epsilon"
                 else self._prior.total_to_pufferfish(lost, cost.delta)
             )
-            self._alone[lost, cost.delta] = found
         return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
 
-    def named(self, column: str, words: Any) -> tuple[Name, ...]:
-        """The keys of a column that ``words`` name; a word that names none is passed on."""
-        if isinstance(words, str | int) or not isinstance(words, Sequence):
-            words = (words,)
-        keys = {str(key): key for key in self._engine.keys(column)}
-        return tuple(keys.get(str(word), word) for word in words)
+    @cached_property
+    def _alone(self) -> dict[tuple[Total, Fraction], float]:
+        """Prices that were confirmed."""
+        return {}
 
-    def window(self, words: Any) -> tuple[Bound, Bound]:
-        """Both ends of a window; whole numbers where the order is a number."""
-        if not isinstance(words, Sequence) or isinstance(words, str) or len(words) != 2:
-            raise InvalidQuery("window", given="is no pair", needed="be two ends, as A..B")
-        number = self._declared.order.kind == "number"
-        return _bound(words[0], number), _bound(words[1], number)
+    def resolved(self, options: QueryOptions) -> QueryOptions:
+        """Options whose keys and bounds may be given as text, as the columns have them."""
+        column = options.column or self.about
+        window = options.window
+        if window is not None:
+            number = self._engine.declaration.order.kind == "number"
+            window = (_bound(window[0], number), _bound(window[1], number))
+        return replace(
+            options,
+            window=window,
+            where={name: self._keys(name, keys) for name, keys in options.where.items()},
+            values=self._keys(column, options.values) if options.values else (),
+        )
+
+    def _keys(self, column: str, texts: Sequence[Name]) -> tuple[Name, ...]:
+        """The keys of a column that the texts name; a text that names none is passed on."""
+        keys = {str(key): key for key in self._engine.keys(column)}
+        return tuple(keys.get(str(text), text) for text in texts)

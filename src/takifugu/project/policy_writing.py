@@ -4,20 +4,17 @@ Sections are added to the end of the text, or cut out of it, line by line. What 
 again and must say exactly what was meant; if it does not, the file is left as it was.
 """
 
-import contextlib
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import whole_file
+from takifugu._toml import parse_toml
 from takifugu.errors import InvalidFile
 from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
-from takifugu.strict import parse_toml
-from takifugu.whole import refuse_special
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -53,44 +50,6 @@ id = {id}  # its first event: no other ledger will do
 def head(place: str, identity: str) -> str:
     """The text of a new project file."""
     return HEAD.format(place=_value(place), id=_value(identity))
-
-
-@contextlib.contextmanager
-def whole_file(path: Path, *, what: str, new: bool = False) -> Iterator[Path]:
-    """A file beside ``path`` to write to, which takes its place if all goes well.
-
-    It is made at once: a folder that cannot be written to is found out before any work is done.
-    With ``new`` a file that is there by then is left alone.
-    """
-    part: Path | None = None
-    try:
-        refuse_special(path)
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent
-        )
-        part = Path(name)
-        os.close(handle)
-        yield part
-        with part.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        if new and path.exists():
-            raise InvalidProject(str(path), given="exists", needed="not be there yet")
-        part.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_mask())
-        part.replace(path)
-    except OSError as error:
-        reason = (error.strerror or "cannot be written").lower()
-        raise InvalidFile(
-            what, given=f"{path} cannot be written ({reason})", needed="be in a writable folder"
-        ) from error
-    finally:
-        if part is not None:
-            part.unlink(missing_ok=True)
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def add_dataset(
@@ -141,7 +100,7 @@ def _write(
     policy = parse_policy(text)
     if check is not None:
         check(policy)
-    with whole_file(path, what="project") as part:
+    with whole_file(path, field="project", fsync=True) as part:
         part.write_text(text, encoding="utf-8")
         if read_text(path) != before:
             raise InvalidProject(

@@ -13,6 +13,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import real_path, whole_file
 from takifugu.engines import (
     Declaration,
     Engine,
@@ -54,13 +55,12 @@ from takifugu.project.terms import (
     released_rules,
 )
 from takifugu.project.translation_tables import Progress, pays, project_table, reach, table_path
-from takifugu.session.belief import protected_column, refuse_misfit, terms_of
-from takifugu.session.binding import Entries
-from takifugu.session.cells import cells_of
-from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
+from takifugu.session.cell_names import cells_of
+from takifugu.session.entries import Entries
+from takifugu.session.held_out import HeldOutEngine, ReleasableRows, fitted_rows_of, releasable_rows
+from takifugu.session.prior_checks import protected_column, refuse_misfit, terms_of
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.translation import Translation
-from takifugu.whole import real_path
 
 LEDGER = "takifugu.ledger"
 
@@ -89,7 +89,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
             str(folder), given=f"is no folder ({reason})", needed="be one, or a new one"
         ) from None
     try:
-        with write.whole_file(file, what="project", new=True) as part:
+        with whole_file(file, field="project", fsync=True, refuse_existing=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = _first_event(opened)
                 opened.mark()  # makes the key, so that later nothing is made by mere queries
@@ -197,14 +197,14 @@ class Project:
         """The protected column that the priors of a dataset are about."""
         return protected_column(self.declaration(name), self.dataset(name).about)
 
-    def kept(self, name: str) -> Kept:
+    def kept(self, name: str) -> ReleasableRows:
         """The rows of a dataset that may be released from."""
         policy = self.dataset(name)
         if not policy.priors:
-            return Kept()
-        rules = rules_of(self.priors(name).values())
+            return ReleasableRows()
+        rules = fitted_rows_of(self.priors(name).values())
         allowed = self.releases_fitted_rows(name)
-        return kept_rows(rules, self.declaration(name), dataset=name, release=allowed)
+        return releasable_rows(rules, self.declaration(name), dataset=name, release=allowed)
 
     def releases_fitted_rows(self, name: str) -> bool:
         """Whether the owner lets rows be released that a prior was fitted on."""
@@ -217,7 +217,7 @@ class Project:
         """The table of a dataset: only the entities that may be released from."""
         kept = self.kept(name)
         with open_engine(self.declaration(name), backend=backend) as engine:
-            yield HeldOut.of(engine, kept.entities)
+            yield HeldOutEngine.of(engine, kept.entities)
 
     def priors(self, name: str) -> dict[str, Any]:
         """The priors of a dataset; by their content, so that a file may be moved.
@@ -368,15 +368,15 @@ class Project:
             looked_up = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
                 engine,
-                ledger,
                 translation,
+                ledger=ledger,
                 dataset=name,
                 over=self.over(name),
                 release_fitted_rows=self.releases_fitted_rows(name),
                 rules=self.rules(name),
                 about=about,
                 analyst=analyst,
-                table=looked_up,
+                translation_table=looked_up,
                 home=self.folder,
             )
 

@@ -18,7 +18,7 @@ from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.prior import Prior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.project.translation_tables import FOLDER
-from takifugu.session.belief import terms_of
+from takifugu.session.prior_checks import terms_of
 from takifugu.translation.translation import Translation
 
 FORM = "takifugu-terms-1"

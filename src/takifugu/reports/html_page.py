@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from pathlib import Path
 
-from takifugu.errors import InvalidFile
+from takifugu._atomic import write_whole
 from takifugu.reports.html_style import STYLE
 from takifugu.visible import four_digits, visible
-from takifugu.whole import write_whole
 
 Cell = str | int | float | None
 TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
@@ -207,12 +206,7 @@ def shown(value: Cell) -> str:
 
 def write_page(page: Page, path: Path) -> None:
     """Write all of a page, or nothing and an error."""
-    try:
-        write_whole(path, page.html())
-    except OSError as error:
-        raise InvalidFile(
-            "page", given=f"{path} was not written ({error.strerror})", needed="be writable"
-        ) from error
+    write_whole(path, page.html(), field="page")
 
 
 def _is_number(value: Cell) -> bool:

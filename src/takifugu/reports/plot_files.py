@@ -8,9 +8,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from takifugu._atomic import write_whole
 from takifugu.errors import InvalidFile
 from takifugu.visible import visible
-from takifugu.whole import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,9 +74,4 @@ def save(figure: "Figure", path: Path) -> None:
     drawn = BytesIO()
     with as_written(figure):
         figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=150)
-    try:
-        write_whole(path, drawn.getvalue())
-    except OSError as error:
-        raise InvalidFile(
-            "plot", given=f"{str(path)!r} was not written ({error.strerror})", needed="be writable"
-        ) from error
+    write_whole(path, drawn.getvalue(), field="plot")

@@ -1,22 +1,25 @@
 """Plan, charge, release: queries about a declared table, paid from a ledger.
 
-with open_engine("visits.toml") as engine, open_ledger("visits.ledger") as ledger:
-    session = Session(engine, ledger, Translation(prior), dataset="visits")
-    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
-    print(session.release(plan))                                    # charged, then drawn
+with Session(table, prior, ledger="visits.ledger", budget=2) as session:
+    plan = session.plan.histogram(by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                 # charged, then drawn
 """
 
-from takifugu.session.binding import Entries
 from takifugu.session.cost import Cost
-from takifugu.session.problems import OverBudget, ReleaseFailed, StalePlan
+from takifugu.session.entries import Entries
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_errors import BudgetConflict, OverBudget, ReleaseFailed, StalePlan
+from takifugu.session.release_plan import Plan
+from takifugu.session.release_result import Result
 from takifugu.session.session import Session
-from takifugu.session.values import Plan, Result
 
 __all__ = [
+    "BudgetConflict",
     "Cost",
     "Entries",
     "OverBudget",
     "Plan",
+    "QueryOptions",
     "ReleaseFailed",
     "Result",
     "Session",

@@ -14,19 +14,20 @@ from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.session.rows import Rows
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
 MICRO = Decimal("0.000001")
 Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is given
 
 
 @dataclass(frozen=True)
-class Own:
+class AnalystCost:
     """What a release costs an analyst who has a budget of their own.
 
     Attributes:
         analyst: Who asks.
         budget: The Pufferfish ε that the owner allows them.
-        before: The Pufferfish ε of all that they were told before, rounded up.
+        before: The Pufferfish ε of all that was released to them before, rounded up.
         after: The same with this release; None if it does not fit.
     """
 
@@ -67,8 +68,8 @@ class Cost:
         fits: Whether the ledger would accept the charge now.
         most: A Pufferfish ε that would be accepted on these rows now, rounded down; 0 if none.
         own: What it costs the analyst who asks; None if they have no budget of their own.
-        reuse: Whether another analyst was told the same: then it costs this analyst's own budget,
-            and nothing of the whole.
+        reuse: Whether the same was released to another analyst: then it costs this analyst's own
+            budget, and nothing of the whole.
     """
 
     currency: str
@@ -81,7 +82,7 @@ class Cost:
     budget_delta: Fraction
     fits: bool
     most: Decimal
-    own: Own | None = None
+    own: AnalystCost | None = None
     reuse: bool = False
 
     @property
@@ -100,8 +101,31 @@ class Cost:
     @property
     def words(self) -> str:
         """The price alone, in a few letters."""
-        at = f" at delta = {float(self.delta):.3g}" if self.delta else ""
-        return f"epsilon = {self.alone:.6g}{at}"
+        at = f" at delta = {four_digits(self.delta, 'up')}" if self.delta else ""
+        return f"epsilon = {four_digits(self.alone, 'up')}{at}"
+
+    @property
+    def left_words(self) -> str:
+        """What would be left of the budget, and to an analyst with a budget of their own."""
+        rest = f"{four_digits(self.left, 'down')} of {four_digits(self.budget, 'down')} left"
+        return f"{rest}{self._left_to_analyst}"
+
+    @property
+    def reuse_words(self) -> str:
+        """What an answer costs that was released to another analyst."""
+        if self.own is None:
+            return self.words
+        return (
+            f"{self.words} of the budget of analyst {self.own.analyst!r} alone, nothing of the"
+            " dataset's: the same was released to another analyst" + self._left_to_analyst
+        )
+
+    @property
+    def _left_to_analyst(self) -> str:
+        if self.own is None:
+            return ""
+        left, budget = four_digits(self.own.left, "down"), four_digits(self.own.budget, "down")
+        return f"; {left} of {budget} left to analyst {self.own.analyst!r}"
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON; exact numbers as text, and null for what is infinite."""
@@ -151,7 +175,7 @@ class Prices:
         after = before if reuse or not fits else self._ledger.spent_after(*ask, **touched)
         own = None
         if mine is not None:
-            own = Own(
+            own = AnalystCost(
                 str(mine.analyst),
                 mine.epsilon or Fraction(0),
                 self._ledger.spent(self._dataset, self._translation, analyst=mine.analyst),
@@ -178,6 +202,13 @@ class Prices:
             if position.analyst is None:
                 return position
         raise NoBudget(self._dataset)
+
+    def budget(self) -> tuple[Fraction, Fraction] | None:
+        """The ε and δ of the whole dataset; None if its owner has set no budget."""
+        for position in self._accounts():
+            if position.analyst is None:
+                return position.epsilon or Fraction(0), position.delta
+        return None
 
     def own(self) -> Position | None:
         """The account of the analyst who asks, if they have a budget of their own."""
@@ -221,9 +252,9 @@ class Prices:
         least = self._translation.least
         if target_of(epsilon) < least:
             raise UnsoundRequest(
-                f"epsilon is {float(target_of(epsilon)):g}, and what this prior allows is looked up"
-                f" from {least:.4g} on; ask for at least that, or translate each number"
-                " (--no-table, or no `table`)"
+                f"epsilon is {four_digits(target_of(epsilon))}, and the translation table of this"
+                f" prior begins at {four_digits(least, 'up')}; ask for at least that, or translate"
+                " each number (--no-table, or no `translation_table`)"
             )
         if delta is None:
             return Pure(allowance(epsilon, self._translation))
@@ -239,7 +270,7 @@ class Prices:
             )
 
     def _most(self, loss: Charged, rows: Rows, delta: Fraction) -> Decimal:
-        """A Pufferfish ε, in millionths, whose allowance fits on ``rows``: checked, not hoped.
+        """A Pufferfish ε, in millionths, whose allowance is verified to fit on ``rows``.
 
         Mechanisms lose at most the allowance, so that asking for it is accepted.
         """
@@ -260,11 +291,12 @@ class Prices:
         most = Decimal(found).quantize(MICRO, rounding=ROUND_FLOOR)
         while most > 0 and not self._covered(most, loss, delta, room):
             most, step = max(most - step, Decimal(0)), 2 * step
-        return most
+        advised = Decimal(four_digits(most, "down"))  # what people are told to ask for
+        return most if advised > 0 and self._covered(advised, loss, delta, room) else Decimal(0)
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
         if float(epsilon) < self._translation.least:
-            return False  # it would be accepted and cannot be asked for
+            return False  # it would be accepted, and is below what the table can translate
         if isinstance(like, Pure):
             return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
         try:

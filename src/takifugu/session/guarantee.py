@@ -10,8 +10,9 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
-from takifugu.session.binding import Entries
+from takifugu.session.entries import Entries
 from takifugu.translation.translation import Translation
+from takifugu.visible import four_digits
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
 MOST_NAMED = 12  # entries or pairs of values that are listed
@@ -41,7 +42,8 @@ def guarantee(
     if translation.secrets != Secrets():
         parts.append(_kept(translation.secrets))
     if delta > 0:
-        parts.append(f"But for a chance of at most {float(delta):g}, the loss is what is stated.")
+        most = four_digits(delta, "up")
+        parts.append(f"Except with probability at most {most}, the loss is what is stated.")
     if statement:
         parts.append(statement)
     said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)

@@ -36,13 +36,13 @@ ALLOW = "have the owner allow it: release_fitted_rows = true"
 
 
 @dataclass(frozen=True)
-class Kept:
+class ReleasableRows:
     """The rows that may be released from, and what is said about them.
 
     Attributes:
         start: The first place in the order; None if there is no such limit.
         entities: The share of the entities; None for all.
-        statements: What readers of the policy are told.
+        statements: What readers of the policy need to know.
         warning: Why releases come from rows that a prior was fitted on; None if they do not.
     """
 
@@ -52,8 +52,8 @@ class Kept:
     warning: str | None = None
 
     @property
-    def told(self) -> str:
-        """All that a guarantee says about it."""
+    def statement(self) -> str:
+        """All that a guarantee says about them."""
         note = () if self.warning is None else (f"Note: {self.warning}.",)
         return " ".join((*self.statements, *note))
 
@@ -64,7 +64,9 @@ class Kept:
         if start is None or start < _placed(declaration, self.start):
             raise UnsoundRequest(
                 f"the window begins before {self.start}, in rows that the prior was fitted on;"
-                f" begin there, or {ALLOW}"
+                f" begin there, or {ALLOW}",
+                field="window",
+                needed=self.start,
             )
 
     def opened(self, window: Any) -> Any:
@@ -77,7 +79,7 @@ class Kept:
         return (self.start, window[1]) if pair and window[0] is None else window
 
 
-def rules_of(priors: Iterable[Prior]) -> tuple[FittedRows, ...]:
+def fitted_rows_of(priors: Iterable[Prior]) -> tuple[FittedRows, ...]:
     """Every set of rows that some prior, or a part of one, was fitted on."""
     return tuple(dict.fromkeys(rule for prior in priors for rule in _rules(prior)))
 
@@ -89,19 +91,21 @@ def _rules(prior: Prior) -> Iterator[FittedRows]:
             yield from _rules(part)
 
 
-def kept_rows(
+def releasable_rows(
     rules: Iterable[FittedRows], declaration: Declaration, *, dataset: str, release: bool = False
-) -> Kept:
+) -> ReleasableRows:
     """What no prior has seen: all limits together; all rows, with a warning, if ``release``."""
     rules = tuple(rules)
     statements = tuple(dict.fromkeys(rule.statement for rule in rules))
     if not rules:
-        return Kept()
+        return ReleasableRows()
     if release:
-        return Kept(statements=statements, warning=_warning(rules, declaration, dataset))
+        return ReleasableRows(statements=statements, warning=_warning(rules, declaration, dataset))
     for rule in rules:
         _refuse_unknown(rule, declaration)
-    starts = [first_kept(rule.before, declaration) for rule in rules if rule.before is not None]
+    starts = [
+        first_releasable(rule.before, declaration) for rule in rules if rule.before is not None
+    ]
     shares = [(rule.salt or "", rule.share) for rule in rules if rule.share is not None]
     if len({salt for salt, _ in shares}) > 1:
         raise UnsoundRequest(
@@ -112,7 +116,7 @@ def kept_rows(
     if shares:
         entities = Share(shares[0][0], max(share for _, share in shares), Fraction(1))
     start = max(starts, key=lambda place: _placed(declaration, place), default=None)
-    return Kept(start, entities, statements)
+    return ReleasableRows(start, entities, statements)
 
 
 def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
@@ -152,7 +156,7 @@ def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str
     )
 
 
-def first_kept(cut: Any, declaration: Declaration) -> datetime | int:
+def first_releasable(cut: Any, declaration: Declaration) -> datetime | int:
     """The first place at or after ``cut`` that a window can begin with: later is safe."""
     place: datetime | int = cut if isinstance(cut, datetime) else ceil(cut)
     for _ in range(MOST_SHIFTS):
@@ -173,7 +177,7 @@ def _placed(declaration: Declaration, place: Bound) -> Any:
     return rows_of(declaration, (place, None), None).scope.start
 
 
-class HeldOut(Engine):
+class HeldOutEngine(Engine):
     """An engine that sees some of the entities only; all that it counts is about them.
 
     The ledger does not tell entities apart and charges every one: more than is read, never less.
@@ -193,7 +197,7 @@ class HeldOut(Engine):
         """The engine, kept to a share; as it is if it is kept to that or to less."""
         if entities is None:
             return engine
-        if not isinstance(engine, HeldOut):
+        if not isinstance(engine, HeldOutEngine):
             return cls(engine, entities)
         had = engine._entities
         if had.salt != entities.salt:

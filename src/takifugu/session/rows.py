@@ -1,4 +1,4 @@
-"""Which rows a query reads, said to the engine and to the ledger alike.
+"""Which rows a query reads, for the engine and for the ledger alike.
 
 The ledger adds up losses on the cells that a charge names, so a row that the engine reads must lie
 in one of them. Both get the same bounds. A local time that a change of clocks skips or repeats is
@@ -19,7 +19,7 @@ from takifugu.ledger import Groups, Window
 from takifugu.priors import Name
 
 Bound = datetime | date | str | int | None
-MOST_GROUPS = 10_000  # that one charge may name
+MOST_GROUPS = 10_000  # of one charge
 
 
 @dataclass(frozen=True)
@@ -43,43 +43,15 @@ def rows_of(
     where: Mapping[str, Sequence[Name]] | None,
 ) -> Rows:
     """The rows in [start, end) whose public columns hold the keys in ``where``."""
-    start, end = _ends(window)
+    start, end = window or (None, None)
     first = _placed(start, declaration.order, "window, start")
     last = _placed(end, declaration.order, "window, end")
     if first is not None and last is not None and not first < last:  # type: ignore[operator]
         raise InvalidQuery("window", given="ends before it begins", needed="be (start, end)")
     charged = None if first is None and last is None else Window(first, last)
-    kept = {column: _listed(column, (where or {})[column]) for column in sorted(where or {})}
+    kept = {column: tuple((where or {})[column]) for column in sorted(where or {})}
     scope = Scope(start=first, end=last, where=kept)
     return Rows(scope, charged, _groups(declaration, kept))
-
-
-def _ends(window: tuple[Bound, Bound] | None) -> tuple[Bound, Bound]:
-    if window is None:
-        return None, None
-    if not isinstance(window, tuple | list) or len(window) != 2:
-        raise InvalidQuery(
-            "window", given="is no pair", needed="be (start, end), None for an open side"
-        )
-    return window[0], window[1]
-
-
-def _listed(column: str, keys: Sequence[Name]) -> tuple[Name, ...]:
-    """The keys as they are now, and nothing that is equal to one: True and 1.0 equal 1.
-
-    The engine would read the rows of 1 for either, and the ledger would charge another cell.
-    """
-    if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
-        raise InvalidQuery(
-            f"where, {column}", given="is no list of keys", needed="list at least one key"
-        )
-    if not all(type(key) in (str, int) for key in keys):
-        raise InvalidQuery(
-            f"where, {column}",
-            given="has a key that is neither text nor a whole number",
-            needed="hold declared keys only",
-        )
-    return tuple(keys)
 
 
 def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Groups | None:

@@ -6,43 +6,49 @@ stored beside its charge, and the same query then costs nothing.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import ArrayLike
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from takifugu._rounding import float_down
-from takifugu.engines import Engine, identities
+from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
-from takifugu.ledger import Charge, Ledger
+from takifugu.ledger import Charge, Ledger, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
-from takifugu.priors import Name
-from takifugu.session.answering import drawn, table
-from takifugu.session.asking import Kind, asked_for
-from takifugu.session.belief import (
-    belief_of,
+from takifugu.priors import Secrets
+from takifugu.priors.prior import Prior
+from takifugu.session.cell_names import cells_of, declared
+from takifugu.session.cost import Cost, Prices
+from takifugu.session.drawing import draw
+from takifugu.session.entries import EntriesOption, refuse_unmatched
+from takifugu.session.guarantee import guarantee
+from takifugu.session.held_out import (
+    HeldOutEngine,
+    ReleasableRows,
+    fitted_rows_of,
+    releasable_rows,
+)
+from takifugu.session.planner import Planner
+from takifugu.session.prior_checks import (
+    prior_fingerprint,
     protected_column,
     refuse_misfit,
-    secrets_of,
+    secrets_fingerprint,
     terms_of,
 )
-from takifugu.session.binding import Said, refuse_unmatched
-from takifugu.session.cells import cells_of, declared
-from takifugu.session.checking import charged, same_mechanism, same_query
-from takifugu.session.choosing import Wanted, choose
-from takifugu.session.cost import Cost, Prices
-from takifugu.session.guarantee import guarantee
-from takifugu.session.held_out import HeldOut, Kept, kept_rows, rules_of
-from takifugu.session.problems import OverBudget, StalePlan
-from takifugu.session.queries import Query, TransitionsOf
-from takifugu.session.rows import Bound
-from takifugu.session.values import Plan, Result, asked
+from takifugu.session.query.kinds import query_of
+from takifugu.session.query.query import Aim, Query
+from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
+from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
+from takifugu.session.release_result import Result
 from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.accounting.tabled import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -55,94 +61,142 @@ CHANGED = (
 )
 OTHER_KEY = (
     "the last release ({at}) was marked with another key than this one, or without one: whether"
-    " the same was answered before on the same data cannot be told, and it is charged again"
+    " the same was answered before on the same data is unknown, and it is charged again"
 )
 MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while they are read
+
+
+class PlannedBefore(Protocol):
+    """A plan that was made before: a `Plan`, or what a plan file holds."""
+
+    @property
+    def options(self) -> QueryOptions:
+        """What was asked for."""
+
+    def differences(self, made: Any, /) -> tuple[str, ...]:
+        """The parts in which it is not the plan that was made from its options now."""
 
 
 class Session:
     """Queries about one protected column of a declared table, paid from one ledger.
 
-    What the entries of a prior are is said by ``over`` and never guessed: see
-    `takifugu.session.binding`. Rows that a prior was fitted on are not released from: see
-    `takifugu.session.held_out`. `guarantee` tells both.
+    What the entries of a prior are is given by ``over`` and never guessed: see
+    `takifugu.session.entries`. Rows that a prior was fitted on are not released from: see
+    `takifugu.session.held_out`. `guarantee` states both.
 
     The prior and the secrets are those that the owner accepted, or that the budget was last spent
     under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
 
+    A session is a context manager that closes what it opened itself: a table, or a ledger that was
+    given by its path.
+
     Args:
-        engine: The table.
-        ledger: The budget.
-        translation: What the adversary believes, which secrets are kept, and what that costs.
-        dataset: The name of the budget in the ledger.
+        table: The table, or an open engine of one, which stays open.
+        prior: What the adversary may believe: a prior, several by name, or a translation, which
+            also has the secrets.
+        ledger: The ledger that pays: its path, its URL, or an open one.
+        dataset: The name of the budget in the ledger; by default the name of the table. An engine
+            has none.
+        budget: The Pufferfish ε of the dataset. It is set if there is no budget yet; another one
+            than there is, is refused.
+        budget_delta: The Pufferfish δ of the budget.
+        secrets: Which secrets are kept; by default every value of every entry.
+        uncertainty: By how much of itself each probability of the prior may be off.
         about: The protected column that the prior is about, if there are several.
         analyst: Who asks; a budget of their own counts beside that of the whole.
-        table: The translation, looked up instead of computed.
-        statement: How the prior came about, for those who read the guarantee. A fitted prior tells
+        translation_table: The translation as a table, made by `tabulate` for speed.
+        statement: How the prior came about, for readers of the guarantee. A fitted prior says so
             by itself.
-        home: What paths of the source count from when the ledger asks whether it is the same one;
-            by default the folder of the ledger, so that both may be moved together.
+        home: What paths of the source are relative to when the ledger compares sources; by default
+            the folder of the ledger, so that both may be moved together.
         over: What the entries of the prior are, ``"sequence"`` or ``"entities"``, or `Entries`; by
             name if there are several priors. Chains and products need none.
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
-        rules: The rules of a policy, which the ledger holds against those that were accepted.
+        rules: The rules of a policy, which the ledger compares with those that were accepted.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        ledger: Ledger,
-        translation: Translation,
+        table: Table | Engine,
+        prior: Prior | Mapping[str, Prior] | Translation,
         *,
-        dataset: str,
+        ledger: Ledger | str | Path,
+        dataset: str | None = None,
+        budget: Number | None = None,
+        budget_delta: Number = 0,
+        secrets: Secrets | None = None,
+        uncertainty: float = 0,
         about: str | None = None,
         analyst: str | None = None,
-        table: TranslationTable | None = None,
+        translation_table: TranslationTable | None = None,
         statement: str = "",
         home: Path | None = None,
-        over: Said | Mapping[str, Said] = None,
+        over: EntriesOption | Mapping[str, EntriesOption] = None,
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
     ) -> None:
-        if table is not None and table.about != translation.fingerprint:
+        translation = _translation(prior, secrets, uncertainty)
+        if translation_table is not None and translation_table.about != translation.fingerprint:
             raise UnsoundRequest("the table was made for another translation; tabulate this one")
-        self._kept = kept_rows(
-            rules_of(translation.priors.values()),
-            engine.declaration,
-            dataset=dataset,
-            release=release_fitted_rows,
-        )
-        if rules is None and self._kept.warning is not None:
-            rules = {"release_fitted_rows": True}  # no owner of a policy has said so
-        self._rules = rules
-        self._engine = HeldOut.of(engine, self._kept.entities)
-        self._ledger, self._belief = ledger, translation
-        self._dataset, self._analyst = dataset, analyst
-        self._about = protected_column(engine.declaration, about)
-        self._translation: LossTranslation = (
-            translation if table is None else TabledTranslation(translation, table)
-        )
-        self._mark = translation.fingerprint if table is None else table.fingerprint
-        self._read = refuse_misfit(translation, self._engine, self._about, over)
-        told = self._kept.told
-        self._statement = told if statement in told else f"{told} {statement}".strip()
-        ledger.refuse_terms(dataset, terms_of(translation))
-        ledger.refuse_rules(dataset, rules)
-        ledger.refuse_stranger(dataset, analyst)
-        self._prices = Prices(ledger, dataset, self._translation, analyst)
-        self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
-        self._read_as = declared(engine.declaration)
-        self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
+        with ExitStack() as opened:
+            engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
+            if not isinstance(ledger, Ledger):
+                ledger = opened.enter_context(open_ledger(ledger))
+            declaration, dataset = engine.declaration, _name(table, dataset)
+            self._releasable = releasable_rows(
+                fitted_rows_of(translation.priors.values()),
+                declaration,
+                dataset=dataset,
+                release=release_fitted_rows,
+            )
+            if rules is None and self._releasable.warning is not None:
+                rules = {"release_fitted_rows": True}  # there is no policy that says so
+            self._rules = rules
+            self._engine = HeldOutEngine.of(engine, self._releasable.entities)
+            self._ledger, self._prior = ledger, translation
+            self._dataset, self._analyst = dataset, analyst
+            self._about = protected_column(declaration, about)
+            self._translation: LossTranslation = translation
+            self._mark = translation.fingerprint
+            if translation_table is not None:
+                self._translation = TabledTranslation(translation, translation_table)
+                self._mark = translation_table.fingerprint
+            self._entries = refuse_misfit(translation, self._engine, self._about, over)
+            known = self._releasable.statement
+            self._statement = known if statement in known else f"{known} {statement}".strip()
+            self._refuse_unaccepted()
+            self._prices = Prices(ledger, dataset, self._translation, analyst)
+            self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
+            self._read_as = declared(declaration)
+            self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
+            if budget is not None:
+                self._agree_on(exactly(budget, "budget"), exactly(budget_delta, "budget_delta"))
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Close what the session opened itself."""
+        self._opened.close()
 
     @property
     def about(self) -> str:
-        """The column that is asked about."""
+        """The column that queries are about."""
         return self._about
 
     @property
-    def kept(self) -> Kept:
+    def releasable(self) -> ReleasableRows:
         """The rows that may be released from: none that a prior was fitted on."""
-        return self._kept
+        return self._releasable
 
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, rounded up."""
@@ -152,120 +206,109 @@ class Session:
         """What is protected and what is not, in plain words."""
         return guarantee(
             self._engine.declaration,
-            self._belief,
+            self._prior,
             self._about,
-            self._read,
+            self._entries,
             delta=self._prices.delta,
             statement=self._statement,
         )
 
+    def _agree_on(self, epsilon: Fraction, delta: Fraction) -> None:
+        """Set the budget of the dataset if it has none; refuse another one than it has."""
+        current = self._prices.budget()
+        if current is None:
+            self._ledger.set_budget(self._dataset, epsilon, delta=delta)
+        elif current != (epsilon, delta):
+            raise BudgetConflict(self._dataset, (epsilon, delta), current)
+
+    def _refuse_unaccepted(self) -> None:
+        """Raise unless the owner accepted this analyst, these terms and these rules."""
+        self._ledger.refuse_stranger(self._dataset, self._analyst)
+        self._ledger.refuse_terms(self._dataset, terms_of(self._prior))
+        self._ledger.refuse_rules(self._dataset, self._rules)
+
     # --- plan: nothing is spent, nothing protected is read ---
 
-    def plan(
-        self,
-        kind: Kind,
-        column: str | None = None,
-        *,
-        by: str | Sequence[str] = (),
-        window: tuple[Bound, Bound] | None = None,
-        where: Mapping[str, Sequence[Name]] | None = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        within: Number | None = None,
-        chance: float | None = None,
-        values: Sequence[Name] = (),
-        k: int | None = None,
-        level: Number | None = None,
-        grid: Number | None = None,
-        reference: ArrayLike | None = None,
-        gap: float | None = None,
-    ) -> Plan:
-        """How a query would be answered, how well, and for how much.
+    @property
+    def plan(self) -> Planner:
+        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
+        return Planner(self._plan)
 
-        Args:
-            kind: What to ask.
-            column: Of which column; by default the one that the prior is about.
-            by: Public columns whose groups are answered one by one, for one charge.
-            window: Rows from the first to before the second; None leaves a side open. Without a
-                start it begins with the first row that no prior was fitted on.
-            where: For public columns, the keys to keep.
-            epsilon: The Pufferfish ε that the release may cost alone.
-            delta: The Pufferfish δ beside it, at most that of the budget: noise is then of a kind
-                whose losses add up as ρ, which is less for many releases on the same rows.
-            within: Instead of ε: the least ε that keeps every number this near (a quantile: in
-                ranks) …
-            chance: … this often, 0.95 unless told. For a ranking, how often places are right.
-            values: The labels that a count counts.
-            k: How many labels a ranking names.
-            level: Which quantile, 0.5 for the median.
-            grid: How far apart the numbers are that a quantile is chosen from; a step, unless told.
-            reference: Public or made-up counts to plan a ranking for.
-            gap: Instead of a reference, the lead of each place over the next.
-        """
-        query = asked_for(
-            self._engine.declaration,
-            self._about,
-            kind,
-            column,
-            by=by,
-            window=self._kept.opened(window),
-            where=where,
-            values=values,
-            k=k,
-            level=level,
-            grid=grid,
-        )
-        if (epsilon is None) == (within is None and chance is None):
-            raise UnsoundRequest(
-                "say what may be lost (`epsilon`) or how good the answer must be (`within`, or"
-                " `chance` for a ranking): one of the two"
-            )
-        self._ledger.refuse_stranger(self._dataset, self._analyst)
-        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
-        self._ledger.refuse_rules(self._dataset, self._rules)
-        self._refuse_rows(query)
-        self._prices.account()
-        refused = self._ledger.cells_changed(self._dataset, self._cells)
-        if refused is not None:
-            raise refused
-        spare = None if delta is None else exactly(delta, "delta")
-        if spare is not None:
-            self._prices.refuse_delta(spare)
-        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
-        if isinstance(query, TransitionsOf):
-            self._engine.refuse_disorder()  # public too, and better refused before it is paid for
-        allowed = None if epsilon is None else self._prices.allowed(epsilon, spare)
-        near = None if spare is None else float_down(spare)
-        chosen = choose(query, self._engine, Wanted(allowed, near, within, chance, reference, gap))
-        loss, read_at = charged(chosen.mechanism), spare or Fraction(0)
-        if epsilon is not None:
-            self._prices.certify(loss, epsilon, read_at)
-        charge = self._charge(query, chosen.mechanism, loss)
-        self._ledger.check(charge)
-        stored, reuse = self._told(charge)
-        cost = self._prices.of(loss, query.rows, read_at, reuse=reuse)
+    def _plan(self, options: QueryOptions) -> Plan:
+        made = self._unpriced(options)
+        stored, reuse = self._stored(made.charge)
+        cost = self._cost(made, reuse=reuse)
         instead = None
-        if epsilon is None and not cost.fits and not reuse and cost.most > 0:
-            wanted = Wanted(
-                self._prices.allowed(cost.most, spare), near, None, None, reference, gap
-            )
-            best = choose(query, self._engine, wanted)
+        if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
+            best = made.query.choose(self._engine, self._aim(options, epsilon=cost.most))
             instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
+            **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
+            cost=cost,
+            stored=stored,
+            instead=instead,
+            notes=() if stored else self._notes(made.charge),
+        )
+
+    def replan(self, plan: PlannedBefore) -> Plan:
+        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
+        made = self._plan(plan.options)
+        _refuse_stale(plan, made)
+        return made
+
+    def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
+        """All of a plan but its price: the one place where plans are made."""
+        options = checked(options)
+        window = self._releasable.opened(options.window)
+        query = query_of(replace(options, window=window), self._engine.declaration, self._about)
+        self._refuse_unaccepted()
+        self._refuse_rows(query)
+        changed = self._ledger.cells_changed(self._dataset, self._cells)
+        if changed is not None:
+            raise changed
+        delta = None if options.delta is None else exactly(options.delta, "delta")
+        if delta is not None:
+            self._prices.refuse_delta(delta)
+        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
+        query.check_order(self._engine)  # public too, and better refused before it is paid for
+        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
+        loss = _loss(chosen.mechanism)
+        if options.epsilon is not None:
+            self._prices.certify(loss, options.epsilon, delta or Fraction(0))
+        charge = self._charge(query, chosen.mechanism, loss)
+        self._ledger.check(charge)
+        return UnpricedPlan(
+            options=options,
             query=query,
             mechanism=chosen.mechanism,
             error=chosen.error,
             reason=chosen.reason,
-            cost=cost,
-            delta=read_at,
+            delta=delta or Fraction(0),
             charge=charge,
-            stored=stored,
-            instead=instead,
-            notes=() if stored else self._notes(charge),
         )
 
-    def _told(self, charge: Charge) -> tuple[bool, bool]:
-        """Whether the answer is known and free, and whether it is known and costs this analyst."""
+    def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
+        """What the answer may lose: what ``epsilon`` allows, or else what the error needs."""
+        delta = None if options.delta is None else exactly(options.delta, "delta")
+        near = None if delta is None else float_down(delta)
+        if epsilon is None:
+            return Aim(
+                delta=near,
+                within=options.within,
+                confidence=options.confidence,
+                reference=options.reference,
+                gap=options.gap,
+            )
+        allowed = self._prices.allowed(epsilon, delta)
+        return Aim(allowed, near, reference=options.reference, gap=options.gap)
+
+    def _cost(self, made: UnpricedPlan, *, reuse: bool) -> Cost:
+        """What a plan costs now."""
+        loss = _loss(made.mechanism)
+        return self._prices.of(loss, made.query.rows, made.delta, reuse=reuse)
+
+    def _stored(self, charge: Charge) -> tuple[bool, bool]:
+        """Whether the answer is stored and free, and whether it is and costs this analyst."""
         if self._ledger.lookup(charge) is not None:
             return True, False
         known = self._analyst is not None and self._ledger.told_others(charge)
@@ -273,15 +316,15 @@ class Session:
         return known and not costs, known and costs
 
     def _refuse_rows(self, query: Query) -> None:
-        """Raise if rows that are asked for were fitted on, or are not what the priors are about.
+        """Raise if the rows of a query were fitted on, or are not what the priors are about.
 
-        The lengths of sequences are looked at again only in a table that others may write to: files
+        The lengths of sequences are checked again only in a table that others may write to: files
         that change while they are open are refused by the engine.
         """
-        self._kept.refuse_fitted(query.rows.scope.start, self._engine.declaration)
-        named = any(entries.over == "entities" for entries in self._read.values())
+        self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
+        named = any(entries.over == "entities" for entries in self._entries.values())
         if named or self._engine.declaration.source.kind in MAY_CHANGE:
-            refuse_unmatched(self._belief.priors, self._read, self._engine)
+            refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
     def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:
         data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
@@ -291,8 +334,8 @@ class Session:
             mechanism=mechanism.describe(),
             loss=loss,
             data=data,
-            prior=belief_of(self._belief),
-            secrets=secrets_of(self._belief),
+            prior=prior_fingerprint(self._prior),
+            secrets=secrets_fingerprint(self._prior),
             translation=self._mark,
             cells=self._cells,
             declared=self._read_as,
@@ -308,13 +351,15 @@ class Session:
         if self._sources[0] != data:
             marks: tuple[str, ...] = ()
             if not self._ledger.knows_data(self._dataset, data):
-                found = identities(self._engine, self._about)
-                marks = tuple(f"{kind} {self._ledger.mark(kind, what)}" for kind, what in found)
+                marks = tuple(
+                    f"{kind} {self._ledger.mark(kind, what)}"
+                    for kind, what in identities(self._engine, self._about)
+                )
             self._sources = (data, marks)
         return self._sources[1]
 
     def _notes(self, charge: Charge) -> tuple[str, ...]:
-        """What to know before paying: that the data is not what it was, or that nobody can say."""
+        """What to know before paying: that the data changed, or that this is unknown."""
         for event in self._ledger.history(self._dataset, kind="charge", last=1):
             before, at = str(event.body["data"]), f"{event.at:%Y-%m-%d %H:%M} UTC"
             if not same_key(before, charge.data):
@@ -328,44 +373,30 @@ class Session:
     def release(self, plan: Plan) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
 
-        What another analyst was told costs this one's own budget, if they have one.
+        A plan is a value, and a value can be put together from parts of others. So it is made anew
+        from its options by the code that makes plans, refused if it is not the same, and only what
+        was made here is charged, read and drawn. What was released to another analyst costs this
+        one's own budget, if they have one.
         """
-        self._ledger.refuse_stranger(self._dataset, self._analyst)
-        self._ledger.refuse_terms(self._dataset, terms_of(self._belief))
-        self._ledger.refuse_rules(self._dataset, self._rules)
-        query = same_query(plan.query, self._engine.declaration, self._about)
-        mechanism = same_mechanism(plan.mechanism, query, self._engine)
-        self._refuse_rows(query)
-        loss, charge = charged(mechanism), plan.charge
-        made = self._charge(query, mechanism, loss)
-        if charge != made:  # but for its key
-            raise StalePlan(
-                "the plan was made for other data, another session or another price; nothing was"
-                " charged. Plan again"
-            )
-        charge = replace(made, key=charge.key)  # what is written is what was made here
-        _, reuse = self._told(charge)
-        cost = self._prices.of(loss, query.rows, self._read_at(plan), reuse=reuse)
-        sure = replace(plan, query=query, mechanism=mechanism)
+        made = self._unpriced(plan.options)
+        _refuse_stale(plan, made)
+        charge = replace(made.charge, key=plan.charge.key)
+        _, reuse = self._stored(charge)
+        cost = self._cost(made, reuse=reuse)
         try:
             known = self._known(charge)
             if known is not None:
-                return self._result(sure, cost, known.value["drawn"], known.at, free=not reuse)
+                return self._result(made, cost, known.value["drawn"], known.at, free=not reuse)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
                 receipt = self._ledger.charge(charge, self._translation)
         except BudgetExceeded as refused:
             raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
-        answer = drawn(query, mechanism, self._engine)
-        self._refuse_rows(query)  # of a table that others write to, while it was read
+        answer = draw(made.query, made.mechanism, self._engine)
+        self._refuse_rows(made.query)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
-        return self._result(sure, cost, answer, stored.at, free=False)
-
-    def _read_at(self, plan: Plan) -> Fraction:
-        """The δ that a plan's price is read at: it tells, and decides nothing."""
-        known = plan.delta if isinstance(plan.delta, Fraction) else Fraction(0)
-        return min(max(known, Fraction(0)), self._prices.delta)
+        return self._result(made, cost, answer, stored.at, free=False)
 
     def _known(self, charge: Charge) -> Any:
         if self._analyst is None:
@@ -375,51 +406,54 @@ class Session:
         )  # another's answer is charged to this analyst alone
 
     def _result(
-        self, plan: Plan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
+        self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
     ) -> Result:
-        columns, rows = table(plan.query, plan.mechanism, answer, self._engine)
+        columns, rows = made.query.table(made.mechanism, answer, self._engine)
         return Result(
-            query=asked(plan.charge),
+            query=query_body(made.charge),
             columns=columns,
             rows=rows,
-            error=plan.error,
+            error=made.error,
             cost=cost,
             free=free,
             at=at,
-            mechanism=plan.mechanism.describe(),
+            mechanism=made.mechanism.describe(),
             guarantee=self.guarantee(),
         )
 
-    # --- plan and release in one ---
 
-    def histogram(self, column: str | None = None, **how: Any) -> Result:
-        """How many rows have each label; the options are those of `plan`."""
-        return self.release(self.plan("histogram", column, **how))
+def _refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
+    differences = plan.differences(made)
+    if differences:
+        raise StalePlan(differences)
 
-    def count(self, values: Sequence[Name], column: str | None = None, **how: Any) -> Result:
-        """How many rows have one of some labels; the options are those of `plan`."""
-        return self.release(self.plan("count", column, values=values, **how))
 
-    def top_k(self, k: int, column: str | None = None, **how: Any) -> Result:
-        """The k most frequent labels, in order; the options are those of `plan`."""
-        return self.release(self.plan("top_k", column, k=k, **how))
+def _loss(mechanism: Mechanism) -> Pure | Concentrated:
+    """What a mechanism loses, by its own proof."""
+    loss = mechanism.loss
+    if not isinstance(loss, Pure | Concentrated):
+        raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
+    return loss
 
-    def sum(self, column: str | None = None, **how: Any) -> Result:
-        """The sum of bounded numbers; the options are those of `plan`."""
-        return self.release(self.plan("sum", column, **how))
 
-    def mean(self, column: str | None = None, **how: Any) -> Result:
-        """The mean of bounded numbers; the options are those of `plan`."""
-        return self.release(self.plan("mean", column, **how))
+def _translation(
+    prior: Prior | Mapping[str, Prior] | Translation, secrets: Secrets | None, uncertainty: float
+) -> Translation:
+    if not isinstance(prior, Translation):
+        return Translation(prior, secrets or Secrets(), uncertainty=uncertainty)
+    if secrets is not None or uncertainty:
+        raise UnsoundRequest(
+            "a translation has its own secrets and uncertainty; give these to the translation, or"
+            " give the session a prior"
+        )
+    return prior
 
-    def quantile(self, level: Number, column: str | None = None, **how: Any) -> Result:
-        """The number below which a share of the values lies; the options are those of `plan`."""
-        return self.release(self.plan("quantile", column, level=level, **how))
 
-    def proportions(self, column: str | None = None, **how: Any) -> Result:
-        """The share of rows with each label; the options are those of `plan`."""
-        return self.release(self.plan("proportions", column, **how))
-
-    def transitions(self, column: str | None = None, **how: Any) -> Result:
-        """How often each label followed each other one; the options are those of `plan`."""
-        return self.release(self.plan("transitions", column, **how))
+def _name(table: Table | Engine, dataset: str | None) -> str:
+    if dataset is not None:
+        return dataset
+    if isinstance(table, Engine):
+        raise UnsoundRequest(
+            "an engine has no name; name the budget with `dataset`", field="dataset"
+        )
+    return table.name

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from takifugu._atomic import write_whole
 from takifugu.numeric import Floats, Integers, frozen
 from takifugu.synthetic.parquet_files import toml_list, write_parquet
 from takifugu.synthetic.walks import Moves
-from takifugu.whole import write_whole
 
 AGES = ("18-29", "30-37", "38-52", "53+")
 PARTICIPANTS = 151

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from takifugu._atomic import write_whole
 from takifugu.errors import InvalidWorld
 from takifugu.numeric import Integers
 from takifugu.synthetic.habits import ACTIVITY, ROWS_PER_USER, Habits, draw_habits
 from takifugu.synthetic.parquet_files import Block, toml_list, write_parquet
 from takifugu.synthetic.walks import Moves, walk
-from takifugu.whole import write_whole
 
 FIRST_DAY = datetime(2012, 4, 3, tzinfo=UTC)
 DAYS = 500

@@ -1,7 +1,7 @@
 """Which proof serves which prior: the tight translation of each family, or why there is none."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
@@ -27,6 +28,7 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, LooserTranslation, Witness, of_pair, worst
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.steps import MOST_STATES
 
@@ -60,8 +62,18 @@ def tight(prior: Prior, secrets: Secrets, *, tolerance: float = 1e-3) -> Tight |
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
     """
     match prior:
-        case MarkovChain() | IntervalMarkovChain():
-            return _chain(prior, secrets, tolerance)
+        case MarkovChain() if len(prior.states) == 2:
+            return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
+        case MarkovChain():
+            return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
+        case IntervalMarkovChain():
+            return _if_it_fits(
+                prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
+            )
+        case HigherOrderChain():
+            return _if_it_fits(
+                prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
+            )
         case Explicit():
             return ExplicitTransport(prior, secrets)
         case IndependentEntries():
@@ -93,18 +105,13 @@ def several(
     return None if any(part is None for part in parts.values()) else Alternatives(parts)  # type: ignore[arg-type]
 
 
-def _chain(
-    prior: MarkovChain | IntervalMarkovChain, secrets: Secrets, tolerance: float
-) -> Tight | None:
-    if len(prior.states) > MOST_STATES:
-        _warn(f"{len(prior.states)} states are more than the {MOST_STATES} that a step can join")
+def _if_it_fits(prior: Prior, transport: Callable[[], Tight]) -> Tight | None:
+    """The transport bound of a sequence, unless it has too many states or no proof applies."""
+    if prior.breadth > MOST_STATES:
+        _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
         return None
     try:
-        if isinstance(prior, MarkovChain):
-            if len(prior.states) == 2:
-                return BinaryTransport(prior, secrets)
-            return ChainTransport(prior, secrets, tolerance=tolerance)
-        return IntervalTransport(prior, secrets, tolerance=tolerance)
+        return transport()
     except (InvalidPrior, TooLarge, UnsoundRequest) as error:
         _warn(str(error))
         return None

@@ -93,7 +93,7 @@ def run_verify(
             "events": report.events,
             "head": vars(report.head),
             "witness": {"place": witness, "noted": None if seen is None else vars(seen)},
-            "problems": report.problems,
+            "problems": list(map(str, report.problems)),
         }
         print_json(facts)
     else:

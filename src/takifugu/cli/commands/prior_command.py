@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import refuse_special
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -25,7 +26,6 @@ from takifugu.cli.strict_options import StrictTyper
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import four_digits
-from takifugu.whole import refuse_special
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior, SequencePrior

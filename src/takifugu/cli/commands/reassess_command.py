@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
 from takifugu.cli.commands.translate_command import (
     checked_method,
     show_warnings,
@@ -23,9 +25,7 @@ from takifugu.cli.shared_options import (
 )
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
-from takifugu.strict import parse_json
 from takifugu.visible import four_digits
-from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.accounting.composition import Composed, Release
@@ -94,8 +94,6 @@ def _file(path: Path) -> list[str]:
         listed = parse_json(read_whole(path), field=str(path))
     except InvalidFile as error:
         raise InvalidOption("--released", given=f"{path} {error.given}", needed=needed) from None
-    except (OSError, ValueError) as error:
-        raise InvalidOption("--released", given=f"{path} cannot be read", needed=needed) from error
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise InvalidOption("--released", given=f"{path} is not a list of strings", needed=needed)
     return listed

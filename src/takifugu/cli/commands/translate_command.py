@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -22,9 +24,7 @@ from takifugu.cli.shared_options import (
 )
 from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
-from takifugu.strict import parse_json
 from takifugu.visible import four_digits
-from takifugu.whole import read_whole
 
 if TYPE_CHECKING:
     from takifugu.translation.translation import Answer, Method, Translation
@@ -265,10 +265,6 @@ def _listed(path: Path) -> list[float]:
         raise InvalidOption(
             "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InvalidOption(
-            "--profile", given=f"{path} cannot be read", needed="be a JSON list of ε"
-        ) from error
     if not isinstance(listed, list) or not all(
         isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e < float("inf")
         for e in listed

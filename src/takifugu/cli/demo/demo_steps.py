@@ -195,7 +195,7 @@ def _ask_ranking(
     session: PolicySession, engine: Engine, exact: Integers, record: DemoRecord
 ) -> Plan:
     with record.working("asking the first query"):
-        plan = session.plan("top_k", by="country", k=3, epsilon=FIRST)
+        plan = session.plan.top_k(3, by="country", epsilon=FIRST)
         top = session.release(plan)
         right = places_right(exact, engine, top)
     record.facts |= {"releases": [json.loads(top.to_json())], "right": right}
@@ -231,7 +231,7 @@ def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
 
 def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) -> None:
     with record.working("asking the second query"):
-        plan = session.plan("proportions", where={"country": [LARGEST]}, epsilon=SECOND)
+        plan = session.plan.proportions(where={"country": [LARGEST]}, epsilon=SECOND)
         shares = session.release(plan)
     record.facts["releases"].append(json.loads(shares.to_json()))
     exact = (counts / max(int(counts.sum()), 1)).tolist()
@@ -264,7 +264,7 @@ def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> No
         again = session.release(first).free
         refused: OverBudget | None = None
         try:
-            session.release(session.plan("histogram", by="country", epsilon=THIRD))
+            session.release(session.plan.histogram(by="country", epsilon=THIRD))
         except OverBudget as error:
             refused = error
     record.facts["again_free"] = again

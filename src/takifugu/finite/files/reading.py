@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from takifugu._toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.fingerprint import ByContent
 from takifugu.finite.files import document as doc
@@ -14,7 +15,6 @@ from takifugu.finite.files.mechanisms import read_mechanisms
 from takifugu.finite.files.pairs import read_pairs, read_secrets
 from takifugu.finite.mechanism import Mechanism
 from takifugu.finite.world import World
-from takifugu.strict import parse_json, parse_toml
 
 MOST_BYTES = 8 * 2**20
 KEYS = (

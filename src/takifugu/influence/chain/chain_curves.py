@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from takifugu.errors import InvalidWorld
 from takifugu.influence.chain.chain_walk import Walk
-from takifugu.influence.chain.queries import WHOLE, wanted
+from takifugu.influence.chain.curve_request import WHOLE, curve_request
 from takifugu.influence.chain.splitting import assemble, highest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.priors.markov import MarkovChain
@@ -58,7 +58,7 @@ def chain_curve(
         by_entry: Keep the rows of different entries apart, or take their maximum; by default
             they are kept apart, which is never worse, while there is room.
     """
-    question = wanted(
+    request = curve_request(
         chain.states,
         chain.length,
         secrets,
@@ -66,7 +66,7 @@ def chain_curve(
         symmetric=symmetric,
         by_entry=by_entry,
     )
-    return assemble(question, Walk(chain, question).arounds())
+    return assemble(request, Walk(chain, request).entry_leaks())
 
 
 def chains_curve(

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from takifugu._rounding import UNIT, gamma
+from takifugu.influence.chain.curve_request import Side
 from takifugu.influence.chain.powers import SMALLEST, LogProduct
-from takifugu.influence.chain.queries import Side
 from takifugu.numeric import Booleans, Floats
 
 
 @dataclass(frozen=True)
-class GroupsAround:
+class GroupLeaks:
     r"""What one entry leaks about "in A" against "in B".
 
     Given only that X_i is in A, left and right are not independent: both tell which value of A it
@@ -38,7 +38,7 @@ class GroupsAround:
     _scaled: dict[tuple[int, str, int], tuple[Floats, float]] = field(default_factory=dict)
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
-        """See `Around`."""
+        """See `EntryLeaks`."""
         for right in rights:
             yield self._leak(left, right)
 
@@ -92,13 +92,23 @@ def _worst_ratio(past: Floats, future: Floats, size: int) -> tuple[float, float]
     above, below = one[:, :size] @ other[:size], one[:, size:] @ other[size:]
     if min(float(above.min()), float(below.min())) >= SMALLEST:
         return float(np.log(np.max(above / below))), 0.0
+    able = [(part > -np.inf).astype(np.float64) for part in (past, future)]
+    met, matched = (
+        able[0][:, part] @ able[1][part] > 0 for part in (slice(None, size), slice(size, None))
+    )
+    if (met & ~matched).any():  # it happens under A only
+        return np.inf, 0.0
+    if not met.any():
+        return -np.inf, 0.0
+    if min(float(above[met].min()), float(below[met].min())) >= SMALLEST:
+        return float(np.log(np.max(above[met] / below[met]))), 0.0
     worst, deep = -np.inf, 0.0
     for row in past:
         terms = row[:, None] + future
         top, base = (np.logaddexp.reduce(part, axis=0) for part in (terms[:size], terms[size:]))
-        met = top > -np.inf
-        if met.any():
-            worst = max(worst, float(np.max(top[met] - base[met])))
+        happens = top > -np.inf
+        if happens.any():
+            worst = max(worst, float(np.max(top[happens] - base[happens])))
             finite = np.abs(terms[terms > -np.inf])
             deep = max(deep, past.shape[1] * float(finite.max(initial=0.0)))
     return worst, deep

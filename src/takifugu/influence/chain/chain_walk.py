@@ -7,10 +7,10 @@ import numpy as np
 
 from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
-from takifugu.influence.chain.chain_groups import GroupsAround
+from takifugu.influence.chain.chain_groups import GroupLeaks
+from takifugu.influence.chain.curve_request import ROOM, CurveRequest, Side
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
-from takifugu.influence.chain.queries import ROOM, Side, Wanted
-from takifugu.influence.chain.splitting import Around, Pairwise
+from takifugu.influence.chain.splitting import EntryLeaks, PairLeaks
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.stationary import reachable
@@ -20,13 +20,17 @@ SETTLED = 1e-10  # nats; two laws this close count as one
 
 
 class Walk:
-    """A chain unrolled as far as a question needs, with the tables that entries share."""
+    """A chain unrolled as far as a curve needs, with the tables that entries share.
 
-    def __init__(self, chain: MarkovChain, question: Wanted) -> None:
-        self.chain, self.question = chain, question
+    With ``shift`` the nearest seen state to the right is taken to be that many steps further away
+    than its distance says; the leaks of groups are then upper bounds. For pairs of groups only.
+    """
+
+    def __init__(self, chain: MarkovChain, request: CurveRequest, *, shift: int = 0) -> None:
+        self.chain, self.request, self.shift = chain, request, shift
         self.at_rest = isinstance(chain.start, str)
         length = chain.length
-        self.far = question.most if length is None else min(question.most, max(length - 1, 1))
+        self.far = request.most if length is None else min(request.most, max(length - 1, 1))
         if not chain.homogeneous:
             size = len(chain.transition) * self.far * len(chain.states) ** 2
             if size > 2 * ROOM:
@@ -64,7 +68,8 @@ class Walk:
                 if self.chain.homogeneous
                 else (self.chain.kernel(t) for t in range(first + 1, last or 0))
             )
-            self._powers[first] = list(islice(products(kernel, error, later, error), self.far))
+            steps = products(kernel, error, later, error)
+            self._powers[first] = list(islice(steps, self.far + self.shift))
         return self._powers[first][distance - 1]
 
     def after(self, entry: int, distance: int) -> Floats:
@@ -72,7 +77,7 @@ class Walk:
         key = ("after", 0 if self.chain.homogeneous else entry, distance)
         if key not in self._tables:
             power = self.power(entry, distance)
-            self._tables[key] = largest_ratios(power, self.question.left, self.question.right)
+            self._tables[key] = largest_ratios(power, self.request.left, self.request.right)
         return self._tables[key]
 
     def before(self, entry: int, distance: int, support: Booleans) -> Floats:
@@ -81,7 +86,7 @@ class Walk:
         if key not in self._tables:
             power = self.power(entry - distance, distance)
             seen = turned(LogProduct(power.log[support], power.error))
-            self._tables[key] = largest_ratios(seen, self.question.left, self.question.right)
+            self._tables[key] = largest_ratios(seen, self.request.left, self.request.right)
         return self._tables[key]
 
     def support(self, entry: int) -> Booleans:
@@ -89,10 +94,10 @@ class Walk:
         row: Booleans = self.law(entry).possible[0]
         return row
 
-    def arounds(self) -> list[list[Around]]:
+    def entry_leaks(self) -> list[list[EntryLeaks]]:
         """One item for each entry, or class of entries, that the curve has rows for."""
-        length, most = self.chain.length, self.question.most
-        entries = self.question.entries
+        length, most = self.chain.length, self.request.most
+        entries = self.request.entries
         settled = self._settles()
         inside = most + (settled or 0)  # from here on all possible pasts look alike
         if entries is not None:
@@ -101,13 +106,13 @@ class Walk:
             near = [self.at(i) for i in entries if i < inside + STEPS or self.at_rest]
             return near if len(near) == len(entries) else [*near, self.later(inside, settled)]
         if length is not None and (not self.chain.homogeneous or length <= inside + most):
-            self.question.apart(length)  # an error now rather than after all the work
+            self.request.apart(length)  # an error now rather than after all the work
             return [self.at(i) for i in range(length)]
         late = self.later(inside, settled)
         return [late] if self.at_rest else [*(self.at(i) for i in range(inside)), late]
 
     def _interior(self, entry: int) -> bool:
-        length, most = self.chain.length, self.question.most
+        length, most = self.chain.length, self.request.most
         return entry >= most and (length is None or length - 1 - entry >= most)
 
     def _settles(self) -> int | None:
@@ -123,61 +128,62 @@ class Walk:
             support = further
         return None
 
-    def at(self, entry: int) -> list[Around]:
+    def at(self, entry: int) -> list[EntryLeaks]:
         """The rows of one entry."""
         length = self.chain.length
         reach = (entry, None if length is None else length - 1 - entry)
         law = self.law(entry)
-        keep, offset = self._offset(law, self.question.single)
+        keep, offset = self._offset(law, self.request.single)
         before = [
             self.before(entry, d, self.support(entry - d))
             for d in range(1, min(entry, self.far) + 1)
         ]
         ahead = self.far if reach[1] is None else min(reach[1], self.far)
         after = [self.after(entry, d) for d in range(1, ahead + 1)]
-        parts: list[Around] = []
-        if self.question.single:
+        parts: list[EntryLeaks] = []
+        if self.request.single:
             exact: Booleans = np.ones(len(keep), dtype=bool)
-            parts.append(Pairwise(str(entry), reach, keep, exact, before, after, offset))
-        if self.question.grouped:
-            keep, offset = self._offset(law, self.question.grouped)
+            parts.append(PairLeaks(str(entry), reach, keep, exact, before, after, offset))
+        if self.request.grouped:
+            keep, offset = self._offset(law, self.request.grouped)
             parts.append(
-                GroupsAround(
+                GroupLeaks(
                     str(entry),
                     reach,
                     keep,
-                    np.ones(len(keep), dtype=bool),
-                    self.question.grouped,
+                    np.full(len(keep), not self.shift),
+                    self.request.grouped,
                     [
                         LogProduct(p.log[self.support(entry - d)], p.error)
                         for d in range(1, len(before) + 1)
                         for p in (self.power(entry - d, d),)
                     ],
-                    [self.power(entry, d) for d in range(1, ahead + 1)],
+                    [self.power(entry, d + self.shift) for d in range(1, ahead + 1)],
                     law,
                     offset,
                 )
             )
         return parts
 
-    def later(self, first: int, settled: int | None) -> list[Around]:
+    def later(self, first: int, settled: int | None) -> list[EntryLeaks]:
         """The rows that hold for every entry from ``first`` on, with no end in sight."""
         name = f"{first}+"
         support = self._ever() if settled is None else self.support(settled)
         before = [self.before(first, d, support) for d in range(1, self.far + 1)]
         after = [self.after(first, d) for d in range(1, self.far + 1)]
         nobody = self.law(0)
-        parts: list[Around] = []
-        if self.question.single:
-            keep, offset, exact = self._later_offset(first, settled, self.question.single)
-            parts.append(Pairwise(name, (None, None), keep, exact, before, after, offset))
-        if self.question.grouped:
-            keep, offset, exact = self._later_offset(first, settled, self.question.grouped)
-            powers = [self.power(0, d) for d in range(1, self.far + 1)]
-            seen = [LogProduct(p.log[support], p.error) for p in powers]
-            pairs = self.question.grouped
+        parts: list[EntryLeaks] = []
+        if self.request.single:
+            keep, offset, exact = self._later_offset(first, settled, self.request.single)
+            parts.append(PairLeaks(name, (None, None), keep, exact, before, after, offset))
+        if self.request.grouped:
+            keep, offset, exact = self._later_offset(first, settled, self.request.grouped)
+            powers = [self.power(0, d) for d in range(1, self.far + self.shift + 1)]
+            seen = [LogProduct(p.log[support], p.error) for p in powers[: self.far]]
+            ahead, exact = powers[self.shift :], exact & (not self.shift)
+            pairs = self.request.grouped
             parts.append(
-                GroupsAround(name, (None, None), keep, exact, pairs, seen, powers, nobody, offset)
+                GroupLeaks(name, (None, None), keep, exact, pairs, seen, ahead, nobody, offset)
             )
         return parts
 
@@ -204,7 +210,7 @@ class Walk:
         if self.at_rest:
             keep, offset = self._offset(self.law(0), pairs)
             return keep, offset, np.ones(len(keep), dtype=bool)
-        length, most = self.chain.length, self.question.most
+        length, most = self.chain.length, self.request.most
         highest_yet = np.full(len(pairs), -np.inf)
         attained = highest_yet.copy()  # by an entry with enough others to its right
         ever = self._ever() if settled is None else self.support(settled)

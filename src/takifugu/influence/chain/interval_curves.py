@@ -29,9 +29,9 @@ import numpy as np
 
 from takifugu._rounding import UNIT, gamma, up
 from takifugu.errors import TooLarge
+from takifugu.influence.chain.curve_request import WHOLE, CurveRequest, Side, curve_request
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, turned
-from takifugu.influence.chain.queries import WHOLE, Side, Wanted, wanted
-from takifugu.influence.chain.splitting import Around, Pairwise, assemble
+from takifugu.influence.chain.splitting import EntryLeaks, PairLeaks, assemble
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
@@ -57,7 +57,7 @@ def interval_chain_curve(
     >>> interval_chain_curve(chain, max_exposed=3).leak[0].round(3)
     array([5.204, 3.879, 3.165])
     """
-    question = wanted(
+    request = curve_request(
         chain.states,
         chain.length,
         secrets,
@@ -70,21 +70,21 @@ def interval_chain_curve(
             f"{len(chain.states)} states with intervals; at most {MOST_STATES} fit. Merge states,"
             " or give a list of chains"
         )
-    before, after = _terms(chain, question.most)
-    length, most = chain.length, question.most
-    entries = question.entries
+    before, after = _terms(chain, request.most)
+    length, most = chain.length, request.most
+    entries = request.entries
     if entries is None and length is not None and length <= 2 * most:
         entries = tuple(range(length))
     inside = entries is None or any(
         i >= most and (length is None or length - 1 - i >= most) for i in entries
     )
     if inside:
-        return assemble(question, [_around(question, f"{most}+", (None, None), before, after)])
-    arounds = []
+        return assemble(request, [_around(request, f"{most}+", (None, None), before, after)])
+    entry_leaks = []
     for i in entries or ():
         reach = (i, None if length is None else length - 1 - i)
-        arounds.append(_around(question, str(i), reach, before, after))
-    return assemble(question, arounds)
+        entry_leaks.append(_around(request, str(i), reach, before, after))
+    return assemble(request, entry_leaks)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Members:
     after: Sequence[Floats]
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
-        """See `Around`."""
+        """See `EntryLeaks`."""
         past = np.zeros_like(self.before[0])
         if self.reach[0] is None or left <= self.reach[0]:
             past = self.before[left - 1]
@@ -111,22 +111,22 @@ class _Members:
 
 
 def _around(
-    question: Wanted,
+    request: CurveRequest,
     entry: str,
     reach: tuple[int | None, int | None],
     before: Sequence[Floats],
     after: Sequence[Floats],
-) -> list[Around]:
-    parts: list[Around] = []
-    if question.single:
-        x, y = question.left, question.right
+) -> list[EntryLeaks]:
+    parts: list[EntryLeaks] = []
+    if request.single:
+        x, y = request.left, request.right
         keep, exact = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         past, future = ([table[x, y] for table in tables] for tables in (before, after))
-        parts.append(Pairwise(entry, reach, keep, exact, past, future, np.zeros(len(x))))
-    if question.grouped:
-        n = len(question.grouped)
+        parts.append(PairLeaks(entry, reach, keep, exact, past, future, np.zeros(len(x))))
+    if request.grouped:
+        n = len(request.grouped)
         keep, exact = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-        parts.append(_Members(entry, reach, keep, exact, question.grouped, before, after))
+        parts.append(_Members(entry, reach, keep, exact, request.grouped, before, after))
     return parts
 
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from takifugu._rounding import up
 from takifugu.errors import InvalidWorld
-from takifugu.influence.chain.queries import Side, Wanted
+from takifugu.influence.chain.curve_request import CurveRequest, Side
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.numeric import Booleans, Floats, Integers
 
 
-class Around(Protocol):
+class EntryLeaks(Protocol):
     """What one entry, or a class of entries, leaks to what can be seen left and right of it."""
 
     @property
@@ -49,7 +49,7 @@ class Around(Protocol):
 
 
 @dataclass(frozen=True)
-class Pairwise:
+class PairLeaks:
     """Pairs of single values: left and right are independent given the value, so they add."""
 
     entry: str
@@ -61,7 +61,7 @@ class Pairwise:
     offset: Floats  # [pair], added to `before`
 
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
-        """See `Around`."""
+        """See `EntryLeaks`."""
         past = np.zeros(len(self.keep))
         if self.reach[0] is None or left <= self.reach[0]:
             past = self.before[left - 1] + self.offset
@@ -78,7 +78,7 @@ def distances(reach: int | None, most: int) -> range:
     return range(1, (most if reach is None else min(most, reach + 1)) + 1)
 
 
-def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
+def best_leaks(around: EntryLeaks, most: int, reverse: Integers | None) -> Floats:
     """``[b - 1, pair]``: the least leak with at most b entries exposed, rounded up.
 
     With ``reverse`` (for each pair, where its reverse is) one split has to serve both directions.
@@ -104,7 +104,7 @@ def best_leaks(around: Around, most: int, reverse: Integers | None) -> Floats:
 class SequenceSplits:
     """How each point of a sequence's curve is attained; searched for when asked."""
 
-    rows: Sequence[tuple[Sequence[Around], int]]  # for each pair of the curve
+    rows: Sequence[tuple[Sequence[EntryLeaks], int]]  # for each pair of the curve
     exposed: Integers
     entries: int | None
     reverse: Sequence[Integers | None]
@@ -114,13 +114,13 @@ class SequenceSplits:
         b = int(self.exposed[point])
         if b == self.entries:
             return {"exposed": "all"}
-        arounds, column = self.rows[pair]
-        found = [self._best(around, column, b, self.reverse[pair]) for around in arounds]
+        entry_leaks, column = self.rows[pair]
+        found = [self._best(around, column, b, self.reverse[pair]) for around in entry_leaks]
         entry, (_, left, right) = max(found, key=lambda item: item[1][0])
         return {"entry": entry, "left": left - 1, "right": right - 1}
 
     def _best(
-        self, around: Around, column: int, b: int, reverse: Integers | None
+        self, around: EntryLeaks, column: int, b: int, reverse: Integers | None
     ) -> tuple[str, tuple[float, int, int]]:
         best = (np.inf, 1, 1)
         for left in distances(around.reach[0], b):
@@ -133,29 +133,29 @@ class SequenceSplits:
         return around.entry, best if around.keep[column] else (-np.inf, 1, 1)
 
 
-def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> InfluenceCurve:
-    """The curve of all entries: ``arounds`` holds, for each, one part per kind of pair."""
-    kinds = [pairs for pairs in (question.single, question.grouped) if pairs]
-    apart = question.apart(len(arounds))
+def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]]) -> InfluenceCurve:
+    """The curve of all entries: ``entry_leaks`` holds, for each, one part per kind of pair."""
+    kinds = [pairs for pairs in (request.single, request.grouped) if pairs]
+    apart = request.apart(len(entry_leaks))
     blocks: list[Floats] = []
     exact: list[Booleans] = []
     labels: list[str] = []
-    rows: list[tuple[Sequence[Around], int]] = []
+    rows: list[tuple[Sequence[EntryLeaks], int]] = []
     reverses: list[Integers | None] = []
     for kind, pairs in enumerate(kinds):
-        reverse = _reversed(pairs) if question.symmetric else None
-        parts = [parts[kind] for parts in arounds]
+        reverse = _reversed(pairs) if request.symmetric else None
+        parts = [parts[kind] for parts in entry_leaks]
         for group in [[part] for part in parts] if apart else [parts]:
-            leak = np.full((question.most, len(pairs)), -np.inf)
+            leak = np.full((request.most, len(pairs)), -np.inf)
             sure = np.ones(len(pairs), dtype=bool)
             for part in group:
-                here = best_leaks(part, question.most, reverse)
+                here = best_leaks(part, request.most, reverse)
                 np.copyto(leak, np.maximum(leak, here), where=part.keep)
                 sure &= part.exact | ~part.keep
             kept = np.flatnonzero(leak[0] > -np.inf)
             blocks.append(leak.T[kept])
             exact.append(sure[kept])
-            words = _words(question, pairs, group[0].entry if apart and len(arounds) > 1 else "")
+            words = _words(request, pairs, group[0].entry if apart and len(entry_leaks) > 1 else "")
             labels += [f"{words[pairs[k][0]]} / {words[pairs[k][1]]}" for k in kept]
             rows += [(group, int(k)) for k in kept]
             reverses += [reverse] * len(kept)
@@ -165,27 +165,27 @@ def assemble(question: Wanted, arounds: Sequence[Sequence[Around]]) -> Influence
             given="set only values against each other that never can be at the same entry",
             needed="ask about values that the prior allows",
         )
-    return _curve(question, np.concatenate(blocks), np.concatenate(exact), labels, rows, reverses)
+    return _curve(request, np.concatenate(blocks), np.concatenate(exact), labels, rows, reverses)
 
 
 def _curve(
-    question: Wanted,
+    request: CurveRequest,
     leak: Floats,
     exact: Booleans,
     labels: list[str],
-    rows: list[tuple[Sequence[Around], int]],
+    rows: list[tuple[Sequence[EntryLeaks], int]],
     reverses: list[Integers | None],
 ) -> InfluenceCurve:
-    exposed = np.arange(1, question.most + 1)
+    exposed = np.arange(1, request.most + 1)
     table = np.repeat(exact[:, None], len(exposed), axis=1)
-    if question.length is not None:
-        if question.length > question.most:  # group privacy is always there
-            exposed = np.append(exposed, question.length)
+    if request.length is not None:
+        if request.length > request.most:  # group privacy is always there
+            exposed = np.append(exposed, request.length)
             leak = np.hstack([leak, np.zeros((len(leak), 1))])
             table = np.hstack([table, np.ones((len(leak), 1), dtype=bool)])
         table[:, -1] = True
-    splits = SequenceSplits(rows, exposed, question.length, reverses)
-    return InfluenceCurve(exposed, leak, question.length, tuple(labels), table, splits)
+    splits = SequenceSplits(rows, exposed, request.length, reverses)
+    return InfluenceCurve(exposed, leak, request.length, tuple(labels), table, splits)
 
 
 def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
@@ -194,12 +194,12 @@ def _reversed(pairs: tuple[tuple[Side, Side], ...]) -> Integers:
 
 
 def _words(
-    question: Wanted, pairs: tuple[tuple[Side, Side], ...], entry: str
+    request: CurveRequest, pairs: tuple[tuple[Side, Side], ...], entry: str
 ) -> Mapping[Side, str]:
     """What each side of a pair is called: 'ward|hall', or '3=ward|hall' if entries are apart."""
     before = f"{entry}=" if entry else ""
     sides = dict.fromkeys(side for pair in pairs for side in pair)
-    return {side: before + "|".join(str(question.states[x]) for x in side) for side in sides}
+    return {side: before + request.side_name(side) for side in sides}
 
 
 def highest(curves: Sequence[InfluenceCurve]) -> InfluenceCurve:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
+from takifugu.losses import Concentrated, Loss, Total
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -100,17 +100,7 @@ class Limit:
 
 
 def amount(loss: Loss) -> tuple[str, Fraction]:
-    """The currency and the number that an analyst would turn down: ε, or ρ."""
+    """The currency of a loss and its amount: ε, or ρ."""
     if isinstance(loss, Concentrated):
         return "rho", loss.rho
     return "epsilon", loss.epsilon
-
-
-def resized(loss: Loss, to: Fraction) -> Loss:
-    """The same kind of loss with ``to`` as its amount."""
-    match loss:
-        case Approximate(delta=delta):
-            return Approximate(to, delta)
-        case Concentrated():
-            return Concentrated(to)
-    return Pure(to)

@@ -12,18 +12,16 @@ accepted with it, because there is nothing yet that could be read differently.
 """
 
 import math
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from takifugu.errors import InvalidCharge, LedgerConflict, NotAccepted, UnknownAnalyst
+from takifugu.errors import LedgerConflict
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
@@ -31,7 +29,7 @@ from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.ledger.storage.schema import ACCOUNTS, EVENTS
+from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.translation.protocol import LossTranslation
 
@@ -96,59 +94,36 @@ def _last(kind: str) -> Statement:
 _ACCEPTED, _CHARGED = _last("accepted"), _last("charge")
 
 
-def in_force(connection: Connection, dataset: str) -> Terms | None:
-    """The terms that charges must be made under; None if there are none yet.
+def in_force(connection: Connection, dataset: str) -> tuple[Terms | None, Mapping[str, Any] | None]:
+    """The terms and the rules that charges must be made under; None where there are none yet.
 
     Once terms were accepted no charge is written under others, so the last acceptance decides; a
-    ledger without one goes by its last charge. Read from the event itself, against its hash.
+    ledger without one goes by its last charge. Rules are a policy's own, as JSON: which rows are
+    released from, what their entries are. Both are read from the event, checked against its hash.
     """
-    event = _event(connection, _ACCEPTED, dataset) or _event(connection, _CHARGED, dataset)
-    return None if event is None else Terms(event.body["prior"], event.body["secrets"])
+    event = last_accepted(connection, dataset)
+    rules = None if event is None else event.body["details"].get("rules")
+    if event is None or rules is None:
+        charge = last_charge(connection, dataset)
+        event = event or charge
+        rules = None if charge is None else charge.body.get("rules")
+    terms = None if event is None else Terms(event.body["prior"], event.body["secrets"])
+    return terms, rules if isinstance(rules, Mapping) else None
 
 
-def accepted(connection: Connection, dataset: str) -> Event | None:
+def last_accepted(connection: Connection, dataset: str) -> Event | None:
     """The last acceptance of terms for ``dataset``."""
     return _event(connection, _ACCEPTED, dataset)
+
+
+def last_charge(connection: Connection, dataset: str) -> Event | None:
+    """The last charge on ``dataset``."""
+    return _event(connection, _CHARGED, dataset)
 
 
 def _event(connection: Connection, last: Statement, dataset: str) -> Event | None:
     row = last.one(connection, {"named": dataset})
     return None if row is None or row.seq is None else chain.one(connection, row.seq)
-
-
-def charged_before(connection: Connection, dataset: str) -> bool:
-    """Whether anything was ever charged on ``dataset``."""
-    return _event(connection, _CHARGED, dataset) is not None
-
-
-def refuse_terms(connection: Connection, dataset: str, terms: Terms) -> None:
-    """Raise unless a charge under ``terms`` may be made."""
-    known = in_force(connection, dataset)
-    if known is None or known == terms:
-        return
-    both = (("prior", known.prior != terms.prior), ("secrets", known.secrets != terms.secrets))
-    raise NotAccepted(dataset, tuple(name for name, differs in both if differs))
-
-
-def rules_in_force(connection: Connection, dataset: str) -> Mapping[str, Any] | None:
-    """What the owner accepted beside the terms or, where no acceptance says, what was charged by.
-
-    They are a policy's own words, as JSON: which rows are released from, what their entries are.
-    """
-    event = _event(connection, _ACCEPTED, dataset)
-    found = None if event is None else event.body["details"].get("rules")
-    if found is None:
-        event = _event(connection, _CHARGED, dataset)
-        found = None if event is None else event.body.get("rules")
-    return found if isinstance(found, Mapping) else None
-
-
-def refuse_rules(connection: Connection, dataset: str, rules: Mapping[str, Any] | None) -> None:
-    """Raise unless a charge by these ``rules`` may be made."""
-    known = rules_in_force(connection, dataset)
-    if known is None or rules is None or known == rules:
-        return
-    raise NotAccepted(dataset, ("rules",))
 
 
 # --- what commands enter, and what owners accept ---
@@ -158,7 +133,7 @@ def review(
     connection: Connection, dataset: str, new: LossTranslation, old: LossTranslation | None
 ) -> Review:
     """What is spent under the terms in force (``old``, if at hand) and under ``new``."""
-    known = in_force(connection, dataset)
+    known, _ = in_force(connection, dataset)
     book = tables.find(connection, dataset).get(WHOLE)
     if book is None:
         return Review(dataset, known, None, Fraction(0), (ZERO,), 0.0, 0.0)
@@ -183,8 +158,8 @@ def accept(
     book = tables.find(connection, seen.dataset).get(WHOLE)
     worst = (ZERO,) if book is None else book.account.worst
     budget = (None, Fraction(0)) if book is None else (book.epsilon, book.delta)
-    now_so = (in_force(connection, seen.dataset), worst, budget)
-    if now_so != (seen.old, seen.worst, (seen.epsilon, seen.delta)):
+    known, _ = in_force(connection, seen.dataset)
+    if (known, worst, budget) != (seen.old, seen.worst, (seen.epsilon, seen.delta)):
         raise LedgerConflict(
             f"dataset {seen.dataset!r} was charged, or its budget or prior changed, while you were"
             " looking at it; nothing was accepted. Look again",
@@ -229,13 +204,13 @@ def enter(
         "actor": actor,
     }
     event = chain.append(connection, last, "policy", content, now)
-    known = accepted(connection, dataset)
+    known = last_accepted(connection, dataset)
     same = known is not None and (known.body["prior"], known.body["secrets"]) == (
         terms.prior,
         terms.secrets,
     )
     same = same and known is not None and known.body["details"] == content["details"]
-    if not same and not charged_before(connection, dataset):
+    if not same and last_charge(connection, dataset) is None:
         seen = review(connection, dataset, _NothingCharged(), None)
         accept(connection, after(last, event), terms, seen, details, actor, now)
     return event
@@ -270,76 +245,17 @@ def decimal_up(value: float | None) -> str | None:
     return f"{Decimal(value).quantize(MICRO, rounding=ROUND_CEILING).normalize():f}"
 
 
-class Decided:
-    """The decisions of a chain, read from its beginning: which charges they do not allow."""
+class AcceptedTerms:
+    """The terms that a chain accepts, read from its beginning: which charges they allow."""
 
     def __init__(self) -> None:
         self._terms: dict[str, Terms] = {}
 
-    def problems(self, body: Mapping[str, Any]) -> list[str]:
-        """What is wrong with one more event. Before anything was accepted any terms would do."""
+    def allows(self, body: Mapping[str, Any]) -> bool:
+        """Whether one more event keeps to the terms. Before an acceptance any terms will do."""
         if body["kind"] == "accepted":
             self._terms[body["dataset"]] = Terms(body["prior"], body["secrets"])
         elif body["kind"] in ("charge", "reuse"):
             known = self._terms.get(body["dataset"])
-            if known not in (None, Terms(body["prior"], body["secrets"])):
-                return [f"event {body['seq']} was charged under terms that were not accepted"]
-        return []
-
-
-# --- who may ask ---
-
-_ANALYSTS = Statement(
-    select(ACCOUNTS.c.analyst).where(
-        ACCOUNTS.c.dataset == bindparam("named"),
-        ACCOUNTS.c.analyst != literal_column("''"),
-        ACCOUNTS.c.epsilon.is_not(None),
-    )
-)
-
-
-def refuse_stranger(connection: Connection, dataset: str, analyst: str | None) -> None:
-    """Raise if analysts have budgets on ``dataset`` and ``analyst`` is none of them, to the letter.
-
-    A name that is misspelt would otherwise be somebody else, whom no budget of their own bounds.
-    """
-    names = sorted(row.analyst for row in _ANALYSTS.all(connection, {"named": dataset}))
-    if not names or analyst in names:
-        return
-    similar = () if analyst is None else tuple(alike(analyst, names))
-    raise UnknownAnalyst(dataset, analyst, tuple(names), similar)
-
-
-def refuse_double(connection: Connection, dataset: str, analyst: str) -> None:
-    """Raise if a new name looks like one that has an account: it would be a second budget."""
-    if analyst != analyst.strip() or not analyst.isprintable():
-        raise InvalidCharge(
-            "analyst", given=f"is {analyst!r:.80}", needed="be printable, without spaces around it"
-        )
-    found = select(ACCOUNTS.c.analyst).where(
-        ACCOUNTS.c.dataset == dataset, ACCOUNTS.c.analyst != WHOLE
-    )
-    names = connection.execute(found).scalars().all()
-    double = [name for name in names if name != analyst and folded(name) == folded(analyst)]
-    if double and analyst not in names:
-        raise InvalidCharge(
-            "analyst",
-            given=f"is {analyst!r:.80} and {double[0]!r:.80} has an account already",
-            needed="be written the same way: two spellings would have two budgets",
-        )
-
-
-def folded(name: str) -> str:
-    """A name without what eyes overlook: case, width, accents' form, spaces."""
-    wide = unicodedata.normalize("NFKC", name).casefold()
-    kept = (c for c in wide if not c.isspace() and unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", "".join(kept))
-
-
-def alike(name: str, names: list[str]) -> list[str]:
-    """The names that ``name`` was probably meant to be."""
-    same = [known for known in names if folded(known) == folded(name)]
-    if same:
-        return same[:3]
-    by_folded = {folded(known): known for known in names}
-    return [by_folded[one] for one in get_close_matches(folded(name), by_folded, n=3, cutoff=0.6)]
+            return known in (None, Terms(body["prior"], body["secrets"]))
+        return True

@@ -21,7 +21,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
 
-from takifugu.errors import CellsChanged, NoBudget, UnsoundRequest
+from takifugu.errors import NoBudget, UnsoundRequest
 from takifugu.ledger.accounts.books import WHOLE
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.events import event_chain as chain
@@ -65,18 +65,23 @@ def latest(connection: Connection, dataset: str) -> Event | None:
     return None if row.seq is None else chain.one(connection, row.seq)
 
 
-def refuse_other(connection: Connection, dataset: str, cells: Cells) -> bool:
-    """Raise unless ``cells`` are those of the account; whether they are its first."""
+def compare(
+    connection: Connection, dataset: str, cells: Cells
+) -> tuple[bool, tuple[str, ...] | None]:
+    """Whether ``cells`` are the first of the dataset, and how they differ from those before.
+
+    None if they do not differ; empty if the earlier charges do not say what names their cells.
+    """
     last = latest(connection, dataset)
     if last is None:
-        return True
+        return True, None
     known = last.body.get("cells")
     if known == cells.fingerprint:
-        return False
+        return False, None
     if known is None:
-        raise CellsChanged(dataset, ())
-    found = named(connection, dataset, known)
-    raise CellsChanged(dataset, tuple(map(str, differences(found or {}, cells.parts))))
+        return False, ()
+    before = named(connection, dataset, known)
+    return False, tuple(map(str, differences(before or {}, cells.parts)))
 
 
 def named(connection: Connection, dataset: str, fingerprint: str) -> Mapping[str, Any] | None:
@@ -96,16 +101,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[D
     """Part by part what differs, both sides in words."""
     old, new = dict(_flat(before, "")), dict(_flat(now, ""))
     for part in [*old, *(part for part in new if part not in old)]:
-        one, other = old.get(part, _NOTHING), new.get(part, _NOTHING)
+        one, other = old.get(part, _UNDECLARED), new.get(part, _UNDECLARED)
         if _text(one) != _text(other):
             yield Difference(part, *_sides(one, other))
 
 
-class _Nothing:
-    """Stands for a part that is not declared; null is something that is."""
-
-
-_NOTHING = _Nothing()
+_UNDECLARED = object()  # stands for a part that is not declared; null is one that is
 
 
 def _flat(value: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
@@ -118,7 +119,7 @@ def _flat(value: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    return "not declared" if value is _NOTHING else json.dumps(value, ensure_ascii=True)
+    return "not declared" if value is _UNDECLARED else json.dumps(value, ensure_ascii=True)
 
 
 def _sides(one: Any, other: Any) -> tuple[str, str]:
@@ -140,8 +141,8 @@ def _short(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
-def accepted(connection: Connection, dataset: str, cells: Cells, how: str) -> dict[str, Any]:
-    """Change the accounts as an owner's decision says; the content of its event."""
+def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -> dict[str, Any]:
+    """Change the accounts as the owner decided; the content of the event."""
     books = [book for book in tables.every(connection) if book.dataset == dataset]
     if not any(book.analyst == WHOLE for book in books):
         raise NoBudget(dataset)

@@ -10,11 +10,31 @@ from takifugu.errors import LedgerDamaged, TakifuguError
 from takifugu.ledger.accounts.books import Books, contents
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.accepted_terms import Decided
+from takifugu.ledger.events.accepted_terms import AcceptedTerms
 from takifugu.ledger.events.event_chain import COPIED, KINDS, ROOT, Anchor, Event
 from takifugu.ledger.storage import account_tables as tables
 
 MOST_PROBLEMS = 20  # a report names no more
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that a verification found wrong.
+
+    Attributes:
+        reason: Its kind: "storage", "missing", "edited", "unreadable", "form", "kind", "filed",
+            "head", "anchor", "terms", "account", "budget", "shape", "totals", "segments", "more",
+            or the reason of a `LedgerSetBack`.
+        message: The same in words.
+        event: The event concerned; None if no single one is.
+    """
+
+    reason: str
+    message: str
+    event: int | None = None
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True)
@@ -29,13 +49,13 @@ class Report:
     Attributes:
         events: How many there are.
         head: The last of them, to be noted down.
-        problems: What is wrong, in words; empty if nothing is.
-        witness: The event that the witness has seen last; None if there is no note.
+        problems: What is wrong; empty if nothing is.
+        witness: The event that the witness has seen last; None if there is no record.
     """
 
     events: int
     head: Anchor
-    problems: tuple[str, ...]
+    problems: tuple[Problem, ...]
     witness: Anchor | None = None
 
     @property
@@ -70,12 +90,12 @@ def rebuild(connection: Connection) -> None:
 
 def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Report:
     """Check storage, chain, columns, head, totals and, if given, the ``anchor``."""
-    problems: list[str] = []
+    problems: list[Problem] = []
     if sqlite:
         found = connection.execute(text("PRAGMA integrity_check(1)")).scalar_one()
         if found != "ok":
-            problems.append(f"the file is damaged: {found}")
-    books, decided, previous, count, last = Books(), Decided(), ROOT, 0, 0
+            problems.append(Problem("storage", f"the file is damaged: {found}"))
+    books, decided, previous, count, last = Books(), AcceptedTerms(), ROOT, 0, 0
     anchored = anchor is None
     for row in chain.rows(connection):
         count += 1
@@ -83,75 +103,84 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
         try:
             body = chain.read(row).body
             books.apply(body)
-            problems += decided.problems(body)
+            if not decided.allows(body):
+                message = f"event {row.seq} was charged under terms that were not accepted"
+                problems.append(Problem("terms", message, row.seq))
         except (TakifuguError, KeyError, ValueError, TypeError, ZeroDivisionError):
-            problems.append(f"event {row.seq} cannot be read")
+            problems.append(Problem("unreadable", f"event {row.seq} cannot be read", row.seq))
         previous, last = row.hash, row.seq
         anchored = anchored or anchor == Anchor(row.seq, row.hash)
         if len(problems) > MOST_PROBLEMS:
-            return Report(count, Anchor(last, previous), (*problems[:MOST_PROBLEMS], "and more"))
+            more = Problem("more", "and more")
+            return Report(count, Anchor(last, previous), (*problems[:MOST_PROBLEMS], more))
     head = chain.head(connection)
     if (head.seq, head.hash) != (last, previous):
-        problems.append(
+        message = (
             f"the chain ends at event {last} but the head is event {head.seq}: events were cut off"
             " or added behind the ledger's back"
         )
+        problems.append(Problem("head", message, head.seq))
     if not anchored and anchor is not None:
-        problems.append(f"event {anchor.seq} is not the one noted: this is an old or another chain")
+        message = f"event {anchor.seq} is not the one recorded: this is an old or another chain"
+        problems.append(Problem("anchor", message, anchor.seq))
     problems += _total_problems(connection, books)
     problems += _digest_problems(connection, books)
     return Report(count, Anchor(last, previous), tuple(problems[:MOST_PROBLEMS]))
 
 
-def _row_problems(row: Any, previous: str, due: int) -> Iterator[str]:
+def _row_problems(row: Any, previous: str, due: int) -> Iterator[Problem]:
     if row.seq != due:
-        yield f"event {due} is missing: event {row.seq} comes in its place"
+        message = f"event {due} is missing: event {row.seq} comes in its place"
+        yield Problem("missing", message, due)
     if row.hash != chain.link(previous, row.body):
-        yield f"event {row.seq} was changed, or what came before it"
+        yield Problem("edited", f"event {row.seq} was changed, or what came before it", row.seq)
         return
     try:
         event = chain.read(row)
     except LedgerDamaged:
-        return  # said by the replay
+        return  # the replay reports it
     if canonical_json(event.body, "event") != row.body or event.body.get("seq") != row.seq:
-        yield f"event {row.seq} is not written as this ledger writes"
+        yield Problem("form", f"event {row.seq} is not written as this ledger writes", row.seq)
     if event.kind not in KINDS or (row.seq == 1) != (event.kind == "created"):
-        yield f"event {row.seq} is of kind {event.kind!r}, which cannot be in its place"
+        message = f"event {row.seq} is of kind {event.kind!r}, which cannot be in its place"
+        yield Problem("kind", message, row.seq)
     copies = {name: event.body.get(name) for name in COPIED}
     if event.kind == "charge":
         copies["charge"] = row.seq
     wrong = [name for name, value in copies.items() if getattr(row, name) != value]
     if wrong:
-        yield f"event {row.seq} is filed under another {' and '.join(wrong)} than it says"
+        message = f"event {row.seq} is filed under another {' and '.join(wrong)} than it says"
+        yield Problem("filed", message, row.seq)
 
 
-def _total_problems(connection: Connection, books: Books) -> Iterator[str]:
+def _total_problems(connection: Connection, books: Books) -> Iterator[Problem]:
     try:
         stored = tables.load_all(connection)
     except LedgerDamaged as error:
-        yield str(error)
+        yield Problem("totals", str(error))
         return
     for name in sorted(stored.keys() | books.books.keys()):
         dataset, analyst = name
         whose = f"dataset {dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
         if name not in stored or name not in books.books:
-            yield f"the account of {whose} is {'missing' if name in books.books else 'made up'}"
+            state = "missing" if name in books.books else "not in the events"
+            yield Problem("account", f"the account of {whose} is {state}")
             continue
         kept, true = contents(stored[name]), contents(books.books[name])
-        wrong = [part for part in kept if kept[part] != true[part]]
-        if wrong:
-            yield f"the {' and '.join(wrong)} kept for {whose} are not what its events add up to"
+        for part in (part for part in kept if kept[part] != true[part]):
+            yield Problem(part, f"the {part} of {whose} is not what its events add up to")
 
 
-def _digest_problems(connection: Connection, books: Books) -> Iterator[str]:
+def _digest_problems(connection: Connection, books: Books) -> Iterator[Problem]:
     """What events say of the totals they leave, and the stored digests, against the replay."""
     try:
         tree = chain.totals(connection)
         if tree.root != tables.root_of(books.books.values()):
-            yield "the last event does not name the totals that the events add up to"
+            message = "the last event does not name the totals that the events add up to"
+            yield Problem("totals", message)
         tables.compare_all(connection)
     except LedgerDamaged as error:
-        yield str(error)
+        yield Problem("totals", str(error))
 
 
 def events(connection: Connection) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import canonical_json
-from takifugu.ledger.charging import Receipt
+from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.storage.schema import EVENTS

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, inspect, select
 
 from takifugu.errors import LedgerDamaged, LedgerUnwritable, NewerLedger, NotALedger
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import replayed
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import (
@@ -22,7 +22,7 @@ from takifugu.ledger.storage.schema import (
 )
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.storage.transaction import work_of
-from takifugu.ledger.witnesses.head_witness import Guard, identity
+from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
 
 def _digests(connection: Connection) -> None:
@@ -56,61 +56,73 @@ KNOWN = (
 
 def prepare(
     store: Store, now: datetime, *, create: bool, guard: Guard, follow: bool = True
-) -> None:
+) -> Anchor:
     """Create the ledger if there is none and ``create`` allows it, or bring it up to date.
 
-    One that is there is held against its witness before anything is written. Then the witness is
+    An existing one is compared with its witness before anything is written. Then the witness is
     brought forward, unless it is not to ``follow``.
+
+    Returns:
+        The first event, which names the ledger.
     """
-    _prepare(store, now, create=create, guard=guard)
+    first = _up_to_date(store, create=create)
+    if first is None:
+        first = _brought_up_to_date(store, now, guard)
     store.empty_log()
-    _arrive(store, guard)
-    if follow and not store.read_only and guard.witness is not None:
-        seen = guard.noted()
-        with store.unguarded() as connection:
-            guard.compare(connection, seen)
-            last = chain.head(connection)
-        if seen != Anchor(last.seq, last.hash):
-            guard.advance(Anchor(last.seq, last.hash), seen, store.unguarded)
+    store.identity = guard.ledger = identity_in(first)
+    last, noted = _compare(store, guard)
+    if follow and not store.read_only and guard.witness is not None and noted != last:
+        guard.advance(last, noted, store.unguarded)
     store.guard = guard
+    return Anchor(first.seq, first.hash)
 
 
-def _arrive(store: Store, guard: Guard) -> None:
-    """Learn which ledger it is, and compare."""
-    with store.unguarded() as connection:
-        guard.ledger = identity(connection)
-    noted = guard.noted()
-    with store.unguarded() as connection:
-        guard.compare(connection, noted)
-
-
-def _prepare(store: Store, now: datetime, *, create: bool, guard: Guard) -> None:
-    if store.is_new and not create:
-        raise NotALedger(
-            f"there is no ledger at {store.name!r}; name an existing one", reason="missing"
-        )
-    if not (store.is_new and not store.read_only):
-        with store.reading() as connection:
-            done = _applied(connection, store)
-        if done == len(KNOWN):
-            return
-        if done == 0 and not create:
+def _up_to_date(store: Store, *, create: bool) -> Event | None:
+    """The first event of a ledger that needs no migration; None if it is to be made or migrated."""
+    if store.is_new:
+        if not create:
             raise NotALedger(
-                f"{store.name!r} holds no ledger; name an existing one", reason="missing"
+                f"there is no ledger at {store.name!r}; name an existing one", reason="missing"
             )
-        if store.read_only:
-            raise LedgerUnwritable(
-                f"ledger {store.name!r} must be migrated; open it once with the right to write",
-                reason="migration",
-            )
-        if done:
-            _arrive(store, guard)
+        return None
+    with store.unguarded() as connection:
+        done = _applied(connection, store)
+        if done == len(KNOWN):
+            return chain.one(connection, 1)
+    if done == 0 and not create:
+        raise NotALedger(f"{store.name!r} holds no ledger; name an existing one", reason="missing")
+    if store.read_only:
+        raise LedgerUnwritable(
+            f"ledger {store.name!r} must be migrated; open it once with the right to write",
+            reason="migration",
+        )
+    return None
+
+
+def _brought_up_to_date(store: Store, now: datetime, guard: Guard) -> Event:
+    """Make or migrate the ledger; its first event."""
     if store.is_new:
         store.make_file()
+    else:
+        with store.unguarded() as connection:
+            first = chain.one(connection, 1) if _applied(connection, store) else None
+        if first is not None:
+            guard.ledger = identity_in(first)
+            _compare(store, guard)
     with store.writing() as connection:
         store.only_one(connection)
         work_of(connection).unwitnessed = guard.witness is None
         migrate(connection, store, now)
+        return chain.one(connection, 1)
+
+
+def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
+    """The head and what is recorded of it; an error if the ledger lacks what is recorded."""
+    noted = guard.noted()  # before the ledger is read: it never runs ahead of it
+    with store.unguarded() as connection:
+        guard.compare(connection, noted)
+        last = chain.head(connection)
+    return Anchor(last.seq, last.hash), noted
 
 
 def migrate(connection: Connection, store: Store, now: datetime) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerDamaged,
@@ -26,7 +27,6 @@ from takifugu.errors import (
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.transaction import work_of
 from takifugu.ledger.witnesses.head_witness import Guard
-from takifugu.whole import refuse_special
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
 WAIT = 10.0  # seconds that a locked ledger is waited for
@@ -46,7 +46,8 @@ class Store:
         else:
             self._engine = self._open_postgresql(wait)
         self._reader = self._engine.execution_options(reading=True)
-        self.guard: Guard | None = None  # none while a ledger is made, or looked at from outside
+        self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
+        self.identity = ""  # of the ledger, once it was opened
 
     @property
     def is_new(self) -> bool:

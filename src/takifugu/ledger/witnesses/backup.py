@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -31,7 +32,6 @@ from takifugu.ledger.storage.migrations import prepare
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.witnesses.file_witness import sync_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness, holds, identity
-from takifugu.whole import refuse_special
 
 
 def _on_a_server(what: str) -> InvalidFile:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from errno import EINVAL, ENOSPC
 from pathlib import Path
 
+from takifugu._atomic import refuse_special
 from takifugu.errors import LedgerSetBack, LedgerUnwritable
 from takifugu.keys import state_folder
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.whole import refuse_special
 
 SLOT = 4096  # bytes: a block of a disk is written in full or left alone
 

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import LedgerDamaged, LedgerSetBack
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.transaction import work_of
@@ -176,7 +176,12 @@ def _accepted(connection: Connection, noted: Anchor) -> bool:
 
 def identity(connection: Connection) -> str:
     """The name that a ledger was given when it was made; a copy has the same."""
-    found = chain.one(connection, 1).body.get("ledger")
+    return identity_in(chain.one(connection, 1))
+
+
+def identity_in(first: Event) -> str:
+    """The name of the ledger whose first event this is."""
+    found = first.body.get("ledger")
     if not isinstance(found, str) or not IDENTITY.fullmatch(found):
         raise LedgerDamaged(
             "the first event does not name the ledger; restore a copy", reason="unreadable", event=1

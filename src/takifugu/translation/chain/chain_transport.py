@@ -320,7 +320,7 @@ class ChainTransport:
             before[: len(given)] = given
         before = before[::-1]
         # far entries are left out where all together would be more than floats can hold
-        after, before = after[: _within(after)], before[: _within(before)]
+        after, before = after[: within_reach(after)], before[: within_reach(before)]
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._at_rest:
@@ -378,7 +378,7 @@ def _members(side: tuple[int, ...], states: int) -> Booleans:
     return np.isin(np.arange(states), side)
 
 
-def _within(spent: Floats) -> int:
+def within_reach(spent: Floats) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
     return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
 

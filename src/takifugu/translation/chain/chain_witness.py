@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.numeric import Floats
+from takifugu.numeric import Floats, Integers
 
 MOST = 600.0  # the total of ε over the neighbours asked: e^MOST is a float, and so is its inverse
 ROUNDS = 30
@@ -56,14 +56,17 @@ class Found:
     behind: Floats
 
 
-def best_product(around: Neighbourhood, left: Floats, right: Floats) -> Found:
+def best_product(
+    around: Neighbourhood, left: Floats, right: Floats, values: Integers | None = None
+) -> Found:
     """Maximise over products, for several questions at once.
 
-    ``left`` and ``right`` are ``[question, x]``: the law of the entry given each side.
+    ``left`` and ``right`` are ``[question, x]``: the law of the entry given each side. ``values``
+    [x] says which value of the data a state stands for: factors then depend on that alone.
     """
     sides = (
-        _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape),
-        _Side(around.behind, _scaled(around, around.spent_behind), left.shape),
+        _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape, values),
+        _Side(around.behind, _scaled(around, around.spent_behind), left.shape, values),
     )
     own = float(np.exp(min(around.spent, MOST))) * (1 - 4 * UNIT)
     here = np.where(left > 0, max(own, 1.0), 1.0)
@@ -102,8 +105,14 @@ def _scaled(around: Neighbourhood, spent: Floats) -> Floats:
 class _Side:
     """One direction: the factors of its entries, nearest first, for every question."""
 
-    def __init__(self, rows: Sequence[Floats], spent: Floats, shape: tuple[int, ...]) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: Sequence[Floats],
+        spent: Floats,
+        shape: tuple[int, ...],
+        values: Integers | None,
+    ) -> None:
+        self._rows, self._values = rows, values
         self._high = np.exp(spent) * (1 - 4 * UNIT)  # at most e^ε
         self._high = np.maximum(self._high, 1.0)
         self.factors = np.ones((len(rows), *shape))
@@ -125,9 +134,15 @@ class _Side:
         message = np.ones_like(left)
         for step in reversed(range(len(self._rows))):
             a, b = reach[step]
-            self.factors[step] = _two_levels(a * message, b * message, self._high[step])
+            self.factors[step] = self._chosen(a * message, b * message, self._high[step])
             message = _unit((self.factors[step] * message) @ self._rows[step].T)
         return message
+
+    def _chosen(self, a: Floats, b: Floats, high: float) -> Floats:
+        if self._values is None:
+            return _two_levels(a, b, high)
+        of_value = np.eye(int(self._values.max()) + 1)[self._values]  # [state, value]
+        return _two_levels(a @ of_value, b @ of_value, high)[:, self._values]
 
 
 def _unit(rows: Floats) -> Floats:

@@ -87,18 +87,21 @@ def fixed_point(
     start: FixedPoint | None = None,
     known: Couplings | None = None,
     with_lower: bool = True,
+    metric: Floats | None = None,
 ) -> FixedPoint:
     """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
 
     It is at least ``above``, if given. ``slack`` is added at every step: the rounding of the rows
     themselves. ``start`` is the answer for another ε, or for nearby rows, and ``known`` couplings
-    are where the search begins: they save time and change nothing else.
+    are where the search begins: they save time and change nothing else. ``metric`` [u, v] is what
+    a change of the next entry costs, as a multiple of ε; 1 for any change, if it is not given.
     """
     nothing = np.zeros((size, size))
     least = nothing if above is None else above
     if size == 1 or (epsilon == 0 and not least.any()):
         return FixedPoint(epsilon, nothing, nothing, 0, None, 0)  # T(0) = 0
-    step = _Step(rows, epsilon, off_diagonal(size), slack)
+    unit = off_diagonal(size)
+    step = _Step(rows, epsilon, unit, unit if metric is None else metric, slack)
     value = _guess(step, start) if known is None else least
     value = np.maximum(value, least)
     couplings = start.couplings if start else known
@@ -136,10 +139,11 @@ class _Step:
     rows: Rows
     epsilon: float
     unit: Floats
+    metric: Floats
     slack: float
 
     def cost(self, value: Floats) -> Floats:
-        return closed(self.epsilon * self.unit + value)
+        return closed(self.epsilon * self.metric + value)
 
     def proven(self, value: Floats, couplings: Couplings) -> Floats:
         """T_x(value), rounded up."""
@@ -174,7 +178,7 @@ def _sweep(
     last, rate, steady = np.inf, 0.5, 0
     limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
     for _ in range(SWEEPS):
-        cost = step.epsilon * step.unit + value
+        cost = step.epsilon * step.metric + value
         if not cost.max() < LARGE:
             break
         after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit + noise

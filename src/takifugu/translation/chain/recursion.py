@@ -72,6 +72,7 @@ class ChainLosses:
         possible: The different sets ``[x]`` of states that can happen.
         possible_at: ``[i]``: which of them holds at entry i.
         by_entry: ``[i]``: the largest loss at entry i, over pairs of possible states.
+        metric: ``[x, y]``: what a change of an entry costs, as a multiple of its ε.
     """
 
     epsilon: Floats
@@ -82,11 +83,12 @@ class ChainLosses:
     possible: tuple[Booleans, ...]
     possible_at: Integers
     by_entry: Floats
+    metric: Floats
 
     def at(self, entry: int) -> Floats:
         """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot be asked."""
         return _combined(
-            float(self.epsilon[entry]),
+            float(self.epsilon[entry]) * self.metric,
             self.forward[self.forward_at[entry]],
             self.backward[self.backward_at[entry]],
             self.possible[self.possible_at[entry]],
@@ -111,11 +113,13 @@ def chain_losses(
     epsilon: ArrayLike,
     *,
     start: ArrayLike | None = None,
+    metric: Floats | None = None,
 ) -> ChainLosses:
     """Bound the loss at every entry of a chain whose entry i was queried with ``epsilon[i]``.
 
     ``transitions`` is one matrix, or one for each step from an entry to the next. Without
-    ``start``, the law of the first entry, one matrix is taken to be at rest.
+    ``start``, the law of the first entry, one matrix is taken to be at rest. ``metric`` [u, v] is
+    what a change of an entry from u to v costs, as a multiple of its ε; 1 if it is not given.
     """
     spent = frozen(epsilon)
     if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
@@ -127,25 +131,26 @@ def chain_losses(
     steps = len(spent) - 1
     matrices = _matrices(transitions, steps)
     size = len(matrices[0])
+    metric = frozen(off_diagonal(size) if metric is None else metric)
     ahead = [
         _Stretch(matrix, float(cost), row_slack(size), count)
         for matrix, cost, count in _runs(matrices[::-1], spent[:0:-1])
     ]
-    forward, forward_at = _walk(ahead, size)
+    forward, forward_at = _walk(ahead, metric)
     behind, possible, possible_at = _behind(matrices, spent, start)
-    backward, backward_at = _walk(behind, size)
+    backward, backward_at = _walk(behind, metric)
     forward_at = forward_at[::-1].copy()
     levels, level_at = np.unique(spent, return_inverse=True)
     shape = (len(forward), len(backward), len(possible), len(levels))
     codes = np.ravel_multi_index((forward_at, backward_at, possible_at, level_at), shape)
     kinds, kind_at = np.unique(codes, return_inverse=True)
     worst = [
-        _combined(float(levels[e]), forward[f], backward[b], possible[s]).max(initial=0.0)
+        _combined(float(levels[e]) * metric, forward[f], backward[b], possible[s]).max(initial=0.0)
         for f, b, s, e in zip(*np.unravel_index(kinds, shape), strict=True)
     ]
     by_entry = frozen(np.array(worst)[kind_at])
     return ChainLosses(
-        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry
+        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry, metric
     )
 
 
@@ -262,8 +267,9 @@ def _alike(rows: Floats, held: Floats, asked: Booleans) -> bool:
     return bool((np.abs(one - other) <= 0.5 * HELD * other).all())
 
 
-def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...], Integers]:
+def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, ...], Integers]:
     """Step through the stretches from 0: the different tables, and which one follows each step."""
+    size = len(metric)
     tables = [frozen(np.zeros((size, size)))]
     at = np.zeros(1 + sum(stretch.count for stretch in stretches), dtype=np.int64)
     couplings: Couplings | None = None
@@ -272,7 +278,7 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
         left = stretch.count
         while left:
             last = tables[-1]
-            value, couplings = _step(stretch, last, couplings)
+            value, couplings = _step(stretch, metric, last, couplings)
             tables.append(frozen(value))
             place, left = place + 1, left - 1
             at[place] = len(tables) - 1
@@ -291,7 +297,7 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
             if left * rise <= still:
                 tables.append(frozen(up(value + left * rise * off_diagonal(size))))
             elif stretch.count - left >= PATIENCE and left > PATIENCE:
-                tables.extend(_rest(stretch, value, couplings, rise, left))
+                tables.extend(_rest(stretch, metric, value, couplings, rise, left))
             else:
                 continue
             added = len(tables) - 1 - at[place]
@@ -301,11 +307,11 @@ def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...],
 
 
 def _step(
-    stretch: _Stretch, last: Floats, couplings: Couplings | None
+    stretch: _Stretch, metric: Floats, last: Floats, couplings: Couplings | None
 ) -> tuple[Floats, Couplings | None]:
     """One certified step, and the couplings that prove it."""
     unit = off_diagonal(len(last))
-    cost = closed(stretch.epsilon * unit + last)
+    cost = closed(stretch.epsilon * metric + last)
     dearest = float(cost.max())  # some coupling always costs no more than the dearest move
     if not 0 < dearest < LARGE:
         return dearest * unit, couplings
@@ -316,7 +322,12 @@ def _step(
 
 
 def _rest(
-    stretch: _Stretch, value: Floats, couplings: Couplings | None, rise: float, left: int
+    stretch: _Stretch,
+    metric: Floats,
+    value: Floats,
+    couplings: Couplings | None,
+    rise: float,
+    left: int,
 ) -> list[Floats]:
     """Tables that bound the rest of a stretch which is at ``value`` and still rises."""
     unit = off_diagonal(len(value))
@@ -327,6 +338,7 @@ def _rest(
             above=value,
             known=couplings,
             with_lower=False,
+            metric=metric,
         ).upper
         if settled.max() <= value.max() + left * rise:
             return [frozen(settled)]
@@ -335,9 +347,9 @@ def _rest(
     return [frozen(up(value + end * rise * unit)) for end in ends]
 
 
-def _combined(epsilon: float, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
-    """``[x, y]``: ε + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
-    total = up(epsilon + forward + backward)
+def _combined(own: Floats, forward: Floats, backward: Floats, possible: Booleans) -> Floats:
+    """``[x, y]``: own + F + B, rounded up; −∞ where x or y cannot happen, 0 where they are one."""
+    total = up(own + forward + backward)
     total[~possible, :] = -np.inf
     total[:, ~possible] = -np.inf
     np.fill_diagonal(total, np.where(possible, 0.0, -np.inf))

@@ -70,13 +70,14 @@ def unbounded_losses(
     tolerance: float = 1e-3,
     near: UnboundedLosses | None = None,
     with_lower: bool = True,
+    metric: Floats | None = None,
 ) -> UnboundedLosses:
     """Bound the loss of every pair in an unbounded stationary chain with ``epsilon`` on each entry.
 
     ``near`` is the answer for another ε of the same chain: its couplings are where the search
     begins. The answer is within about ``tolerance`` of the best, and certified in any case.
     """
-    return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower)
+    return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower, metric)
 
 
 def unbounded_allowance(
@@ -137,6 +138,7 @@ def _both(
     tolerance: float,
     near: UnboundedLosses | None,
     with_lower: bool,
+    metric: Floats | None = None,
 ) -> UnboundedLosses:
     if not 0 <= epsilon < np.inf:
         raise Malformed("epsilon", given=f"is {epsilon:g}", needed="be a finite loss, 0 or more")
@@ -148,6 +150,7 @@ def _both(
             tolerance=tolerance,
             start=start,
             with_lower=with_lower,
+            metric=metric,
         )
         for rows, slack, start in (
             (chain.ahead, row_slack(size), near.forward if near else None),

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
-from takifugu import whole
+from takifugu import _atomic
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -19,11 +19,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, and its folder if there is none; it is never seen half written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        whole.write_whole(path, content)
     except OSError as error:
-        raise InvalidFile(
-            str(path), given=f"was not written ({error.strerror})", needed="be a writable file"
-        ) from error
+        raise _atomic.unwritable(path, error) from error
+    _atomic.write_whole(path, content)
 
 
 def check_folder(path: Path) -> None:

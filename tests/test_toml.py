@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takifugu._toml import DEEPEST, parse_json, parse_toml
 from takifugu.engines.declaration_files import parse_declaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files.reading import parse_world
 from takifugu.priors import read_prior
 from takifugu.priors.documents import from_document
 from takifugu.project.policy import parse_policy
-from takifugu.strict import DEEPEST, parse_json, parse_toml
 
 
 def one_line(call: Callable[[], Any], told: str) -> None:

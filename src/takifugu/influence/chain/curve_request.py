@@ -1,5 +1,6 @@
-"""What is asked of a sequence of entries: which pairs, how far, in which reading."""
+"""What a curve of a sequence must cover: which secret pairs, how many exposed entries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from takifugu.numeric import Integers
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 
-USUAL = 100  # how many exposed entries a curve goes up to unless told otherwise
+USUAL = 100  # the largest number of exposed entries by default
 SHORT = 40  # a sequence of up to so many entries gets all of its curve
 ROOM = 2**24  # numbers in a curve
 WHOLE = Secrets()  # every entry, every pair of values
@@ -19,16 +20,17 @@ Side = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A question to a sequence: which pairs of states, how far, and in which reading.
+class CurveRequest:
+    """Which secret pairs of a sequence a curve covers, how far it goes, and in which reading.
 
     Attributes:
         states: The names of the states.
-        length: How many entries there are; None if there is no end.
+        length: The number of entries; None if it is unbounded.
         most: The largest number of exposed entries, besides all of them.
         single: Ordered pairs of single states, and ``grouped``: of groups of states.
         symmetric: Whether one split must serve both directions of a pair.
         by_entry: Whether rows of different entries are kept apart; None: if there is room.
+        side_names: What a side of a pair is called, if not by its states.
     """
 
     states: tuple[Name, ...]
@@ -39,6 +41,7 @@ class Wanted:
     entries: tuple[int, ...] | None
     symmetric: bool
     by_entry: bool | None
+    side_names: Mapping[Side, str] | None = None
 
     @cached_property
     def left(self) -> Integers:
@@ -50,8 +53,14 @@ class Wanted:
         """``[pair]``: the right state of each single pair."""
         return np.array([b[0] for _, b in self.single], dtype=np.int64)
 
+    def side_name(self, side: Side) -> str:
+        """What a side of a pair is called: its states, as 'ward|hall'."""
+        if self.side_names is not None:
+            return self.side_names[side]
+        return "|".join(str(self.states[x]) for x in side)
+
     def apart(self, entries: int) -> bool:
-        """Whether to keep the rows of so many entries apart; an error if asked in vain."""
+        """Whether to keep the rows of so many entries apart; an error if there is no room."""
         pairs = len(self.single) + len(self.grouped)
         size = entries * pairs * (self.most + 1)
         if self.by_entry and size > ROOM:
@@ -62,7 +71,7 @@ class Wanted:
         return size <= ROOM if self.by_entry is None else self.by_entry
 
 
-def wanted(
+def curve_request(
     states: tuple[Name, ...],
     length: int | None,
     secrets: Secrets,
@@ -70,11 +79,11 @@ def wanted(
     max_exposed: int | None,
     symmetric: bool,
     by_entry: bool | None,
-) -> Wanted:
-    """Check the question, and fill in what was left open."""
+) -> CurveRequest:
+    """Check the options of a curve, and fill in the defaults."""
     sides = secrets.sides(states)
     if not sides:
-        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
+        raise InvalidWorld("secrets", given="hold no pair", needed="name at least two states")
     if max_exposed is None:
         most = USUAL
         if length is not None:
@@ -92,7 +101,7 @@ def wanted(
             f" numbers, more than {2 * ROOM:,}; take a smaller max_exposed or fewer pairs"
         )
     chosen = None if secrets.entries is None else tuple(_time(e, length) for e in secrets.entries)
-    return Wanted(
+    return CurveRequest(
         states,
         length,
         most,

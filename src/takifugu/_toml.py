@@ -1,18 +1,21 @@
-"""JSON and TOML as people write them, read strictly: one meaning, or a clear error.
+"""TOML and JSON as people write them, read strictly: one meaning, or a clear error.
 
 Both formats let a file say less than it seems to. JSON takes the last of two equal keys, ``NaN``,
 and 1e-400 for 0: a probability that is tiny, not impossible. Deep nesting ends Python's stack, and
 a dotted TOML key takes time that grows with the square of its length. All of it is refused here,
-with `InvalidFile`, before anybody believes it. Every file that a person may write is read by this.
+with `InvalidFile`. Every file that a person may write is parsed here; a `Section` then reads one
+table of it and refuses keys that it does not know.
 """
 
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from takifugu.errors import InvalidFile
+from takifugu.errors import InvalidFile, Malformed
 
 DEEPEST = 64  # lists and objects inside one another
 MOST_TOML = 16 * 2**20  # characters of a TOML file: it is written by hand
@@ -145,3 +148,114 @@ def _float(word: str, field: str) -> float:
 
 def _shown(word: str) -> str:
     return ascii(word) if len(word) <= 40 else ascii(word[:40]) + "…"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a document, and where it stands.
+
+    Attributes:
+        content: The keys and their values.
+        place: Where the table stands, as an error says it; empty for the whole document.
+        error: The kind of error for what cannot be understood.
+    """
+
+    content: Mapping[str, Any]
+    place: str = ""
+    error: type[Malformed] = InvalidFile
+
+    def at(self, key: str) -> str:
+        """Where ``key`` stands, as an error says it."""
+        return f"{self.place}, {key}" if self.place else key
+
+    def wrong(self, key: str, *, given: str, needed: str, reason: str = "") -> Malformed:
+        """The error for the value of ``key``."""
+        return self.error(self.at(key), given=given, needed=needed, reason=reason)
+
+    def only(self, known: Sequence[str]) -> None:
+        """Refuse a key that is not ``known``, and name the nearest one that is."""
+        for key in self.content:
+            if key not in known:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"; the nearest to that is {near[0]!r}" if near else ""
+                raise self.wrong(
+                    key,
+                    given="is not a key here",
+                    needed=f"be one of {', '.join(known)}{hint}",
+                    reason="unknown key",
+                )
+
+    def get(self, key: str) -> Any:
+        """The value of ``key``, which must be given."""
+        if key not in self.content:
+            raise self.wrong(key, given="is missing", needed="be given", reason="missing")
+        return self.content[key]
+
+    def section(self, key: str, known: Sequence[str] | None) -> "Section":
+        """The table called ``key``, which has only ``known`` keys; any if that is None."""
+        return self._inner(self.get(key), key, known)
+
+    def sections(
+        self, key: str, known: Sequence[str], *, needed: str = "be a list"
+    ) -> list["Section"]:
+        """The tables ``[[key]]`` in order; none if it is not given."""
+        listed = self.content.get(key, [])
+        if not isinstance(listed, list):
+            raise self.wrong(key, given="is not a list", needed=needed, reason="kind")
+        return [self._inner(part, key, known) for part in listed]
+
+    def _inner(self, value: Any, key: str, known: Sequence[str] | None) -> "Section":
+        if not isinstance(value, dict):
+            raise self.wrong(key, given="is not a table", needed="be a table", reason="kind")
+        inner = Section(value, self.at(key), self.error)
+        if known is not None:
+            inner.only(known)
+        return inner
+
+    def text(self, key: str) -> str:
+        """A printable text, which must be given."""
+        value = self.get(key)
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise self.wrong(
+                key, given="is not printable text", needed="be text in quotes", reason="kind"
+            )
+        return value
+
+    def optional(self, key: str) -> str | None:
+        """A printable text; None if it is not given."""
+        return self.text(key) if key in self.content else None
+
+    def flag(self, key: str) -> bool | None:
+        """True or false; None if it is not given."""
+        value = self.content.get(key)
+        if not isinstance(value, bool | None):
+            raise self.wrong(
+                key, given=f"is {_shown(str(value))}", needed="be true or false", reason="kind"
+            )
+        return value
+
+    def items(self, key: str) -> list[Any]:
+        """A list, which must be given."""
+        value = self.get(key)
+        if not isinstance(value, list):
+            raise self.wrong(key, given="is not a list", needed="be a list", reason="kind")
+        return value
+
+    def names(self, key: str) -> tuple[str | int, ...] | None:
+        """A list of texts and whole numbers that is not empty; None if it is not given."""
+        value = self.content.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not value or not all(map(is_name, value)):
+            raise self.wrong(
+                key,
+                given="is not a list of names",
+                needed="list text or whole numbers",
+                reason="kind",
+            )
+        return tuple(value)
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can name something: text or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)

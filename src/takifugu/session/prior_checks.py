@@ -2,7 +2,7 @@
 
 A bound for seven days says nothing of a year, one for two states nothing of three, and one for a
 ward of 75 nothing of a town. Row counts and declared labels are public, so all of it can be checked
-before anything is asked; `takifugu.session.binding` sees to what the entries are.
+before anything is asked; `takifugu.session.entries` sees to what the entries are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from takifugu.ledger import Terms
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.binding import Entries, Said, readings, refuse_unmatched
+from takifugu.session.entries import Entries, EntriesOption, readings, refuse_unmatched
 from takifugu.translation.translation import Translation
 
 
@@ -38,7 +38,7 @@ def refuse_misfit(
     translation: Translation,
     engine: Engine,
     about: str,
-    over: Said | Mapping[str, Said] = None,
+    over: EntriesOption | Mapping[str, EntriesOption] = None,
     *,
     where: str = "",
 ) -> dict[str, Entries]:
@@ -98,16 +98,16 @@ def _priors(translation: Translation) -> Iterator[tuple[str, Prior]]:
             yield name, prior
 
 
-def belief_of(translation: Translation) -> str:
+def prior_fingerprint(translation: Translation) -> str:
     """The fingerprint of the priors and of how uncertain they are."""
     return fingerprint(("belief", dict(translation.priors), float(translation.uncertainty)))
 
 
-def secrets_of(translation: Translation) -> str:
+def secrets_fingerprint(translation: Translation) -> str:
     """The fingerprint of the secrets."""
     return fingerprint(translation.secrets)
 
 
 def terms_of(translation: Translation) -> Terms:
     """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
-    return Terms(belief_of(translation), secrets_of(translation))
+    return Terms(prior_fingerprint(translation), secrets_fingerprint(translation))

@@ -2,18 +2,20 @@
 
 import os
 import stat
+from errno import EPERM
 from pathlib import Path
 from threading import Thread
 
 import numpy as np
 import pytest
 
-from takifugu import whole
-from takifugu.errors import TakifuguError
+from takifugu import _atomic
+from takifugu._atomic import read_whole, real_path, whole_file, write_whole
+from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.ledger import open_ledger, restore_ledger
 from takifugu.priors import MarkovChain, read_prior, write_prior
 from takifugu.project.project import init_project
-from takifugu.whole import read_whole, real_path, write_whole
+from tests.raising import raises
 
 
 def test_a_file_is_replaced_and_nothing_lies_beside_it(tmp_path: Path) -> None:
@@ -27,11 +29,68 @@ def test_a_file_is_replaced_and_nothing_lies_beside_it(tmp_path: Path) -> None:
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with raises(InvalidFile, field=str(path), reason="unwritable"):
         write_whole(path, "new")
     assert list(tmp_path.iterdir()) == [path] and path.is_dir()
-    with pytest.raises(OSError, match="No such file"):
-        write_whole(tmp_path / "none" / "a.txt", "new")
+    with raises(InvalidFile, field="out", reason="unwritable"):
+        write_whole(tmp_path / "none" / "a.txt", "new", field="out")
+    with raises(InvalidFile, reason="text"):
+        write_whole(tmp_path / "half.txt", "\ud800")
+    with raises(InvalidFile, field="path"):
+        write_whole(tmp_path / "zero\0.txt", "new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_work_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def interrupted() -> None:
+        with whole_file(path) as part:
+            part.write_text("new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_is_there_is_left_alone(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not links:
+
+        def none(*_: object) -> None:
+            raise OSError(EPERM, "no links here")
+
+        monkeypatch.setattr(os, "link", none)
+    path = tmp_path / "a.txt"
+    write_whole(path, "old", refuse_existing=True, fsync=True)
+    with raises(InvalidFile, reason="exists"):
+        write_whole(path, "new", refuse_existing=True)
+    late = tmp_path / "b.txt"
+    with raises(InvalidFile, reason="exists"), whole_file(late, refuse_existing=True) as part:
+        part.write_text("new")
+        late.write_text("somebody else's")
+    assert path.read_text() == "old" and late.read_text() == "somebody else's"
+    assert sorted(tmp_path.iterdir()) == [path, late]
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.touch(0o600)
+    write_whole(path, "new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes("é".encode("latin-1"))
+    for name, reason in {
+        "none.txt": "missing", "latin.txt": "text", ".": "unreadable", "a\0b": "unreadable"
+    }.items():  # fmt: skip
+        with raises(InvalidFile, field="--in", reason=reason):
+            read_whole(tmp_path / name, field="--in")
 
 
 def device(folder: Path) -> Path:
@@ -51,7 +110,7 @@ def device(folder: Path) -> Path:
 def test_what_is_no_ordinary_file_is_neither_replaced_nor_changed_nor_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole, "PATIENCE", 0.1)
+    monkeypatch.setattr(_atomic, "PIPE_TIMEOUT", 0.1)
     path = device(tmp_path)
     before = path.lstat()
     for use in (
@@ -81,8 +140,8 @@ def test_a_pipe_is_read_once_somebody_writes_to_it(
     writer.start()
     assert read_whole(path) == words.replace("\r\n", "\n")
     writer.join()
-    monkeypatch.setattr(whole, "PATIENCE", 0.1)
-    with pytest.raises(OSError, match="nobody writes to this pipe"):
+    monkeypatch.setattr(_atomic, "PIPE_TIMEOUT", 0.1)
+    with raises(InvalidFile, field=str(path), reason="unreadable"):
         read_whole(path)
 
 

@@ -64,12 +64,12 @@ class Entries:
             raise UnsoundRequest('positions go with over = "sequence" and with nothing else')
 
 
-Said = Entries | str | None  # of one prior
+EntriesOption = Entries | str | None  # of one prior
 
 
 def readings(
     translation: Translation,
-    over: Said | Mapping[str, Said],
+    over: EntriesOption | Mapping[str, EntriesOption],
     *,
     entity: str,
     where: str = "",

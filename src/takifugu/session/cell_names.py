@@ -12,11 +12,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import real_path
 from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells
 from takifugu.priors import Name
-from takifugu.whole import real_path
 
 
 def cells_of(engine: Engine, about: str, home: Path | None) -> Cells:

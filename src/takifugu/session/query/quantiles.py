@@ -1,4 +1,4 @@
-r"""Quantiles of bounded numbers: counted on a public grid, chosen by distance in rank.
+r"""``quantile`` of bounded numbers: counted on a public grid, chosen by distance in rank.
 
 With b values below a candidate c, a above it and n in all, c is an exact quantile of level p
 if b ≤ pn ≤ n − a. Its *rank distance* is how far pn lies outside, max(b − pn, pn − (n − a), 0). One
@@ -13,21 +13,32 @@ Scores are minus the distance in units of 1/q for a level p/q, so that they are 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import exp, expm1, inf, log1p
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from takifugu._rounding import float_up
+from takifugu._rounding import float_down, float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.losses import Concentrated, Loss, Number, exactly
-from takifugu.mechanisms import Exponential, PermuteAndFlip, Sensitivity
+from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import chance as checked_chance
+from takifugu.mechanisms.plans import name, once, price
 from takifugu.numeric import Integers
-from takifugu.session.queries import Query
+from takifugu.session.query.number_query import draw_filled, shape
+from takifugu.session.query.query import (
+    CONFIDENCE,
+    Aim,
+    ChosenMechanism,
+    Query,
+    Table,
+    own_columns,
+)
+from takifugu.session.query_options import QueryOptions
 from takifugu.session.rows import Rows
 
 MOST_CANDIDATES = 2**16  # of one group
@@ -36,7 +47,7 @@ Picker = PermuteAndFlip | Exponential
 
 
 @dataclass(frozen=True)
-class QuantileOf(Query):
+class QuantileQuery(Query):
     """The number of a grid below which a given share of the values lies.
 
     Attributes:
@@ -48,6 +59,23 @@ class QuantileOf(Query):
 
     level: Fraction = Fraction(1, 2)
     every: int = 1
+
+    @classmethod
+    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:
+        """With a level of at most six digits and a grid of whole steps."""
+        level = Fraction(round(exactly(options.level or 0, "level") * FINEST), FINEST)
+        every = 1
+        if options.grid is not None:
+            step = declaration.amount(column).step
+            cells = exactly(options.grid, "grid") / step
+            if cells.denominator != 1 or cells < 1:
+                raise InvalidQuery(
+                    "grid",
+                    given=f"is {float(cells * step):g}",
+                    needed=f"be a multiple of the step of {column}, {float(step):g}",
+                )
+            every = int(cells)
+        return cls(column, options.by, rows, level=level, every=every)
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold bounded numbers, and the grid must not be too fine."""
@@ -64,7 +92,7 @@ class QuantileOf(Query):
                 f" chosen from: give `grid`, at least {float(coarse):g}"
             )
         if cells < 2:
-            raise InvalidQuery("grid", given="has one cell", needed="tell numbers apart")
+            raise InvalidQuery("grid", given="has one cell", needed="have two or more")
 
     def body(self) -> dict[str, Any]:
         """With the level and the grid."""
@@ -81,51 +109,77 @@ class QuantileOf(Query):
 
     def exact(self, engine: Engine) -> Integers:
         """``[by, candidate]``: minus the rank distance of each candidate, in 1/q."""
-        found = engine.distribution(self.column, self.by, self.rows.scope, every=self.every)
-        counts = self._kept(engine, found.counts)
+        counted = engine.distribution(self.column, self.by, self.rows.scope, every=self.every)
+        counts = self._in_scope(engine, counted.counts)
         p, q = self.level.numerator, self.level.denominator
         upto = np.cumsum(counts, axis=-1)  # n − a
-        wanted, below = p * upto[..., -1:], upto - counts
-        outside = np.maximum(q * below - wanted, wanted - q * upto)
+        target, below = p * upto[..., -1:], upto - counts
+        outside = np.maximum(q * below - target, target - q * upto)
         return np.asarray(-np.maximum(outside, 0), dtype=np.int64)
 
     def sizes(self, engine: Engine) -> list[int]:
         """``[group]``: how many rows each group has; refused if scores would leave int64."""
-        found: list[int] = np.ravel(self.public_rows(engine)).tolist()
-        if sum(found) * self.level.denominator > LARGEST:
+        sizes: list[int] = np.ravel(self.public_rows(engine)).tolist()
+        if sum(sizes) * self.level.denominator > LARGEST:
             raise TooLarge("there are too many rows for this level; give it fewer digits")
-        return found
+        return sizes
 
-
-def quantile_of(
-    declaration: Declaration,
-    column: str,
-    by: tuple[str, ...],
-    rows: Rows,
-    level: Number,
-    grid: Number | None,
-) -> QuantileOf:
-    """The query for a level of at most six digits and a grid of whole steps."""
-    share = Fraction(round(exactly(level, "level") * FINEST), FINEST)
-    every = 1
-    if grid is not None:
-        cells = exactly(grid, "grid") / declaration.amount(column).step
-        if cells.denominator != 1 or cells < 1:
-            raise InvalidQuery(
-                "grid",
-                given=f"is {float(exactly(grid, 'grid')):g}",
-                needed=f"be a multiple of the step of {column},"
-                f" {float(declaration.amount(column).step):g}",
+    def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
+        """Permute-and-flip over the grid, or the exponential mechanism for a loss in ρ."""
+        _, groups = shape(self, engine)
+        moves = self.sensitivity(engine.declaration).linf
+        cells = engine.declaration.amount(self.column).cells(self.every)
+        if not any(self.sizes(engine)):
+            raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
+        if aim.allowed is not None:
+            mechanism = picker(aim.allowed, moves)
+        else:
+            mechanism = picker_within(
+                aim.within or 0,
+                aim.probability,
+                cells,
+                moves,
+                concentrated=aim.delta is not None,
             )
-        every = int(cells)
-    return QuantileOf(column, by, rows, level=share, every=every)
+        ranks = ranks_of(mechanism, cells)
+        loss: Loss = mechanism.loss
+        reason = (
+            f"{name(mechanism)} over {cells} numbers names one whose rank is within {ranks:.4g} of"
+            f" the requested rank with probability {CONFIDENCE:g}, whatever the values, and costs"
+            f" {price(loss)} per entry{once(groups)}"
+        )
+        error = {"ranks": ranks, "confidence": CONFIDENCE, "candidates": cells}
+        return ChosenMechanism(mechanism, error, reason)
+
+    def draw(self, mechanism: Mechanism, engine: Engine) -> list[Any]:
+        """The place of a candidate for each group that has rows."""
+        exact = self.exact(engine)
+        return draw_filled(self, mechanism, exact.reshape(-1, exact.shape[-1]), engine)
+
+    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> Table:
+        """Levels between which each number is a quantile; none where their number is protected."""
+        axes = self.axes(engine)
+        names = tuple(name for name, _ in axes)
+        numbers = self.candidates(engine.declaration)
+        ranks = ranks_of(mechanism, len(numbers))
+        counted = engine.declaration.amount(self.column).missing != "drop"
+        rows = []
+        keys = product(*(keys for _, keys in axes))
+        for key, place, size in zip(keys, answer, self.sizes(engine), strict=True):
+            if place is None:
+                rows.append((*key, None, None, None))
+            else:
+                ends = levels(self.level, ranks, size) if counted else (None, None)
+                rows.append((*key, numbers[place], *ends))
+        columns = (*names, *own_columns(names, "estimate", "low level", "high level"))
+        return columns, tuple(rows)
 
 
 def picker(loss: Loss, moves: int) -> Picker:
     """The least noise within a loss: permute-and-flip, or a concentrated exponential mechanism."""
     if not isinstance(loss, Concentrated):
         return PermuteAndFlip.within(loss.epsilon, sensitivity=moves)
-    most = _below(loss.rho)
+    most = float_down(loss.rho)
     if not most > 0:
         raise UnsoundRequest("nothing may be lost (ρ is 0); a release always loses some")
     scale = least_scale(
@@ -137,31 +191,31 @@ def picker(loss: Loss, moves: int) -> Picker:
 
 
 def picker_within(
-    ranks: Number, chance: float, cells: int, moves: int, *, concentrated: bool
+    ranks: Number, confidence: float, cells: int, moves: int, *, concentrated: bool
 ) -> Picker:
-    """The most noise whose answer is within ``ranks`` with ``chance``, whatever the values."""
+    """The most noise whose answer is within ``ranks`` with ``confidence``, whatever the values."""
     distance = exactly(ranks, "within")
     if not distance > 0:
         raise UnsoundRequest(f"within is {float(distance):g} ranks; ask for more than 0")
     beyond = exponential_beyond if concentrated else flips_beyond
-    noise = reach(beyond, cells, chance) * (1 + 1e-12)
+    noise = reach(beyond, cells, confidence) * (1 + 1e-12)
     scale = float(distance * moves) / noise
     if concentrated:
         return Exponential(scale, 1, moves, currency="concentrated")
     return PermuteAndFlip(scale, 1, moves)
 
 
-def ranks_of(mechanism: Picker, cells: int, chance: float = 0.95) -> float:
-    """The answer is within so many ranks with at least this chance, whatever the values."""
+def ranks_of(mechanism: Picker, cells: int, confidence: float = CONFIDENCE) -> float:
+    """The answer is within so many ranks with at least this probability, whatever the values."""
     beyond = flips_beyond if isinstance(mechanism, PermuteAndFlip) else exponential_beyond
-    return reach(beyond, cells, chance) * mechanism.scale / mechanism.sensitivity
+    return reach(beyond, cells, confidence) * mechanism.scale / mechanism.sensitivity
 
 
 def flips_beyond(cells: int, distance: float) -> float:
-    r"""The chance that permute-and-flip names none within ``distance`` noise scales, at most.
+    r"""At most the probability that permute-and-flip names none within ``distance`` noise scales.
 
     It names the largest of score/scale + Exp(1) (Ding et al., 2021). One candidate is at 0; at
-    worst all others are just beyond. With :math:`r = e^{-d}` the first is beaten with chance
+    worst all others are just beyond. With :math:`r = e^{-d}` the first loses with probability
     :math:`1 − (1 − (1−r)^m) / (m r)`.
     """
     r = exp(-distance)
@@ -177,14 +231,14 @@ def exponential_beyond(cells: int, distance: float) -> float:
     return others / (1 + others)
 
 
-def reach(beyond: Callable[[int, float], float], cells: int, chance: float) -> float:
-    """The least distance, in noise scales and from above, that holds with ``chance``."""
-    miss = 1 - checked_chance(chance, "chance")
+def reach(beyond: Callable[[int, float], float], cells: int, confidence: float) -> float:
+    """The least distance, in noise scales and from above, that holds with ``confidence``."""
+    miss = 1 - checked_chance(confidence, "confidence")
     low, high = 0.0, 1.0
     while beyond(cells, high) > miss:
         low, high = high, 2 * high
         if high > 2**12:
-            raise UnsoundRequest(f"chance is {chance}; no noise is that sure")
+            raise UnsoundRequest(f"confidence is {confidence}; no noise is that certain")
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if beyond(cells, middle) <= miss else (middle, high)
@@ -195,8 +249,3 @@ def levels(level: Fraction, ranks: float, rows: int) -> tuple[float, float]:
     """The levels between which an answer within ``ranks`` is an exact quantile."""
     away = ranks / rows if rows else inf
     return max(0.0, float(level) - away), min(1.0, float_up(level) + away)
-
-
-def _below(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) <= value else near * (1 - 2.0**-52)

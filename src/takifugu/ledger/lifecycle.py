@@ -1,0 +1,149 @@
+"""Opening a ledger, putting back a copy, accepting that history is lost."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from takifugu.ledger.actors import current_actor
+from takifugu.ledger.canonical_text import check_name
+from takifugu.ledger.events import event_chain as chain
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events.replay import Report
+from takifugu.ledger.ledger import Ledger
+from takifugu.ledger.storage import account_tables as tables
+from takifugu.ledger.storage.migrations import prepare
+from takifugu.ledger.storage.store import WAIT, Store
+from takifugu.ledger.witnesses import lost_history
+from takifugu.ledger.witnesses.backup import put_back
+from takifugu.ledger.witnesses.database_witness import DatabaseWitness
+from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
+from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
+from takifugu.ledger.witnesses.lost_history import Budgets
+from takifugu.translation.protocol import LossTranslation
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open_ledger(
+    where: str | Path,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
+    witness: str | Path | bool = True,
+    inspect: bool = False,
+    key: str | Path | None = None,
+) -> Ledger:
+    """Open the ledger in a file, or at a sqlite:/// or postgresql:// address; make it if needed.
+
+    Args:
+        where: A path, or an address that SQLAlchemy reads.
+        create: Whether to make a ledger where there is none.
+        read_only: Whether to refuse every attempt to write.
+        wait: Seconds to wait while others hold the ledger locked.
+        clock: The time that is written in events; their order never depends on it.
+        actor: Who makes an owner's decisions here; the user of this process by default.
+        key: The file with the key of its marks; by default beside the file of the ledger, and for
+            a server in this user's state folder. It is made when it is first needed.
+        witness: Where the last event is recorded a second time, so that an older copy is refused:
+            a file, or the address of a database. By default a file in the user's state folder
+            ($XDG_STATE_HOME, or ~/.local/state). False for nowhere: every event then says so, and
+            an older copy that is put back renews the budget unnoticed.
+        inspect: Whether to open an older copy all the same, read-only.
+    """
+    store = Store(where, read_only=read_only or inspect, wait=wait)
+    try:
+        noting = open_witness(witness, wait)
+        guard = Guard(noting, store.name, writes=not store.read_only, lenient=inspect)
+        now = clock().astimezone(UTC)
+        origin = prepare(store, now, create=create and not store.read_only, guard=guard)
+    except BaseException:
+        store.close()
+        raise
+    place = None if key is None else Path(key)
+    who = current_actor() if actor is None else actor
+    return Ledger(store, origin, clock=clock, actor=who, key=place)
+
+
+def accept_loss(
+    where: str | Path,
+    *,
+    translations: Mapping[str, LossTranslation] | None = None,
+    budgets: Budgets | None = None,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    clock: Callable[[], datetime] = _now,
+    actor: str | None = None,
+) -> Event:
+    """The owner accepts that the events between this copy and its witness are lost.
+
+    They count as having spent all that the budgets of the copy admitted
+    (`takifugu.ledger.witnesses.lost_history`): nothing more is released on these datasets until a
+    budget is raised, and then what exceeds the earlier one. The copy that was newer is refused from
+    then on.
+
+    Args:
+        where: The older copy, in its place.
+        translations: For each dataset the translation that was in use in all of the part that is
+            lost, as only the owner can know; without it ε of the budget itself is counted per
+            entry, which is more.
+        budgets: For each dataset whose budget was raised or first set in the part that is lost, the
+            largest that it had: ε, or (ε, δ).
+        witness: As for `open_ledger`.
+        wait: As for `open_ledger`.
+        clock: As for `open_ledger`.
+        actor: Who decides it; the user of this process by default.
+    """
+    store = Store(where, read_only=False, wait=wait)
+    who = current_actor() if actor is None else actor
+    check_name(who, "actor")
+    try:
+        noting = open_witness(witness, wait)
+        guard = Guard(noting, store.name, writes=True, lenient=True)
+        now = clock().astimezone(UTC)
+        prepare(store, now, create=False, guard=guard, follow=False)
+        with store.writing() as connection:
+            last = chain.head(connection, lock=True)
+            content, books = lost_history.counted(
+                connection, guard.noted(), translations or {}, budgets or {}
+            )
+            tables.rebuild(connection, books)
+            return chain.append(connection, last, "loss", {**content, "actor": who}, now)
+    finally:
+        store.close()
+
+
+def restore_ledger(
+    backup: str | Path,
+    where: str | Path,
+    *,
+    witness: str | Path | bool = True,
+    wait: float = WAIT,
+    lossy: bool = False,
+) -> Report:
+    """Put a backup in the place of a ledger, whole or not at all, while nobody has it open.
+
+    A backup that lacks an event of the ledger, or one that the witness has seen, is refused. With
+    ``lossy`` it is put there all the same; nothing can be done with it before `accept_loss`.
+    """
+    noting = open_witness(witness, wait)
+    try:
+        return put_back(Path(backup), where, noting, wait=wait, lossy=lossy)
+    finally:
+        if noting is not None:
+            noting.close()
+
+
+def open_witness(where: str | Path | bool, wait: float = WAIT) -> HeadWitness | None:
+    """A file or database that remembers heads; the user's state folder if True; None if False."""
+    if where is False:
+        return None
+    if where is True:
+        return FileWitness(heads_folder(), folder=True)
+    if isinstance(where, str) and "://" in where:
+        return DatabaseWitness(Store(where, read_only=False, wait=wait))
+    return FileWitness(Path(where), folder=False)

@@ -1,0 +1,95 @@
+"""What every part of an open ledger shares: its storage, its clock, its actor and its key."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from takifugu.errors import LedgerUnwritable
+from takifugu.keys import Key, beside, key_at, state_folder
+from takifugu.ledger.canonical_text import check_name
+from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.store import Store
+
+
+class OpenStore:
+    """An open ledger, without what can be done with it; see `takifugu.ledger.ledger.Ledger`.
+
+    Attributes:
+        origin: The first event: the same for all copies of a ledger, and for no other ledger.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        origin: Anchor,
+        *,
+        clock: Callable[[], datetime],
+        actor: str,
+        key: Path | None = None,
+    ) -> None:
+        check_name(actor, "actor")
+        self.origin = origin
+        self._store, self._clock, self._actor = store, clock, actor
+        self._key_place = key
+        self._key: Key | None = None
+        self._file = Path(store.name).absolute() if store.sqlite else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is kept, without any password."""
+        return self._store.name
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the ledger lies in; None for one on a server."""
+        return None if self._file is None else self._file.parent
+
+    @property
+    def witness(self) -> str | None:
+        """Where the last event is recorded a second time; None if the owner chose nowhere."""
+        guard = self._store.guard
+        return None if guard is None or guard.witness is None else guard.witness.name
+
+    def close(self) -> None:
+        """Release the storage."""
+        self._store.close()
+
+    def mark(self, *what: Any) -> str:
+        """A keyed hash of ``what``: equal for equal contents, and of no use to guess them by."""
+        if self._key is None:
+            try:
+                self._key = key_at(self._key_file())
+            except OSError as error:
+                reason = (error.strerror or "cannot be used").lower()
+                raise LedgerUnwritable(
+                    f"the key of ledger {self.name!r} cannot be used ({reason}:"
+                    f" {error.filename}); nothing was released. Give this user the right, or name"
+                    " another file with `key`",
+                    reason="key",
+                ) from None
+        return self._key.mark(*what)
+
+    def _key_file(self) -> Path:
+        if self._key_place is not None:
+            return self._key_place
+        if self._file is not None:
+            return beside(self._file)
+        place = state_folder() / "keys"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place / f"{self._store.identity}.key"
+
+    def _time(self) -> datetime:
+        return self._clock().astimezone(UTC)

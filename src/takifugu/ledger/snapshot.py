@@ -1,0 +1,160 @@
+"""One moment of a ledger: everything that decides whether a query is admitted, in one read.
+
+Plans and releases read a `Snapshot` or a `Quote` once instead of many things one by one. Neither
+decides alone: a charge takes a snapshot of its own inside the transaction that writes it, and
+refuses by the same method.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection
+
+from takifugu.errors import CellsChanged, NoBudget, NotAccepted
+from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.frontier import Frontier
+from takifugu.ledger.accounts.standings import Standing
+from takifugu.ledger.charge_values import Cells
+from takifugu.ledger.events import accepted_terms, cell_naming
+from takifugu.ledger.events.accepted_terms import Terms
+from takifugu.ledger.events.analysts import unknown_analyst, with_budgets
+from takifugu.ledger.events.event_chain import Event
+from takifugu.ledger.events.stored_answers import Answer
+from takifugu.ledger.storage import account_tables as tables
+
+
+@dataclass(frozen=True)
+class Position:
+    """An account: its budget (None if it has none) and the worst per-entry totals so far."""
+
+    dataset: str
+    analyst: str | None
+    epsilon: Fraction | None
+    delta: Fraction
+    worst: Frontier
+
+    @classmethod
+    def of(cls, book: Book) -> "Position":
+        """The position of a stored account."""
+        analyst = book.analyst or None
+        return cls(book.dataset, analyst, book.epsilon, book.delta, book.account.worst)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a ledger holds about a dataset for one analyst.
+
+    Attributes:
+        dataset: The dataset.
+        analyst: Who would run a query; None if no analyst is named.
+        terms: The prior and secrets in force; None if there are none yet.
+        rules: The rules in force; None if there are none yet.
+        whole: The account of the whole dataset, if it has a budget.
+        own: The account of the analyst, if they have a budget.
+        analysts: Analysts with a budget; left empty if the analyst has one.
+        first: Whether no charge has named the cells of the dataset yet.
+        changes: How the declared cells differ from those of earlier charges: None if they do not,
+            empty if the earlier charges do not say.
+    """
+
+    dataset: str
+    analyst: str | None
+    terms: Terms | None
+    rules: Mapping[str, Any] | None
+    whole: Position | None
+    own: Position | None
+    analysts: tuple[str, ...]
+    first: bool
+    changes: tuple[str, ...] | None
+
+    @property
+    def account(self) -> Position:
+        """The account of the whole dataset; an error if its owner has set no budget."""
+        if self.whole is None:
+            raise NoBudget(self.dataset)
+        return self.whole
+
+    @property
+    def payers(self) -> tuple[Position, ...]:
+        """The accounts with a budget that pay for a release."""
+        return tuple(account for account in (self.whole, self.own) if account is not None)
+
+    def refuse(self, terms: Terms, rules: Mapping[str, Any] | None) -> None:
+        """Raise what a charge under ``terms`` and ``rules`` would be refused with.
+
+        Raises:
+            UnknownAnalyst: Analysts have budgets, and the analyst is none of them.
+            NotAccepted: The terms or the rules are not those in force.
+            CellsChanged: The declared cells are not those of earlier charges.
+        """
+        if self.analysts:
+            raise unknown_analyst(self.dataset, self.analyst, self.analysts)
+        if self.terms not in (None, terms):
+            changed = (
+                name
+                for name in ("prior", "secrets")
+                if getattr(self.terms, name) != getattr(terms, name)
+            )
+            raise NotAccepted(self.dataset, tuple(changed))
+        if rules is not None and self.rules not in (None, rules):
+            raise NotAccepted(self.dataset, ("rules",))
+        if self.changes is not None:
+            raise CellsChanged(self.dataset, self.changes)
+
+
+def read_snapshot(
+    connection: Connection,
+    dataset: str,
+    analyst: str | None,
+    cells: Cells | None,
+    books: Mapping[str, Book] | None = None,
+) -> Snapshot:
+    """The snapshot of a dataset, in the transaction of ``connection``.
+
+    ``books`` are its accounts, if they were read already; without ``cells`` none are compared.
+    """
+    if books is None:
+        books = tables.find(connection, dataset, analyst or WHOLE)
+    whole, own = books.get(WHOLE), None if analyst is None else books.get(analyst)
+    mine = None if own is None or own.epsilon is None else Position.of(own)
+    terms, rules = accepted_terms.in_force(connection, dataset)
+    first, changes = (True, None)
+    if cells is not None:
+        first, changes = cell_naming.compare(connection, dataset, cells)
+    return Snapshot(
+        dataset=dataset,
+        analyst=analyst,
+        terms=terms,
+        rules=rules,
+        whole=None if whole is None or whole.epsilon is None else Position.of(whole),
+        own=mine,
+        analysts=() if mine is not None else with_budgets(connection, dataset),
+        first=first,
+        changes=changes,
+    )
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a charge would meet now.
+
+    Attributes:
+        snapshot: The terms in force and the accounts.
+        answer: The stored answer, if the analyst of the charge has paid for it: it is free.
+        shared: Whether anybody has paid for the same answer.
+        last: The last charge on the dataset; None if there was none.
+        standings: The accounts that pay for the charge.
+    """
+
+    snapshot: Snapshot
+    answer: Answer | None
+    shared: bool
+    last: Event | None
+    standings: tuple[Standing, ...]
+
+    @property
+    def reuse(self) -> bool:
+        """Whether another analyst's answer would be charged to this analyst's budget alone."""
+        return self.answer is None and self.shared and self.snapshot.own is not None

@@ -1,0 +1,195 @@
+"""Priors in which each entry depends on several entries before it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior, TooLarge
+from takifugu.numeric import Floats, Integers, distribution
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.fitting import TAU, smooth, state_codes
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.sequence_prior import (
+    SequencePrior,
+    checked_length,
+    known_keys,
+    listed_states,
+    named_states,
+)
+from takifugu.priors.stationary import closed_class
+from takifugu.priors.universe import Name, Tables
+
+MOST_WINDOWS = 1024  # the matrix of the window chain is written out
+
+
+@dataclass(frozen=True, eq=False)
+class HigherOrderChain(SequencePrior):
+    r"""The adversary knows how each entry depends on the k entries before it; stationary.
+
+    **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, …, X_i)` of a chain of order k are a
+    Markov chain, stationary if X is (values before entry 0 are those of the stationary process).
+    A mechanism M on X is one on sequences of windows, overlapping or not: M reads the last value
+    of each. If window i alone changes, then entry i alone changes, or nothing; so M loses as much
+    per window as it does per entry. Hence whatever bounds the loss of all such mechanisms on Y,
+    with secrets "the last value of :math:`Y_i` is x", bounds the loss of all per-entry DP
+    mechanisms on X. ∎
+
+    Windows that the stationary process never shows are left out.
+
+    >>> weather = HigherOrderChain(
+    ...     [[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=("dry", "wet"), length=30
+    ... )
+    >>> weather.order, weather.windows.tolist()
+    (2, [[0, 0], [0, 1], [1, 0], [1, 1]])
+
+    Attributes:
+        transition: ``[x_1, …, x_k, y]``: the probability that y follows x_1, …, x_k, the latest
+            last. Rows that sum to 1 only up to rounding stand for themselves divided by their sums.
+        states: The names of the states; 0, 1, … if none are given.
+        length: The number of entries; None if it is unbounded.
+    """
+
+    kind: ClassVar[str] = "higher-order-chain"
+
+    transition: Floats
+    states: tuple[Name, ...] = ()
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        table = distribution(self.transition, "transition", InvalidPrior)
+        object.__setattr__(self, "transition", table)  # the one write: list in, frozen array kept
+        if table.ndim < 3 or len(set(table.shape)) != 1:
+            raise InvalidPrior(
+                "transition",
+                given=f"has shape {table.shape}",
+                needed="have one axis for each of at least two entries before, and one for the"
+                " next, all of the same size; order 1 is a markov-chain",
+            )
+        object.__setattr__(self, "states", named_states(self.states, len(table)))
+        object.__setattr__(self, "length", checked_length(self.length))
+        if len(table) ** self.order > MOST_WINDOWS:
+            raise TooLarge(
+                f"{len(table)} states make {len(table) ** self.order:,} windows of {self.order}"
+                f" entries, more than {MOST_WINDOWS:,}; merge states, or take a lower order"
+            )
+        _ = self.window_chain.stationary  # an error now rather than later
+
+    @classmethod
+    def fit(
+        cls,
+        sequences: Iterable[Iterable[Any]],
+        *,
+        order: int,
+        states: Sequence[Name] | None = None,
+        tau: float | None = TAU,
+        length: int | None = None,
+    ) -> "HigherOrderChain":
+        """The relative frequencies of what followed each window, smoothed by ``tau``.
+
+        Nothing is counted from one sequence to the next. After a window that nothing followed,
+        every state is equally likely. ``states`` and ``tau`` are those of `Transitions`.
+        """
+        if isinstance(order, bool) or not isinstance(order, int) or order < 2:
+            raise InvalidPrior(
+                "order", given=f"is {order!r}", needed="be 2 or more; order 1 is a markov-chain"
+            )
+        names, paths = state_codes(sequences, states)
+        size = len(names)
+        if size**order > MOST_WINDOWS:
+            raise TooLarge(f"{size} states make {size**order:,} windows of {order} entries")
+        counts = np.zeros((size,) * (order + 1), dtype=np.int64)
+        for path in paths:
+            if len(path) > order:
+                runs = np.lib.stride_tricks.sliding_window_view(path, order + 1)
+                np.add.at(counts, tuple(runs.T), 1)
+        table = counts.reshape(-1, size).astype(np.float64)
+        seen = table.sum(axis=1, keepdims=True)
+        table = np.where(seen > 0, table / np.maximum(seen, 1), 1 / size)
+        if tau is not None:
+            table = smooth(table, tau=tau)
+        return cls(table.reshape(counts.shape), names, length)
+
+    @property
+    def order(self) -> int:
+        """k: how many entries before it an entry depends on."""
+        return self.transition.ndim - 1
+
+    @property
+    def breadth(self) -> int:
+        """The number of windows."""
+        return len(self.windows)
+
+    @property
+    def windows(self) -> Integers:
+        """``[window, k]``: the states of each window that can happen, the latest last."""
+        return self._window_chain[0]
+
+    @property
+    def window_chain(self) -> MarkovChain:
+        """The chain of windows; its states are the numbers of `windows`."""
+        return self._window_chain[1]
+
+    @cached_property
+    def _window_chain(self) -> tuple[Integers, MarkovChain]:
+        size, k = len(self.states), self.order
+        windows = np.indices((size,) * k).reshape(k, -1).T
+        rows = np.zeros((size**k, size**k))
+        following = (np.arange(size**k) % size ** (k - 1))[:, None] * size + np.arange(size)
+        np.put_along_axis(rows, following, self.transition.reshape(-1, size), axis=1)
+        try:
+            kept = closed_class(rows)
+        except InvalidPrior as error:
+            raise InvalidPrior(
+                "transition",
+                given="has windows that never lead to one another, each kept for ever",
+                needed="have one stationary law",
+            ) from error
+        windows = np.ascontiguousarray(windows[kept], dtype=np.int64)
+        windows.setflags(write=False)
+        return windows, MarkovChain(rows[np.ix_(kept, kept)], length=self.length)
+
+    def explicit(self, length: int | None = None) -> Explicit:
+        """The first ``length`` entries written out as a table, for small ones."""
+        size = self.length if length is None else checked_length(length)
+        if size is None or (self.length is not None and size > self.length):
+            raise InvalidPrior(
+                "length",
+                given=f"is {size} of a chain of length {self.length}",
+                needed="be a number of entries that the chain has",
+            )
+        k = self.order
+        first = np.zeros(self.transition.shape[:k])
+        first[tuple(self.windows.T)] = self.window_chain.stationary
+        first = first.sum(axis=tuple(range(min(size, k), k)))
+        kernel = self.transition / self.transition.sum(axis=-1, keepdims=True)
+        universe = Tables.of(dict.fromkeys(range(size), self.states))
+        codes = universe.codes
+        parts = [first[tuple(codes[:, :k].T)]]
+        parts += [kernel[tuple(codes[:, i - k : i + 1].T)] for i in range(k, size)]
+        made = Explicit.multiplied(universe, parts, name=self.kind)
+        return made.also_fitted_on(*self.fitted_on)
+
+    def facts(self) -> dict[str, Any]:
+        """What `takifugu prior show` prints, beside kind and fingerprint."""
+        return super().facts() | {"order": self.order, "windows": len(self.windows)}
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "states": list(self.states),
+            "transition": self.transition.tolist(),
+            "length": self.length,
+        }
+
+    @classmethod
+    def _of_document(cls, document: Mapping[str, Any]) -> "HigherOrderChain":
+        """Read a document: ``kind`` and ``transition``, and any of the other fields."""
+        known_keys(document, cls.kind, ("transition",), ("states", "length"))
+        return cls(
+            document["transition"],
+            states=listed_states(document),
+            length=document.get("length"),
+        )

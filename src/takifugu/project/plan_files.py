@@ -1,0 +1,75 @@
+"""Plan files: a plan as JSON, to be released later.
+
+A plan file is never trusted: its options are planned anew, and must come to the same price.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from takifugu.errors import InvalidFile
+from takifugu.priors.documents import read_json
+from takifugu.project.policy_session import PolicySession
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_plan import Plan
+
+FORM = "takifugu-plan-1"
+SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
+SAME_COST = ("currency", "per_entry", "delta")  # nor in its cost: the rest moves with the ledger
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file holds.
+
+    Attributes:
+        dataset: The dataset of the project.
+        options: The options of the query; a key of a column may be given as text.
+        analyst: Who asks.
+        document: All that the file says of the plan.
+    """
+
+    dataset: str
+    options: QueryOptions
+    analyst: str | None = None
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def resolved(self, session: PolicySession) -> "PlanFile":
+        """The same with the keys and bounds that the columns of the dataset have."""
+        return replace(self, options=session.resolved(self.options))
+
+    def differences(self, made: Plan) -> tuple[str, ...]:
+        """The parts in which the file is not the plan that was made from its options now."""
+        now, cost = made.describe(), self.document.get("cost")
+        then = cost if isinstance(cost, dict) else {}
+        parts = [key for key in SAME if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST if then.get(key) != now["cost"][key]))
+
+
+def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
+    """A plan as JSON, ready to be released from later."""
+    options = plan.options.document()
+    asked = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
+    return {"form": FORM, "asked": asked, **plan.describe(), "guarantee": guarantee}
+
+
+def read_plan(path: Path) -> PlanFile:
+    """What a plan file holds."""
+    document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
+    if not isinstance(document, dict) or document.get("form") != FORM:
+        raise InvalidFile(
+            str(path), given="is no plan", needed="be one: `takifugu plan … --out FILE` writes it"
+        )
+    try:
+        asked = document["asked"]
+        dataset, kind, analyst, how = (asked[key] for key in ("dataset", "kind", "analyst", "how"))
+        if not (isinstance(dataset, str) and isinstance(kind, str) and isinstance(how, dict)):
+            raise TypeError
+        if not isinstance(analyst, str | None) or "kind" in how:
+            raise TypeError
+    except (KeyError, TypeError):
+        raise InvalidFile(
+            str(path), given="was changed", needed="be as `takifugu plan` wrote it"
+        ) from None
+    return PlanFile(dataset, QueryOptions.from_document({"kind": kind} | how), analyst, document)

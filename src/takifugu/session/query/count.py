@@ -1,0 +1,56 @@
+"""``count``: how many rows have one of some labels."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.mechanisms import COUNT, Sensitivity
+from takifugu.numeric import Integers
+from takifugu.priors import Name
+from takifugu.session.query.number_query import NumberQuery
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.rows import Rows
+
+
+@dataclass(frozen=True)
+class CountQuery(NumberQuery):
+    """How many rows have one of some labels. The number of all rows is public and needs no noise.
+
+    Attributes:
+        values: The labels.
+    """
+
+    kind: ClassVar[str] = "count"
+
+    values: tuple[Name, ...] = ()
+
+    @classmethod
+    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:  # noqa: ARG003
+        """With the labels."""
+        return cls(column, options.by, rows, options.values)
+
+    def check(self, declaration: Declaration) -> None:
+        """The labels must be declared."""
+        keys = frozenset(declaration.category(self.column).keys)
+        unknown = [value for value in self.values if value not in keys]
+        if not self.values or unknown or len(set(self.values)) < len(self.values):
+            raise InvalidQuery(
+                "values",
+                given="are none, repeated or not declared",
+                needed=f"be labels of {self.column}; the number of all rows is public",
+            )
+
+    def body(self) -> dict[str, Any]:
+        """With the labels, in one order."""
+        return {**super().body(), "values": sorted(self.values, key=str)}
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
+        """One row more or less, in one group."""
+        return COUNT
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by]``."""
+        counted = engine.histogram((*self.by, self.column), self.rows.scope)
+        labels = frozenset(self.values)
+        chosen = [value in labels for value in engine.keys(self.column)]
+        return self._in_scope(engine, counted.counts[..., chosen].sum(axis=-1))

@@ -1,0 +1,85 @@
+"""``sum`` and ``mean`` of a column of bounded numbers."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from takifugu.engines import Declaration, Engine
+from takifugu.errors import UnsoundRequest
+from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
+from takifugu.numeric import Floats, Integers
+from takifugu.session.query.number_query import Noise, NumberQuery, draw_filled, filled_groups
+
+
+@dataclass(frozen=True)
+class SumQuery(NumberQuery):
+    """The sum of a column of bounded numbers, in whole steps."""
+
+    kind: ClassVar[str] = "sum"
+
+    def check(self, declaration: Declaration) -> None:
+        """The column must hold bounded numbers."""
+        declaration.amount(self.column)
+
+    def bounds(self, declaration: Declaration) -> Bounds:
+        """What one cell adds: its bounds, and nothing where a missing value is dropped."""
+        amount = declaration.amount(self.column)
+        low, high = amount.low, amount.high
+        if amount.missing == "drop":
+            low, high = min(low, Fraction(0)), max(high, Fraction(0))
+        return Bounds(low, high, amount.step)
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:
+        """The width of the bounds, in steps, in one group."""
+        width = self.bounds(declaration).width
+        return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by]``, in steps."""
+        return self._in_scope(engine, engine.sums(self.column, self.by, self.rows.scope).units)
+
+    def unit(self, engine: Engine) -> Fraction:
+        """One step."""
+        return engine.declaration.amount(self.column).step
+
+    def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:
+        """Noise on a sum of steps."""
+        return self._total(noise, engine)
+
+    def _total(self, noise: Noise, engine: Engine) -> BoundedSum:
+        return BoundedSum(self.bounds(engine.declaration), noise)
+
+
+@dataclass(frozen=True)
+class MeanQuery(SumQuery):
+    """The mean of a column of bounded numbers: a noisy sum over a public number of rows."""
+
+    kind: ClassVar[str] = "mean"
+
+    def check(self, declaration: Declaration) -> None:
+        """How many values there are must be public."""
+        if declaration.amount(self.column).missing == "drop":
+            raise UnsoundRequest(
+                f"missing values of {self.column} are dropped, so how many there are is protected"
+                " and a mean over them has no public size; ask for the sum, or declare what a"
+                " missing value counts as"
+            )
+
+    def unit(self, engine: Engine) -> Fraction:
+        """One step, over the size of the smallest group."""
+        return super().unit(engine) / min(filled_groups(self, engine))
+
+    def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:
+        """A noisy sum, over the public number of rows."""
+        return BoundedMean(self._total(noise, engine), tuple(filled_groups(self, engine)))
+
+    def draw(self, mechanism: Mechanism, engine: Engine) -> list[Any]:
+        """A mean for each group that has rows."""
+        return draw_filled(self, mechanism, np.ravel(self.exact(engine)), engine)
+
+    def interval(self, mechanism: Any, engine: Engine) -> Floats:
+        """The interval of the sum, over the number of rows."""
+        sizes = np.maximum(np.ravel(self.public_rows(engine)), 1)  # no rows: not shown
+        return np.asarray(mechanism.total.error().interval / sizes, dtype=np.float64)

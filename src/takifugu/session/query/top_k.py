@@ -1,0 +1,87 @@
+"""``top_k``: the k most frequent labels, in order."""
+
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, ClassVar, Self
+
+from takifugu.engines import Declaration, Engine
+from takifugu.mechanisms import (
+    Choice,
+    GaussianTopK,
+    LaplaceTopK,
+    Mechanism,
+    RankingError,
+    plan_top_k,
+)
+from takifugu.mechanisms.plans import merit, name, once, price
+from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.number_query import in_currency, shape
+from takifugu.session.query.query import Aim, ChosenMechanism, Table, own_columns
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.rows import Rows
+
+# A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
+MOST_SELECTIONS = 200_000
+
+
+@dataclass(frozen=True)
+class TopKQuery(HistogramQuery):
+    """The k most frequent labels."""
+
+    kind: ClassVar[str] = "top_k"
+
+    k: int = 1
+
+    @classmethod
+    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:  # noqa: ARG003
+        """With k."""
+        return cls(column, options.by, rows, 1 if options.k is None else options.k)
+
+    def body(self) -> dict[str, Any]:
+        """With k."""
+        return {**super().body(), "k": self.k}
+
+    def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
+        """The mechanism that gets most places right, or the cheapest that gets enough right."""
+        size, groups = shape(self, engine)
+        found = plan_top_k(
+            size,
+            self.k,
+            groups,
+            loss=aim.allowed,
+            delta=aim.delta if aim.allowed is None else None,
+            reference=aim.reference,
+            gap=aim.gap,
+            chance=aim.confidence,
+        )
+        choices = found.choices
+        at_once = ""
+        if groups > MOST_SELECTIONS:
+            choices = tuple(
+                c for c in choices if isinstance(c.mechanism, LaplaceTopK | GaussianTopK)
+            )
+            at_once = (
+                f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
+            )
+        best: Choice[Any, RankingError] = in_currency(choices, aim)
+        goal = (
+            f"for places that are right with probability {aim.probability:.3g}"
+            if aim.allowed is None
+            else f"within {price(aim.allowed)} per entry"
+        )
+        reason = (
+            f"{goal}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)}"
+            f" per entry{once(groups)}{at_once}"
+        )
+        return ChosenMechanism(best.mechanism, asdict(best.error), reason)
+
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> Table:  # noqa: ARG002
+        """The keys, the rank and the label."""
+        *groups, (_, labels) = self.axes(engine)
+        names, places = tuple(name for name, _ in groups), iter(answer)
+        rows = tuple(
+            (*group, place + 1, labels[next(places)])
+            for group in product(*(keys for _, keys in groups))
+            for place in range(self.k)
+        )
+        return (*names, *own_columns((*names, self.column), "rank"), self.column), rows

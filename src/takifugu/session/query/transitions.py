@@ -1,0 +1,45 @@
+"""``transitions``: how often each label followed each other one."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from takifugu.engines import Declaration, Engine
+from takifugu.mechanisms import Sensitivity
+from takifugu.numeric import Integers
+from takifugu.session.query.number_query import NumberQuery
+from takifugu.session.query.query import Axes
+
+# A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
+# of the two pairs can coincide: a = x = b and a = x' = b would make x = x'. So at most 2² + 1 + 1.
+# A cell that is dropped adds (a,b) instead: at most 3 changes.
+TRANSITIONS = Sensitivity("transitions", l1=4, l2_squared=6, linf=2)
+
+
+@dataclass(frozen=True)
+class TransitionsQuery(NumberQuery):
+    """How often each label followed each other one, within the rows of an entity."""
+
+    kind: ClassVar[str] = "transitions"
+
+    def check(self, declaration: Declaration) -> None:
+        """The column must hold labels."""
+        declaration.category(self.column)
+
+    def check_order(self, engine: Engine) -> None:
+        """The rows of every entity must have one order."""
+        engine.refuse_disorder()
+
+    def axes(self, engine: Engine) -> Axes:
+        """From which label to which."""
+        keys = engine.keys(self.column)
+        return ((f"{self.column} before", keys), (f"{self.column} after", keys))
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
+        """Two steps go and two come."""
+        return TRANSITIONS
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[before, after]``."""
+        return np.asarray(engine.transitions(self.column, self.rows.scope).counts, dtype=np.int64)

@@ -1,0 +1,97 @@
+"""What can go wrong between a plan and its release.
+
+* BudgetExceeded
+  x OverBudget       refused; says the largest Pufferfish ε that would still be accepted
+* TakifuguError
+  x StalePlan        the plan is not what would be released now
+  x ReleaseFailed    it was paid for and then something broke; nothing of it is shown
+  x BudgetConflict   a session was given another budget than the dataset has
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+
+from takifugu.errors import BudgetExceeded, TakifuguError
+from takifugu.visible import four_digits
+
+
+class OverBudget(BudgetExceeded):
+    """A release that the budget does not admit; nothing was charged and nothing was read.
+
+    Attributes:
+        alone: The Pufferfish ε of the release by itself.
+        most: A Pufferfish ε that would be accepted on the same rows now, rounded down; 0 if none.
+    """
+
+    def __init__(self, refused: BudgetExceeded, *, alone: float, most: Decimal) -> None:
+        super().__init__(
+            refused.query,
+            currency=refused.currency,
+            needs=refused.needs,
+            left=refused.left,
+            dataset=refused.dataset,
+            analyst=refused.analyst,
+        )
+        advice = "Have"
+        if most > 0:
+            advice = f"Ask for at most epsilon = {four_digits(most, 'down')}, or have"
+        self.args = (
+            f"query {refused.query!r} asks for a Pufferfish epsilon of {four_digits(alone, 'up')},"
+            f" which is more than {refused.whose} has left on these rows; nothing was released."
+            f" {advice} the owner raise the budget.",
+        )
+        self.alone, self.most = alone, most
+
+
+class StalePlan(TakifuguError):
+    """A plan that is not what its options lead to now; nothing was charged.
+
+    Attributes:
+        differences: The parts of the plan that differ.
+    """
+
+    def __init__(self, differences: tuple[str, ...]) -> None:
+        super().__init__(
+            "the plan is not what would be released now: the data, the policy or the plan itself"
+            f" has changed (in {', '.join(differences)}); nothing was charged. Plan again"
+        )
+        self.differences = differences
+
+
+class ReleaseFailed(TakifuguError):
+    """A release that was paid for and then broke. Its cause may hold values, so it is not shown."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"the release was charged, and then its answer could not be made ({kind}); nothing was"
+            " released and the charge stays spent. Ask again, or report it"
+        )
+        self.kind = kind
+
+
+class BudgetConflict(TakifuguError):
+    """A session was given another budget than its dataset has; nothing was changed.
+
+    Attributes:
+        dataset: The dataset.
+        given: The ε and δ that were given.
+        current: The ε and δ that the ledger has.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        given: tuple[Fraction, Fraction],
+        current: tuple[Fraction, Fraction],
+    ) -> None:
+        super().__init__(
+            f"dataset {dataset!r} has a budget of {_budget(*current)} and {_budget(*given)} was"
+            " given; leave `budget` out to use what is there, or have the owner change it:"
+            f" ledger.set_budget({dataset!r}, …)"
+        )
+        self.dataset, self.given, self.current = dataset, given, current
+
+
+def _budget(epsilon: Fraction, delta: Fraction) -> str:
+    at = f" at delta = {four_digits(delta)}" if delta else ""
+    return f"epsilon = {four_digits(epsilon)}{at}"

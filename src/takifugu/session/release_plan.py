@@ -1,0 +1,131 @@
+"""Plans: priced queries, as frozen values that print and turn into JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+from takifugu.ledger import Charge
+from takifugu.ledger.charge_values import groups_body, window_body
+from takifugu.mechanisms import Mechanism
+from takifugu.session.cost import Cost
+from takifugu.session.query.query import Query
+from takifugu.session.query_options import QueryOptions
+from takifugu.visible import four_digits, visible
+
+
+@dataclass(frozen=True)
+class UnpricedPlan:
+    """How a query would be answered: all of a plan that does not change with the ledger.
+
+    Attributes:
+        options: What was asked for.
+        query: The query that the options describe, on these rows.
+        mechanism: How the answer is protected.
+        error: What is predicted of the answer.
+        reason: Why this mechanism.
+        delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
+        charge: What will be written in the ledger first. It holds the mark of the data, which is
+            the owner's, and so is not printed.
+    """
+
+    options: QueryOptions
+    query: Query
+    mechanism: Mechanism
+    error: Mapping[str, Any]
+    reason: str
+    delta: Fraction
+    charge: Charge = field(repr=False)
+
+    def differences(self, made: "UnpricedPlan") -> tuple[str, ...]:
+        """The parts in which this plan is not the one that was made from its options now."""
+        return tuple(
+            part.name
+            for part in fields(UnpricedPlan)
+            if getattr(self, part.name) != getattr(made, part.name)
+        )
+
+
+@dataclass(frozen=True)
+class Plan(UnpricedPlan):
+    """What a release would be and cost. Nothing was spent and nothing protected was read.
+
+    Attributes:
+        cost: What it costs now.
+        stored: Whether the answer is stored already, and so free.
+        instead: If the requested error costs too much: an ``epsilon`` that would be accepted and
+            the ``error`` that is predicted for it.
+        notes: What to know before it is released: that the data changed, for one.
+    """
+
+    cost: Cost
+    stored: bool
+    instead: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """Ready to be written as JSON. The mark of the data is the owner's and left out."""
+        return {
+            **query_body(self.charge),
+            "mechanism": self.mechanism.describe(),
+            "error": dict(self.error),
+            "reason": self.reason,
+            "cost": self.cost.describe(),
+            "stored": self.stored,
+            "instead": None if self.instead is None else dict(self.instead),
+            "cells": self.charge.cells.fingerprint,
+            "notes": list(self.notes),
+        }
+
+    @property
+    def price(self) -> str:
+        """What it costs, in words."""
+        cost = self.cost
+        if self.stored:
+            return "free: it was answered before, and the same answer will be given"
+        if not cost.fits:
+            return f"{cost.words}: too much{_accepted(cost, self.instead)}"
+        if cost.reuse:
+            return cost.reuse_words
+        return (
+            f"{cost.words} alone, {four_digits(cost.marginal or 0, 'up')} on top of the"
+            f" {four_digits(cost.before, 'up')} spent before; {cost.left_words}"
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.query.kind} of {visible(self.query.column)}",
+            f"costs {self.price}",
+            self.reason,
+            *(f"note: {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        title, *lines = (escape(line) for line in str(self).splitlines())
+        return f"<strong>{title}</strong><br>\n" + "<br>\n".join(lines)
+
+
+def _accepted(cost: Cost, instead: Mapping[str, Any] | None) -> str:
+    """What would be accepted in place of a plan that costs too much."""
+    if not cost.most > 0:
+        return "; nothing more is accepted on these rows. Have the owner raise the budget"
+    text = f"; at most {four_digits(cost.most, 'down')} would be accepted"
+    error = {} if instead is None else instead["error"]
+    if "interval" in error:
+        text += f". That keeps each number within ±{error['interval']:.4g} in 95 % of releases"
+    elif "ranks" in error:
+        text += f". That keeps the rank within {error['ranks']:.4g} in 95 % of releases"
+    return text
+
+
+def query_body(charge: Charge) -> dict[str, Any]:
+    """The query of a charge as JSON: what is asked, and of which rows."""
+    return {
+        "dataset": charge.dataset,
+        "query": dict(charge.query),
+        "window": window_body(charge.window),
+        "groups": groups_body(charge.groups),
+    }

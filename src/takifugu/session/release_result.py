@@ -1,0 +1,164 @@
+"""Results: released answers, as frozen values that print, and turn into tables and JSON."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from takifugu.engines.problems import driver
+from takifugu.session.cost import Cost
+from takifugu.visible import four_digits, visible
+
+MOST_LINES = 60  # of a table in a terminal or a notebook
+WIDEST = 40  # letters of a label in it
+
+
+@dataclass(frozen=True)
+class Result:
+    """A released answer.
+
+    Attributes:
+        query: What was asked, as JSON.
+        columns: The names of the columns of the table.
+        rows: The table: keys, ``estimate``, and ``low`` and ``high`` of a 95 % interval of each
+            number; for a ranking keys, ``rank`` and the label; for a quantile ``low level`` and
+            ``high level``, between which the number is an exact quantile with probability 0.95.
+        error: What was predicted of the noise.
+        cost: What it cost; for a stored answer, what it would cost to ask anew.
+        free: Whether it was stored, and cost nothing: an answer that was released to another
+            analyst costs the budget of whoever asks, if they have one of their own.
+        at: When it was released.
+        mechanism: How it was protected, as JSON.
+        guarantee: What is protected and what is not.
+    """
+
+    query: Mapping[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    error: Mapping[str, Any]
+    cost: Cost
+    free: bool
+    at: datetime
+    mechanism: Mapping[str, Any]
+    guarantee: str
+
+    def column(self, name: str) -> list[Any]:
+        """One column of the table, from top to bottom."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame."""
+        with driver("pandas", purpose="a pandas data frame"):
+            return import_module("pandas").DataFrame(self._table())
+
+    def to_polars(self) -> Any:
+        """A polars data frame."""
+        with driver("polars", purpose="a polars data frame"):
+            return import_module("polars").DataFrame(self._table())
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table."""
+        with driver("pyarrow", purpose="an Arrow table"):
+            return import_module("pyarrow").table(self._table())
+
+    def plot(self, path: str | Path) -> None:
+        """Draw it into a file, as its suffix says: intervals, or a table for a ranking."""
+        from takifugu.reports.plot_files import check_target, save
+        from takifugu.reports.result_figure import answer_figure
+
+        place = Path(path)
+        check_target(place)
+        query: Mapping[str, Any] = self.query["query"]
+        title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
+        note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
+        by = tuple(query["by"])
+        save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+
+    def to_json(self) -> str:
+        """Everything, as one JSON object."""
+        return json.dumps(
+            {
+                **self.query,
+                "columns": list(self.columns),
+                "rows": [list(row) for row in self.rows],
+                "error": dict(self.error),
+                "cost": self.cost.describe(),
+                "free": self.free,
+                "at": self.at.isoformat(),
+                "mechanism": dict(self.mechanism),
+                "guarantee": self.guarantee,
+            },
+            indent=2,
+            allow_nan=False,
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {name: self.column(name) for name in self.columns}
+
+    @property
+    def price(self) -> str:
+        """What it cost, in words."""
+        if self.free:
+            return "free: answered before"
+        if self.cost.reuse:
+            return f"cost {self.cost.reuse_words}"
+        price = f"cost {self.cost.words} alone"
+        if self.cost.marginal is None:
+            return price
+        return f"{price}, {four_digits(self.cost.marginal, 'up')} on top of what was spent before"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        """The first rows as text, below the names of the columns."""
+        shown = self.rows[:MOST_LINES]
+        return [tuple(map(visible, self.columns)), *(tuple(map(_cell, row)) for row in shown)]
+
+    def _more(self) -> list[str]:
+        if len(self.rows) <= MOST_LINES:
+            return []
+        return [
+            f"… {len(self.rows) - MOST_LINES:,} more of {len(self.rows):,} rows; to_json, or"
+            " to_pandas, has them all"
+        ]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        align = [self._aligned(place) for place in range(len(self.columns))]
+        lines = [
+            "  ".join(
+                aligned(cell, width)
+                for aligned, cell, width in zip(align, row, widths, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        return "\n".join([*lines, *self._more(), self.price])
+
+    def _aligned(self, place: int) -> Callable[[str, int], str]:
+        """Labels to the left, numbers to the right."""
+        text = any(isinstance(row[place], str) for row in self.rows[:MOST_LINES])
+        return str.ljust if text else str.rjust
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        names, *rows = self._cells()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "\n".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        below = "<br>\n".join(escape(line) for line in (*self._more(), self.price))
+        return f"<table>\n<tr>{head}</tr>\n{body}\n</table>\n<p>{below}</p>"
+
+
+def _cell(value: Any) -> str:
+    """A key or a number; counts and large numbers in whole units, others with four digits."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else four_digits(value)
+    text = visible(str(value))
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"

@@ -1,0 +1,217 @@
+r"""The transport bound of higher-order chains, by their windows.
+
+Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, …, X_i)`
+(`takifugu.priors.higher_order.HigherOrderChain`). Let g(X) be the probability of an output of a
+mechanism that loses :math:`ε_i` on entry i. As a function of the windows it changes by a factor of
+at most :math:`e^{ε_i d(u,v)}` when the window i changes from u to v, where d(u, v) is 1 if their
+last values differ and 0 if not. The recursion of `takifugu.translation.chain.recursion` with these
+costs gives tables F and B such that
+
+.. math:: E[g \mid Y_i = u] \le e^{c(u,v)}\, E[g \mid Y_i = v], \qquad
+          c = ε_i\,d + F_i + B_i.
+
+A secret "X_i is in A" is a mixture: :math:`E[g | X_i ∈ A] = \sum_u P(Y_i = u | X_i ∈ A)\,
+E[g | Y_i = u]`. So the loss of (A, B) is at most the transport between these two mixtures with the
+costs c: one more step. ∎
+
+The step forgets that one mechanism must be the worst for all windows at once, so this is an upper
+bound, whose distance from the truth the witness shows.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from takifugu._rounding import up
+from takifugu.errors import InvalidWorld, UnsoundRequest
+from takifugu.numeric import Booleans, Floats, frozen
+from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.inverse import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.chain_transport import (
+    TAIL,
+    WALKED,
+    asked_entries,
+    joined,
+    pair_mask,
+    within_reach,
+)
+from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
+from takifugu.translation.chain.laws import (
+    Law,
+    backward_rows,
+    law_slack,
+    row_slack,
+    stationary_law,
+    transition_rows,
+)
+from takifugu.translation.chain.recursion import chain_losses
+from takifugu.translation.chain.steps import LARGE, bound, closed, improve
+from takifugu.translation.chain.unbounded import unbounded_losses
+
+REACH = 64  # entries to each side of the secret one that a witness uses
+WITNESSED = 16  # pairs for which a witness is searched
+
+
+class HigherOrderTransport:
+    """The recursion over windows for one higher-order chain and chosen secrets."""
+
+    def __init__(
+        self, prior: HigherOrderChain, secrets: Secrets, *, tolerance: float = 1e-3
+    ) -> None:
+        self._prior, self._tolerance = prior, tolerance
+        self._windows = len(prior.windows)
+        self._last = prior.windows[:, -1]
+        self._metric = frozen(self._last[:, None] != self._last[None, :])
+        self._secret_entries = asked_entries(secrets, prior.length)
+        sides = secrets.sides(prior.states)
+        pair_mask(sides, len(prior.states))  # an error now rather than later
+        able = [pair for pair in sides if all(self._members(side).any() for side in pair)]
+        if not able:
+            raise InvalidWorld(
+                "secrets", given="name values that never happen", needed="name values that can"
+            )
+        self._sides = list(dict.fromkeys(side for pair in able for side in pair))
+        place = {side: k for k, side in enumerate(self._sides)}
+        self._pairs = np.array([(place[a], place[b]) for a, b in able], dtype=np.int64)
+        known = Law.of(self._rest[1])
+        self._mixtures = np.array([known.given(self._members(side)) for side in self._sides])
+
+    @property
+    def size(self) -> int | None:
+        """The number of entries; None if it is unbounded."""
+        return self._prior.length
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss when every entry is charged ``epsilon``."""
+        length = self._prior.length
+        if length is not None and length * self._windows**2 <= WALKED:
+            return self.profile(np.full(length, epsilon))
+        losses = unbounded_losses(
+            self._rest[0],
+            epsilon,
+            tolerance=self._tolerance,
+            with_lower=False,
+            metric=self._metric,
+        )
+        value, pair = self._loss(epsilon, losses.forward.upper, losses.backward.upper)
+        return Bound(value, self._binding(pair, None))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss when entry i is charged ``epsilon[i]``, and later entries nothing."""
+        spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
+        if length is not None and len(spent) != length:
+            raise UnsoundRequest(
+                f"the profile has {len(spent)} numbers; the chain has {length} entries"
+            )
+        tail = TAIL if length is None else 0
+        charged = np.concatenate([spent, np.zeros(tail)])
+        losses = chain_losses(self._rest[0], charged, metric=self._metric)
+        known: dict[tuple[float, int, int], tuple[float, int]] = {}
+        by_entry, pairs = np.zeros(len(charged)), np.zeros(len(charged), dtype=np.int64)
+        covered = self._covered(len(charged))
+        for i in covered:
+            ahead, behind = int(losses.forward_at[i]), int(losses.backward_at[i])
+            case = (float(charged[i]), ahead, behind)
+            if case not in known:
+                known[case] = self._loss(case[0], losses.forward[ahead], losses.backward[behind])
+            by_entry[i], pairs[i] = known[case]
+        entry = int(np.argmax(by_entry))
+        binding = self._binding(int(pairs[entry]), entry) if covered else None
+        if tail:
+            # further on nothing is charged, and a step costs at most its dearest move
+            beyond = float(losses.backward[losses.backward_at[-1]].max())
+            by_entry = np.append(by_entry[:-tail], max(float(by_entry[-tail:].max()), beyond))
+        return Bound(float(by_entry.max()), binding, frozen(by_entry))
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+        return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """Randomised response on the values around the worst entry."""
+        spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
+        entry = bound.binding.entry if bound.binding is not None else None
+        centre = entry if isinstance(entry, int) else self._middle
+        last = centre + REACH if length is None else min(centre + REACH, length - 1)
+        first = max(0, centre - REACH)
+
+        def charged(entries: range) -> Floats:
+            if spent.ndim == 0:
+                return np.full(len(entries), float(spent))
+            return np.array([spent[i] if i < len(spent) else 0.0 for i in entries])
+
+        after, before = charged(range(centre + 1, last + 1)), charged(range(first, centre))[::-1]
+        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        rows, _, back = self._rest
+        steps = len(after) + len(before)
+        around = Neighbourhood(
+            [rows] * len(after),
+            [back] * len(before),
+            float(charged(range(centre, centre + 1))[0]),
+            after,
+            before,
+            steps * row_slack(self._windows) + (2 + steps) * law_slack(self._windows),
+        )
+        pairs = self._pairs[self._order(bound)][:WITNESSED]
+        found = best_product(
+            around, self._mixtures[pairs[:, 0]], self._mixtures[pairs[:, 1]], self._last
+        )
+        by_window = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
+        factors = np.ones((len(by_window), len(self._prior.states)))
+        factors[:, self._last] = by_window
+        a, b = (self._named(int(side)) for side in pairs[found.question])
+        entries = tuple(range(centre - len(before), centre + len(after) + 1))
+        return Witness(found.leak, Binding(a, b, entry=centre), entries, frozen(factors))
+
+    def _loss(self, epsilon: float, forward: Floats, backward: Floats) -> tuple[float, int]:
+        """The largest loss over all secret pairs of an entry, and which pair has it."""
+        cost = closed(up(epsilon * self._metric + forward + backward))
+        dearest = float(cost.max())
+        if not 0 < dearest < LARGE:  # some coupling always costs no more than the dearest move
+            return dearest, 0
+        rows = self._mixtures
+        guess = np.full((len(rows), len(rows)), min(dearest, epsilon))
+        _, couplings = improve(rows, rows, cost, guess=guess)
+        slack = law_slack(self._windows) + row_slack(self._windows)
+        proven = np.minimum(bound(rows, rows, cost, couplings) + slack, dearest)
+        losses = proven[self._pairs[:, 0], self._pairs[:, 1]]
+        worst = int(np.argmax(losses))
+        return float(losses[worst]), worst
+
+    @cached_property
+    def _rest(self) -> tuple[Floats, Floats, Floats]:
+        """The rows of the window chain, its stationary law, and the rows back in time."""
+        rows = transition_rows(self._prior.window_chain.transition)
+        law = stationary_law(rows)
+        return rows, law, backward_rows(rows, law)[0]
+
+    def _members(self, side: tuple[int, ...]) -> Booleans:
+        """``[window]``: whether its last value is one of ``side``."""
+        return np.isin(self._last, side)
+
+    def _covered(self, entries: int) -> list[int]:
+        """The entries among the first so many that have secrets."""
+        if self._secret_entries is None:
+            return list(range(entries))
+        return [int(i) for i in self._secret_entries if i < entries]
+
+    @property
+    def _middle(self) -> int:
+        if self._secret_entries is not None:
+            return int(self._secret_entries[len(self._secret_entries) // 2])
+        return REACH if self._prior.length is None else self._prior.length // 2
+
+    def _order(self, bound: Bound) -> list[int]:
+        """The pair that binds first, then the others."""
+        named = [(self._named(int(a)), self._named(int(b))) for a, b in self._pairs]
+        binds = None if bound.binding is None else (bound.binding.left, bound.binding.right)
+        return sorted(range(len(named)), key=lambda k: named[k] != binds)
+
+    def _named(self, side: int) -> str:
+        return joined(self._prior.states, self._sides[side])
+
+    def _binding(self, pair: int, entry: int | None) -> Binding:
+        a, b = (self._named(int(side)) for side in self._pairs[pair])
+        return Binding(a, b, entry=entry)

@@ -1,0 +1,177 @@
+"""The options of a query: one value, checked once, the same in Python, in JSON and in a plan."""
+
+import inspect
+import json
+from dataclasses import fields, replace
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from takifugu.engines import InvalidQuery
+from takifugu.errors import UnsoundRequest
+from takifugu.session.planner import Planner
+from takifugu.session.query.kinds import KINDS
+from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
+from tests.raising import raises
+
+OWN: dict[str, dict[str, Any]] = {"count": {"values": ["a"]}, "top_k": {"k": 2}}
+OWN["quantile"] = {"level": "0.5"}
+
+
+def test_every_registry_has_every_kind() -> None:
+    kinds = get_args(Kind)
+    assert tuple(KIND_OPTIONS) == tuple(KINDS) == kinds
+    assert all(query.kind == kind for kind, query in KINDS.items())
+    planned = {name for name in vars(Planner) if not name.startswith("_")}
+    assert planned == set(kinds)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_a_planner_has_the_options_of_each_kind_and_no_others(kind: Kind) -> None:
+    options = {part.name for part in fields(QueryOptions)} - {"kind"}
+    mine = KIND_OPTIONS[kind]
+    others = {name for one in KIND_OPTIONS.values() for name in (*one.required, *one.optional)} - {
+        *mine.required,
+        *mine.optional,
+    }
+    signature = inspect.signature(getattr(Planner, kind))
+    assert set(signature.parameters) - {"self"} == options - others - set(mine.without)
+    required = {
+        name
+        for name, one in signature.parameters.items()
+        if name != "self" and one.default is inspect.Parameter.empty
+    }
+    assert required == set(mine.required)
+    made = Planner(lambda given: given)  # type: ignore[arg-type, return-value]
+    asked = getattr(made, kind)(**OWN.get(kind, {}), epsilon=1)
+    assert asked == QueryOptions(kind, **OWN.get(kind, {}), epsilon=1)
+
+
+numbers = st.one_of(
+    st.integers(1, 9), st.floats(0.1, 9), st.just("0.25"), st.fractions(Fraction(1, 9), 9)
+)
+bounds = st.one_of(st.none(), st.integers(-9, 9), st.just("2012-04-03"))
+
+
+@given(
+    kind=st.sampled_from(get_args(Kind)),
+    by=st.one_of(st.just("zone"), st.lists(st.sampled_from(["zone", "floor"]))),
+    window=st.one_of(st.none(), st.tuples(bounds, bounds)),
+    where=st.dictionaries(st.text(), st.lists(st.one_of(st.text(), st.integers()), min_size=1)),
+    epsilon=numbers,
+    delta=st.one_of(st.none(), numbers),
+)
+def test_json_gives_the_same_options_back(kind: Kind, **given: Any) -> None:
+    if kind == "transitions":
+        del given["by"]
+    options = QueryOptions(kind, **OWN.get(kind, {}), **given)
+    text = json.dumps(options.document(), allow_nan=False)
+    again = QueryOptions.from_document(json.loads(text))
+    assert again.document() == options.document()
+    epsilon = again.epsilon
+    assert Fraction(epsilon) == Fraction(given["epsilon"])  # type: ignore[arg-type]
+    assert replace(again, epsilon=1, delta=None) == replace(options, epsilon=1, delta=None)
+
+
+def test_times_and_counts_are_written_as_json() -> None:
+    options = QueryOptions(
+        "top_k",
+        k=2,
+        window=(date(2012, 4, 3), datetime(2012, 5, 1, 12)),
+        confidence=0.9,
+        reference=np.array([[3, 2, 1]]),
+    )
+    assert options.document() == {
+        "kind": "top_k",
+        "window": ["2012-04-03", "2012-05-01T12:00:00"],
+        "confidence": 0.9,
+        "k": 2,
+        "reference": [[3.0, 2.0, 1.0]],
+    }
+
+
+def test_what_is_given_is_copied() -> None:
+    by, where, counts = ["zone"], {"zone": ["a"]}, np.array([2.0, 1.0])
+    options = QueryOptions("top_k", k=1, by=by, where=where, reference=counts, epsilon=1)
+    by.append("floor")
+    where["zone"].append("b")
+    counts[0] = 9
+    assert (options.by, options.where, options.reference) == (
+        ("zone",),
+        {"zone": ("a",)},
+        (2.0, 1.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("kind", {"kind": "median"}),
+        ("column", {"column": 3}),
+        ("by", {"by": 3}),
+        ("by", {"by": [3]}),
+        ("by", {"kind": "transitions", "by": "zone"}),
+        ("window", {"window": 3}),
+        ("window", {"window": [1, 2, 3]}),
+        ("window", {"window": [True, None]}),
+        ("window", {"window": [0.5, None]}),
+        ("where", {"where": ["zone"]}),
+        ("where, zone", {"where": {"zone": "a"}}),
+        ("where, zone", {"where": {"zone": []}}),
+        ("where, zone", {"where": {"zone": [True]}}),
+        ("where, zone", {"where": {"zone": [1.0]}}),
+        ("epsilon", {"epsilon": True}),
+        ("confidence", {"confidence": "0.9"}),
+        ("gap", {"kind": "top_k", "k": 1, "gap": "2"}),
+        ("values", {"kind": "count", "values": {"a": 1}}),
+        ("values", {"kind": "count", "values": [1.5]}),
+        ("values", {"kind": "count"}),
+        ("values", {"values": ["a"]}),
+        ("k", {"kind": "top_k", "k": 1.5}),
+        ("k", {"kind": "top_k", "k": True}),
+        ("k", {"kind": "top_k"}),
+        ("k", {"k": 1}),
+        ("level", {"kind": "quantile"}),
+        ("level", {"level": 0.5}),
+        ("grid", {"grid": 1}),
+        ("gap", {"gap": 1}),
+        ("reference", {"reference": [1]}),
+        ("reference", {"kind": "top_k", "k": 1, "reference": "high"}),
+        ("reference", {"kind": "top_k", "k": 1, "reference": 3}),
+        ("within", {"kind": "top_k", "k": 1, "within": 3}),
+        ("x", {"x": 1}),
+        ("confidence", {"confidence": 0.9, "chance": 0.9}),
+    ],
+)
+def test_an_option_without_meaning_is_named(field: str, given: dict[str, Any]) -> None:
+    document = {"kind": "histogram", "epsilon": 1} | given
+    with raises(InvalidQuery, field=field):
+        QueryOptions.from_document(document)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"epsilon": 1, "within": 3},
+        {"epsilon": 1, "confidence": 0.9},
+        {"confidence": 0.9},  # how sure, and not how near
+        {"epsilon": "much"},
+        {"epsilon": float("nan")},
+        {"within": float("inf")},
+        {"delta": float("nan"), "epsilon": 1},
+    ],
+)
+def test_a_loss_or_an_error_is_given_and_is_a_number(given: dict[str, Any]) -> None:
+    with pytest.raises(UnsoundRequest):
+        QueryOptions("histogram", **given)
+
+
+def test_the_earlier_name_of_the_confidence_is_read() -> None:
+    found = QueryOptions.from_document({"kind": "sum", "within": 3, "chance": 0.9})
+    assert found == QueryOptions("sum", within=3, confidence=0.9)
