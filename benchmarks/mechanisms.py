@@ -51,8 +51,8 @@ def _vector(counts: Any) -> None:
 
 
 def _selections(counts: Any) -> None:
-    from takifugu.mechanisms import Exponential, IntegerLaplace, LaplaceTopK, PermuteAndFlip
-    from takifugu.mechanisms.backend import noisy_top
+    from takifugu.mechanisms import Exponential, IntegerLaplace, NoisyTopK, PermuteAndFlip
+    from takifugu.mechanisms.opendp_measurements import noisy_top
 
     rng = np.random.default_rng(2)
     scale = 60.0
@@ -61,7 +61,7 @@ def _selections(counts: Any) -> None:
     for ours in (
         Exponential(scale, K),
         PermuteAndFlip(scale, K),
-        LaplaceTopK(IntegerLaplace(20.0), K),
+        NoisyTopK(IntegerLaplace(20.0), K),
     ):
         start = perf_counter()
         ours.simulate(counts, REPETITIONS, rng=rng)

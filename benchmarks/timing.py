@@ -14,7 +14,7 @@ from takifugu.mechanisms import (
     Exponential,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
+    NoisyTopK,
     PermuteAndFlip,
 )
 
@@ -33,7 +33,7 @@ def run() -> None:
     for k in (1, 3, 20):
         _compare(f"permute-and-flip, top {k}", PermuteAndFlip(4.0, k).release)
         _compare(f"exponential, top {k}", Exponential(4.0, k, currency="concentrated").release)
-        _compare(f"Laplace noise, top {k}", LaplaceTopK(IntegerLaplace(4.0), k).release)
+        _compare(f"Laplace noise, top {k}", NoisyTopK(IntegerLaplace(4.0), k).release)
     _compare("Laplace noise on every count", IntegerLaplace(4.0).release)
     _compare("Gaussian noise on every count", IntegerGaussian(4.0).release)
 

@@ -3,8 +3,8 @@
 Both formats let a file say less than it seems to. JSON takes the last of two equal keys, ``NaN``,
 and 1e-400 for 0: a probability that is tiny, not impossible. Deep nesting ends Python's stack, and
 a dotted TOML key takes time that grows with the square of its length. All of it is refused here,
-with `InvalidFile`. Every file that a person may write is parsed here; a `Section` then reads one
-table of it and refuses keys that it does not know.
+with `InvalidFile`. Every file that a person may write is parsed here; a `TomlSection` then reads
+one table of it and refuses keys that it does not know.
 """
 
 import json
@@ -151,7 +151,7 @@ def _shown(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
+class TomlSection:
     """One table of a document, and where it stands.
 
     Attributes:
@@ -191,23 +191,23 @@ class Section:
             raise self.wrong(key, given="is missing", needed="be given", reason="missing")
         return self.content[key]
 
-    def section(self, key: str, known: Sequence[str] | None) -> "Section":
+    def section(self, key: str, known: Sequence[str] | None) -> "TomlSection":
         """The table called ``key``, which has only ``known`` keys; any if that is None."""
         return self._inner(self.get(key), key, known)
 
     def sections(
         self, key: str, known: Sequence[str], *, needed: str = "be a list"
-    ) -> list["Section"]:
+    ) -> list["TomlSection"]:
         """The tables ``[[key]]`` in order; none if it is not given."""
         listed = self.content.get(key, [])
         if not isinstance(listed, list):
             raise self.wrong(key, given="is not a list", needed=needed, reason="kind")
         return [self._inner(part, key, known) for part in listed]
 
-    def _inner(self, value: Any, key: str, known: Sequence[str] | None) -> "Section":
+    def _inner(self, value: Any, key: str, known: Sequence[str] | None) -> "TomlSection":
         if not isinstance(value, dict):
             raise self.wrong(key, given="is not a table", needed="be a table", reason="kind")
-        inner = Section(value, self.at(key), self.error)
+        inner = TomlSection(value, self.at(key), self.error)
         if known is not None:
             inner.only(known)
         return inner

@@ -21,9 +21,8 @@ from takifugu.mechanisms import (
     Exponential,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
+    NoisyTopK,
     PermuteAndFlip,
-    Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
 )
@@ -45,12 +44,9 @@ PURE: dict[str, Callable[[float, Any], Any]] = {
     "count": lambda e, t: IntegerLaplace.calibrated(epsilon=e, translation=t, sensitivity=COUNT),
     "flip": lambda e, t: PermuteAndFlip.calibrated(epsilon=e, translation=t),
     "peel": lambda e, t: Exponential.calibrated(epsilon=e, translation=t, k=3),
-    "noisy top": lambda e, t: LaplaceTopK.calibrated(epsilon=e, translation=t, k=3),
+    "noisy top": lambda e, t: NoisyTopK.calibrated(epsilon=e, translation=t, k=3),
     "response": lambda e, t: RandomisedResponse.calibrated(
         epsilon=e, translation=t, categories="abcd"
-    ),
-    "quantile": lambda e, t: Quantile.calibrated(
-        epsilon=e, translation=t, candidates=[1, 2, 3], entries=9
     ),
     "sum": lambda e, t: BoundedSum.calibrated(epsilon=e, translation=t, bounds=Bounds(0, 10)),
     "mean": lambda e, t: BoundedMean.calibrated(
@@ -141,7 +137,7 @@ def test_the_printed_algorithms_add_more_noise() -> None:
     as_printed = PufferfishExponential.of(BY_CURVE, epsilon=1.0, paper=True)
     # chance ∝ exp(u ε_DP / 2L): odds of one unit of score
     for mechanism, per_entry in ((choice, 1 / 6), (as_printed, 1 / 9)):
-        chances = mechanism.chances([1, 0])[0]
+        chances = mechanism.probabilities([1, 0])[0]
         assert np.log(chances[0] / chances[1]) == pytest.approx(per_entry / 2, rel=1e-9)
     with pytest.raises(UnsoundRequest, match="points of an influence curve"):
         PufferfishLaplace.of(Liar(), epsilon=1.0, paper=True)

@@ -22,10 +22,9 @@ from takifugu.mechanisms import (
     FiniteChannel,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
     Mechanism,
+    NoisyTopK,
     PermuteAndFlip,
-    Quantile,
     RandomisedResponse,
     ThresholdedHistogram,
 )
@@ -45,7 +44,6 @@ SCALED: list[Callable[[Any], Any]] = [
     PermuteAndFlip,
     Exponential,
     lambda s: ThresholdedHistogram(s, 9),
-    lambda s: Quantile((1.0, 2.0), 0.5, s, 3),
     lambda s: BoundedSum.laplace(Bounds(0, 1), s),
 ]
 
@@ -81,11 +79,6 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: RandomisedResponse(("a", "b"), 0.5), "above 0.5"),
     (lambda: RandomisedResponse(("a", "b"), 1.0), "below 1"),
     (lambda: RandomisedResponse(("a", "b"), NAN), "truth"),
-    (lambda: Quantile((), 0.5, 1.0, 3), "at least two"),
-    (lambda: Quantile((2.0, 1.0), 0.5, 1.0, 3), "increase"),
-    (lambda: Quantile((1.0, NAN), 0.5, 1.0, 3), "list of numbers"),
-    (lambda: Quantile((1.0, 2.0), 1.5, 1.0, 3), "alpha"),
-    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 0), "entries"),
     (lambda: ThresholdedHistogram(1.0, 2), "threshold"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, unit=0), "unit"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
@@ -107,7 +100,7 @@ LISTS: list[Callable[[Any], Any]] = [
     IntegerGaussian(2.0).release,
     Exponential(2.0).release,
     PermuteAndFlip(2.0).release,
-    LaplaceTopK(IntegerLaplace(2.0)).release,
+    NoisyTopK(IntegerLaplace(2.0)).release,
     BoundedSum.laplace(Bounds(0, 1), 2.0).release,
     lambda v: IntegerLaplace(2.0).simulate(v, 3, rng=RNG),
     lambda v: Exponential(2.0).simulate(v, 3, rng=RNG),
@@ -137,14 +130,11 @@ def test_counts_are_whole_numbers_within_int64(release: Callable[[Any], Any], va
 
 VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: Exponential(1.0, 3).release([SECRET, 2]), "at most the number of candidates"),
-    (lambda: LaplaceTopK(IntegerLaplace(1.0), 3).release([SECRET, 2]), "at most the number"),
+    (lambda: NoisyTopK(IntegerLaplace(1.0), 3).release([SECRET, 2]), "at most the number"),
     (lambda: Exponential(1.0).release(SECRET), "each candidate"),
     (lambda: RandomisedResponse((1, 2), 0.7).release([SECRET]), "no category"),
     (lambda: RandomisedResponse((1, 2), 0.7).release([]), "at least one"),
     (lambda: RandomisedResponse((1, 2), 0.7).estimate([1, 2, 3]), "each of the 2"),
-    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).release([SECRET, 1]), "list of 3"),
-    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).release([NAN, 1.0, SECRET]), "numbers only"),
-    (lambda: Quantile((1.0, 2.0), 0.5, 1.0, 3).error(), "depends on the entries"),
     (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0}), "only keys that occur"),
     (lambda: ThresholdedHistogram(1.0, 9).release({1: SECRET}), "mapping"),  # type: ignore[dict-item]
     (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0.5}), "whole"),  # type: ignore[dict-item]
@@ -192,7 +182,7 @@ def test_groups_are_released_in_one_call_and_keep_their_shape() -> None:
     assert IntegerLaplace(2.0).release(5).shape == ()
     assert Exponential(2.0, 2).release(table).shape == (3, 2)
     assert PermuteAndFlip(2.0).release(table).shape == (3,)
-    assert LaplaceTopK(IntegerLaplace(2.0), 2).release(table).shape == (3, 2)
+    assert NoisyTopK(IntegerLaplace(2.0), 2).release(table).shape == (3, 2)
     means = BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4))
     assert means.release([2, 3]).shape == (2,)
     assert means.simulate([2, 3], 5, rng=RNG).shape == (5, 2)
@@ -214,11 +204,10 @@ def every_kind() -> list[Mechanism]:
         IntegerGaussian(2.0),
         Exponential(2.0, 2),
         PermuteAndFlip(2.0),
-        LaplaceTopK(IntegerLaplace(2.0), 2),
+        NoisyTopK(IntegerLaplace(2.0), 2),
         total,
         BoundedMean(total, (3,)),
         RandomisedResponse(("a", "b"), 0.7),
-        Quantile((1.0, 2.0), 0.5, 1.0, 3),
         ThresholdedHistogram(1.0, 9),
         PufferfishLaplace.of(BY_CURVE, epsilon=1.0),
         PufferfishExponential.of(BY_CURVE, epsilon=1.0),

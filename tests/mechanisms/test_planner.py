@@ -17,12 +17,11 @@ from takifugu.influence import chain_curve
 from takifugu.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.mechanisms import (
     Exponential,
-    GaussianTopK,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
+    MechanismPlan,
+    NoisyTopK,
     PermuteAndFlip,
-    Plan,
     Sensitivity,
     plan_histogram,
     plan_top_k,
@@ -85,9 +84,9 @@ def test_every_mechanism_offered_keeps_the_allowance(allowed: Loss, k: int, grou
     for mechanism, loss in [*offered, *((c.mechanism, c.loss) for c in counts.choices)]:
         assert keeps(loss, allowed)
         assert is_proven(mechanism, loss)
-    kinds = {type(choice.mechanism) for choice in ranking.choices}
-    gaussian = set() if isinstance(allowed, Pure) else {GaussianTopK}
-    assert kinds == {LaplaceTopK, PermuteAndFlip, Exponential} | gaussian
+    kinds = {choice.mechanism.kind for choice in ranking.choices}
+    gaussian = set() if isinstance(allowed, Pure) else {"gaussian-top-k"}
+    assert kinds == {"laplace-top-k", "permute-and-flip", "exponential"} | gaussian
     assert ranking.error.gap == min(
         c.error.gap for c in ranking.choices
     )  # without a reference, the gap decides
@@ -96,21 +95,21 @@ def test_every_mechanism_offered_keeps_the_allowance(allowed: Loss, k: int, grou
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("gap", [4, 12])
 def test_the_choice_is_the_best_by_the_exact_laws(k: int, gap: int) -> None:
-    """`Mechanism.chances` sums the discrete laws; the planner integrates the continuous ones."""
+    """`probabilities` sums the discrete laws; the planner integrates the continuous ones."""
     counts = (gap * staircase(8, k)).astype(np.int64)  # and the other way round: ties have a side
     plan = plan_top_k(8, k, loss=Pure(0.4), gap=gap)
 
     def right(mechanism: Any) -> float:
-        both = mechanism.chances(np.stack([counts, counts[::-1]]))
+        both = mechanism.probabilities(np.stack([counts, counts[::-1]]))
         return float(np.mean([(both[0, j, j] + both[1, j, 7 - j]) / 2 for j in range(k)]))
 
-    truth = {type(c.mechanism): right(c.mechanism) for c in plan.choices}
-    assert truth[type(plan.mechanism)] == max(truth.values())
-    assert isinstance(plan.mechanism, PermuteAndFlip if k == 1 else LaplaceTopK)
+    truth = {c.mechanism.kind: right(c.mechanism) for c in plan.choices}
+    assert truth[plan.mechanism.kind] == max(truth.values())
+    assert isinstance(plan.mechanism, PermuteAndFlip if k == 1 else NoisyTopK)
     for choice in plan.choices:
         guaranteed = choice.error.mean_right
         assert guaranteed is not None
-        assert guaranteed == pytest.approx(truth[type(choice.mechanism)], abs=0.02)
+        assert guaranteed == pytest.approx(truth[choice.mechanism.kind], abs=0.02)
 
 
 def test_peeling_wins_when_one_entry_moves_many_counts() -> None:
@@ -122,7 +121,7 @@ def test_peeling_wins_when_one_entry_moves_many_counts() -> None:
     for k in (1, 3):
         plan = plan_top_k(100, k, loss=Pure(1), sensitivity=visits)
         assert isinstance(plan.mechanism, PermuteAndFlip)
-        assert isinstance(plan.alternatives[-1].mechanism, LaplaceTopK)
+        assert isinstance(plan.alternatives[-1].mechanism, NoisyTopK)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_one_charge_for_all_groups_is_what_the_joint_law_says() -> None:
 
 @pytest.mark.parametrize("delta", [None, 1e-5])
 def test_a_pufferfish_loss_is_translated_and_certified(delta: float | None) -> None:
-    plans: list[Plan[Any, Any]] = [
+    plans: list[MechanismPlan[Any, Any]] = [
         plan_top_k(78, 3, 5, translation=CURVE, epsilon=1, delta=delta),
         plan_histogram(78, translation=CURVE, epsilon=1, delta=delta),
     ]
@@ -219,8 +218,8 @@ def test_predictions_of_noise_are_the_closed_forms_for_two(gap: float, scale: fl
         "gumbel": 1 / (1 + exp(-x)),
         "flips": 1 - exp(-x) / 2,
     }
-    for shape, chance in forms.items():
-        expected = chance if x > 0 else 1.0  # equal scores are as good as one another
+    for shape, confidence in forms.items():
+        expected = confidence if x > 0 else 1.0  # equal scores are as good as one another
         found = predicted(np.array([gap, 0.0]), 1, shape, scale)
         assert found.mean == pytest.approx(expected, abs=2e-3)
 
@@ -268,8 +267,8 @@ def gaussian_order(scores: list[int], k: int, scale: float) -> oracle.Law:
     for drawn in product(noise, repeat=len(scores)):
         noisy = [x + z for x, z in zip(scores, drawn, strict=True)]
         order = tuple(sorted(range(len(scores)), key=lambda i: (-noisy[i], i))[:k])
-        chance = float(np.prod([noise[z] for z in drawn]))
-        found[order] = found.get(order, 0.0) + chance
+        confidence = float(np.prod([noise[z] for z in drawn]))
+        found[order] = found.get(order, 0.0) + confidence
     return found
 
 
@@ -277,8 +276,8 @@ def gaussian_order(scores: list[int], k: int, scale: float) -> oracle.Law:
 def test_gaussian_noise_then_sorting_follows_its_law() -> None:
     scores, scale = [3, 2, 0], 1.5
     law = gaussian_order(scores, 2, scale)
-    mechanism = GaussianTopK(IntegerGaussian(scale), 2)
-    chances = mechanism.chances(scores)
+    mechanism = NoisyTopK(IntegerGaussian(scale), 2)
+    chances = mechanism.probabilities(scores)
     for place, candidate in product(range(2), range(3)):
         exact = sum(p for order, p in law.items() if order[place] == candidate)
         assert chances[place, candidate] == pytest.approx(exact, abs=1e-9)
@@ -299,31 +298,30 @@ def test_gaussian_noise_then_sorting_follows_its_law() -> None:
 
 def test_gaussian_top_k_is_calibrated_and_charged_as_its_noise() -> None:
     asked: dict[str, Any] = {"epsilon": 1, "delta": 1e-5, "translation": CURVE}
-    mechanism = GaussianTopK.calibrated(**asked, k=3)
+    mechanism = NoisyTopK.calibrated(**asked, k=3)
     assert mechanism.noise == IntegerGaussian.calibrated(**asked)
     assert mechanism.loss == mechanism.noise.loss
-    assert mechanism.approximate(1e-7) == mechanism.noise.approximate(1e-7)
     assert mechanism.describe()["kind"] == "gaussian-top-k"
     with pytest.raises(UnsoundRequest, match="never the protected ones"):
         mechanism.error()
     with pytest.raises(TooLarge, match="use `simulate`"):
-        GaussianTopK(IntegerGaussian(1e5), 3).chances(range(78))
+        NoisyTopK(IntegerGaussian(1e5), 3).probabilities(range(78))
 
 
-@pytest.mark.parametrize(("within", "chance"), [(50, 0.95), (1, 0.9), (300, 0.999)])
-def test_the_least_loss_for_an_error(within: int, chance: float) -> None:
-    plan = plan_histogram(78, 77, within=within, chance=chance, delta=1e-6)
+@pytest.mark.parametrize(("within", "confidence"), [(50, 0.95), (1, 0.9), (300, 0.999)])
+def test_the_least_loss_for_an_error(within: int, confidence: float) -> None:
+    plan = plan_histogram(78, 77, within=within, confidence=confidence, delta=1e-6)
     assert isinstance(plan.mechanism, IntegerLaplace)
     inside = sum(oracle.laplace(plan.mechanism.scale, z) for z in range(-within, within + 1))
-    assert chance <= inside < chance + 1e-4
+    assert confidence <= inside < confidence + 1e-4
     wider = plan.mechanism.scale * 1.001  # a loss 0.1 % smaller does not do it
-    assert sum(oracle.laplace(wider, z) for z in range(-within, within + 1)) < chance
+    assert sum(oracle.laplace(wider, z) for z in range(-within, within + 1)) < confidence
     [gaussian] = plan.alternatives
     assert isinstance(gaussian.mechanism, IntegerGaussian)
     assert isinstance(gaussian.loss, Approximate)
     assert isinstance(plan.loss, Pure)
     assert gaussian.loss.epsilon > plan.loss.epsilon
-    assert gaussian_beyond(gaussian.mechanism.scale, within) <= 1 - chance
+    assert gaussian_beyond(gaussian.mechanism.scale, within) <= 1 - confidence
 
 
 def test_the_tails_that_targets_are_met_by() -> None:
@@ -338,7 +336,7 @@ def test_the_tails_that_targets_are_met_by() -> None:
 
 
 def test_the_least_loss_for_a_ranking() -> None:
-    plan = plan_top_k(78, 3, gap=200, chance=0.9, delta=1e-6, groups=4)
+    plan = plan_top_k(78, 3, gap=200, confidence=0.9, delta=1e-6, groups=4)
     assert plan.error.mean_right == pytest.approx(0.9, abs=1e-3)
     assert isinstance(plan.loss, Pure)
     less = plan_top_k(78, 3, gap=200, loss=Pure(plan.loss.epsilon * Fraction(99, 100)))
@@ -360,7 +358,7 @@ def test_an_error_that_is_wanted_is_priced_in_pufferfish_too() -> None:
 def test_a_plan_is_words_and_json() -> None:
     plan = plan_top_k(["a", "b", "c"], 2, 7, loss=Approximate(1, 1e-6), reference=[9, 5, 1])
     assert plan.reason.startswith("within (ε, δ) = (1, 1e-06) per entry, integer Laplace noise on")
-    assert "permute-and-flip in 2 rounds tells leads of" in plan.reason
+    assert "permute-and-flip in 2 rounds resolves leads of" in plan.reason
     assert "(a concentrated loss)" in plan.reason
     said = json.loads(json.dumps(plan.describe()))
     assert said["mechanism"]["kind"] == "laplace-top-k"
@@ -372,8 +370,8 @@ def test_a_plan_is_words_and_json() -> None:
 def test_noise_of_each_ranking() -> None:
     assert noise_of(PermuteAndFlip(4.0)) == ("flips", 4.0, 4.0)
     assert noise_of(Exponential(4.0, 3))[2] == pytest.approx(4 * np.pi / sqrt(6))
-    assert noise_of(LaplaceTopK(IntegerLaplace(40.0), 3))[2] == pytest.approx(40 * sqrt(2), 1e-3)
-    assert noise_of(GaussianTopK(IntegerGaussian(40.0), 3))[2] == pytest.approx(40)
+    assert noise_of(NoisyTopK(IntegerLaplace(40.0), 3))[2] == pytest.approx(40 * sqrt(2), 1e-3)
+    assert noise_of(NoisyTopK(IntegerGaussian(40.0), 3))[2] == pytest.approx(40)
 
 
 @pytest.mark.parametrize(
@@ -382,10 +380,10 @@ def test_noise_of_each_ranking() -> None:
         ({}, "say what may be lost"),
         ({"epsilon": 1}, "say what may be lost"),
         ({"loss": Pure(1), "epsilon": 1, "translation": CURVE}, "`loss` says all"),
-        ({"loss": Pure(1), "chance": 0.9, "gap": 5}, "not both: the other is the answer"),
-        ({"chance": 0.9}, "give a public `reference` or a `gap`"),
-        ({"chance": 1.5, "gap": 5}, "chance is 1.5; it must be below 1"),
-        ({"chance": 0.9, "gap": 5, "delta": 1e-6, "translation": CURVE}, "leave `delta` or"),
+        ({"loss": Pure(1), "confidence": 0.9, "gap": 5}, "not both: the other is the answer"),
+        ({"confidence": 0.9}, "give a public `reference` or a `gap`"),
+        ({"confidence": 1.5, "gap": 5}, "confidence is 1.5; it must be below 1"),
+        ({"confidence": 0.9, "gap": 5, "delta": 1e-6, "translation": CURVE}, "leave `delta` or"),
         ({"loss": Pure(1), "gap": 5, "reference": [1, 2, 3]}, "not both"),
         ({"loss": Pure(1), "gap": -1}, "gap is -1.0; it must be positive"),
         ({"loss": Concentrated(0)}, "nothing may be lost"),

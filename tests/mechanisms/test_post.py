@@ -103,7 +103,7 @@ def test_margins_of_a_table_add_up() -> None:
 def test_ranks_under_a_flat_prior_are_what_enumeration_finds(noisy: list[int]) -> None:
     ranking = post.ranks(noisy, scale=1.3, places=1)
     truth = oracle.noisy_order(noisy, 1, 1.3, reach=22)
-    assert ranking.chances[0] == pytest.approx([truth[(i,)] for i in range(3)], abs=1e-6)
+    assert ranking.probabilities[0] == pytest.approx([truth[(i,)] for i in range(3)], abs=1e-6)
     assert ranking.leads == pytest.approx(truth[(int(ranking.order[0]),)], abs=1e-6)
 
 

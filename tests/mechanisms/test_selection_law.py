@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from takifugu.finite import Mechanism as Channel
 from takifugu.mechanisms import (
     Exponential,
     FiniteChannel,
     IntegerLaplace,
-    LaplaceTopK,
+    NoisyTopK,
     PermuteAndFlip,
-    Quantile,
     RandomisedResponse,
 )
-from takifugu.mechanisms.backend import pick
+from takifugu.mechanisms.opendp_measurements import pick
 from takifugu.numeric import Integers
 from takifugu.priors.universe import Tables
 from tests.oracles import noise as oracle
@@ -64,7 +62,7 @@ def test_noise_on_the_histogram_then_sorting_follows_its_law() -> None:
     found = oracle.noisy_order(SMALL, 2, 1.5, reach=25)
     total = sum(found.values())
     law = {order: p / total for order, p in found.items()}
-    mechanism = LaplaceTopK(IntegerLaplace(1.5), 2)
+    mechanism = NoisyTopK(IntegerLaplace(1.5), 2)
     assert tally(mechanism.release(np.tile(SMALL, (REAL, 1))), law)
     assert tally(mechanism.simulate(SMALL, SIMULATED, rng=np.random.default_rng(7)), law)
 
@@ -149,38 +147,6 @@ def test_the_test_above_would_catch_a_wrong_loss(wrong: float) -> None:
     assert not oracle.plausible(int((drawn == 4).sum()), RESPONSES, 0.5, alarm=ALARM / 60)
 
 
-def quantile_law(
-    values: Sequence[float], candidates: Sequence[float], alpha: float, scale: float
-) -> list[float]:
-    scores = []
-    for c in candidates:
-        below, above = sum(x < c for x in values), sum(x > c for x in values)
-        scores.append(-abs((1 - alpha) * below - alpha * above))
-    return oracle.permute_and_flip(scores, scale)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("alpha", [0.5, 0.3])
-def test_quantiles_follow_permute_and_flip(alpha: float) -> None:
-    values, candidates = [1.0, 2.0, 2.0, 3.0, 5.0, 9.0], [0.0, 2.0, 4.0, 6.0]
-    law = quantile_law(values, candidates, alpha, 1.5)
-    mechanism = Quantile(tuple(candidates), alpha, 1.5, 6)
-    assert mechanism.chances(values) == pytest.approx(law, abs=1e-12)
-    named = {(c,): p for c, p in zip(candidates, law, strict=True)}
-    real = np.array([mechanism.release(values) for _ in range(REAL)])
-    assert _tally_values(real, named)
-    simulated = mechanism.simulate(values, SIMULATED, rng=np.random.default_rng(12))
-    assert _tally_values(simulated, named)
-
-
-def _tally_values(drawn: ArrayLike, law: dict[tuple[float], float]) -> bool:
-    array = np.asarray(drawn)
-    return all(
-        oracle.plausible(int((array == c).sum()), array.size, p, alarm=ALARM / len(law) / 2)
-        for (c,), p in law.items()
-    )
-
-
 @pytest.mark.statistical
 def test_a_channel_is_drawn_with_its_own_chances() -> None:
     table = np.array([[0.7, 0.1, 0.2], [0.25, 0.25, 0.5]])
@@ -202,7 +168,7 @@ def test_the_draw_of_a_channel_covers_the_unit_interval_exactly(
     weights = [3, 1, 12]  # over 16: decided by the first byte alone, or the sixteenth of it
     found = [0, 0, 0]
     for first in range(256):
-        monkeypatch.setattr("takifugu.mechanisms.backend.fair_byte", lambda b=first: b)
+        monkeypatch.setattr("takifugu.mechanisms.opendp_measurements.fair_byte", lambda b=first: b)
         found[pick(weights)] += 1
     assert found == [48, 16, 192]
 

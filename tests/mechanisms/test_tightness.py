@@ -20,7 +20,7 @@ from takifugu.mechanisms import (
     COUNT,
     Exponential,
     IntegerLaplace,
-    LaplaceTopK,
+    NoisyTopK,
     PermuteAndFlip,
     RandomisedResponse,
     plan_histogram,
@@ -192,7 +192,7 @@ def test_the_check_of_the_guarantee_can_fail_entry_dp_breaks_it() -> None:
 
 
 def laplace_behind(ranking: Any) -> IntegerLaplace:
-    assert isinstance(ranking, LaplaceTopK)
+    assert isinstance(ranking, NoisyTopK) and isinstance(ranking.noise, IntegerLaplace)
     return ranking.noise
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from takifugu.engines import Category, Declaration, Engine, Order, Source, open_engine
 from takifugu.ledger import open_ledger
-from takifugu.mechanisms import LaplaceTopK, backend
+from takifugu.mechanisms import NoisyTopK
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
 from takifugu.session.query import top_k
@@ -64,7 +65,7 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
 ) -> None:
     asks, engine = session
     queries, draws = list[int](), list[int]()
-    rows, release = engine._backend.rows, backend.release
+    rows, release = engine._backend.rows, measurements.release
 
     def watched_rows(sql: str) -> Any:
         queries.append(len(sql))
@@ -75,7 +76,7 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
         return release(measurement, values)
 
     monkeypatch.setattr(engine._backend, "rows", watched_rows)
-    monkeypatch.setattr(backend, "release", watched_release)
+    monkeypatch.setattr(measurements, "release", watched_release)
     monkeypatch.setattr(top_k, "MOST_SELECTIONS", GROUPS - 1)
     Watched.walks = 0
     counted = asks.release(asks.plan.count(["ward"], by="block", epsilon=CLEAR))
@@ -84,7 +85,7 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
     }
     assert draws == [GROUPS]
     plan = asks.plan.top_k(1, by="block", epsilon=CLEAR)
-    assert isinstance(plan.mechanism, LaplaceTopK)
+    assert isinstance(plan.mechanism, NoisyTopK)
     assert "at once" in plan.reason
     assert {row[0]: row[2] for row in asks.release(plan).rows} == truth()
     assert draws == [GROUPS, 2 * GROUPS]
@@ -97,5 +98,5 @@ def test_the_work_of_a_release_grows_with_the_number_of_groups(
 
 def test_few_groups_are_ranked_by_the_best_mechanism(session: tuple[Session, Engine]) -> None:
     plan = session[0].plan.top_k(1, by="block", epsilon=1)
-    assert not isinstance(plan.mechanism, LaplaceTopK)
+    assert not isinstance(plan.mechanism, NoisyTopK)
     assert "at once" not in plan.reason

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from takifugu._atomic import read_whole
-from takifugu._toml import Section, parse_json, parse_toml
+from takifugu._toml import TomlSection, parse_json, parse_toml
 from takifugu.engines.columns import Amount, Category, Order, OrderKind, Source, SourceKind
 from takifugu.engines.declaration import Declaration
 from takifugu.engines.problems import InvalidDeclaration
@@ -39,12 +39,12 @@ def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
 def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
     """The declaration that a parsed document holds; its numbers are whole or `Decimal`."""
     folder = Path(folder)
-    top = Section(document, error=InvalidDeclaration)
+    top = TomlSection(document, error=InvalidDeclaration)
     top.only(KEYS)
     source = top.section("source", ("kind", "path", "table", "url"))
     order = top.section("order", ("column", "kind", "zone", "ties"))
     protected = top.section("protected", None)
-    public = top.section("public", None) if "public" in document else Section({})
+    public = top.section("public", None) if "public" in document else TomlSection({})
     return Declaration(
         source=Source(
             cast("SourceKind", source.text("kind")),
@@ -66,7 +66,7 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     )
 
 
-def _protected(tables: Section, name: str, folder: Path) -> Category | Amount:
+def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amount:
     given = tables.section(
         name, ("values", "outside", "other", "labels", "bounds", "step", "missing")
     )
@@ -87,7 +87,7 @@ def _protected(tables: Section, name: str, folder: Path) -> Category | Amount:
     return Amount(name, low, high, _number(given.content.get("step", 1), given.at("step")), rule)
 
 
-def _public(tables: Section, name: str, folder: Path) -> Category:
+def _public(tables: TomlSection, name: str, folder: Path) -> Category:
     given = tables.section(name, ("values", "outside", "other", "labels"))
     outside: Any = given.text("outside") if "outside" in given.content else "refuse"
     if given.get("values") == FROM_THE_DATA:
@@ -95,7 +95,7 @@ def _public(tables: Section, name: str, folder: Path) -> Category:
     return _category(given, name, folder, outside=outside)
 
 
-def _category(given: Section, name: str, folder: Path, *, outside: Any) -> Category:
+def _category(given: TomlSection, name: str, folder: Path, *, outside: Any) -> Category:
     values = tuple(_name(value, given.at("values")) for value in given.items("values"))
     other = _name(given.content.get("other", "other"), given.at("other"))
     if "other" in given.content and outside != "other":
@@ -120,7 +120,7 @@ def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     return tuple((raw, _name(label, shown)) for raw, label in found.items())
 
 
-def _ties(order: Section) -> tuple[str, ...]:
+def _ties(order: TomlSection) -> tuple[str, ...]:
     if order.get("ties") == "refuse":
         return ()
     return tuple(str(_name(column, order.at("ties"))) for column in order.items("ties"))

@@ -161,7 +161,7 @@ def table(
             raise InvalidDeclaration(
                 "source", given="is a declaration", needed="be given alone: it says everything"
             )
-        return Table(read_declaration(source), checked_name(_stem(Path(source))))
+        return Table(read_declaration(source), _checked_name(_stem(Path(source))))
     for key, value in given.items():
         if value is None:
             raise InvalidDeclaration(key, given="is missing", needed="be given")
@@ -187,7 +187,7 @@ def table(
     return Table(declaration_of(document, folder=Path.cwd()), called, frame)
 
 
-def checked_name(name: str | None) -> str:
+def _checked_name(name: str | None) -> str:
     """The name of an account, if it can be one."""
     if name is None or not NAME.fullmatch(name):
         raise InvalidDeclaration(
@@ -201,7 +201,7 @@ def checked_name(name: str | None) -> str:
 def _source(source: Any, name: str | None) -> tuple[dict[str, str], str, Frame | None]:
     """The source as a declaration says it, the name of the table, and the frame if it is one."""
     if is_frame(source):
-        called = checked_name(name)
+        called = _checked_name(name)
         return {"kind": "memory", "table": called}, called, source
     if not isinstance(source, str | Path):
         raise InvalidDeclaration(
@@ -217,7 +217,7 @@ def _source(source: Any, name: str | None) -> tuple[dict[str, str], str, Frame |
             given=f"is {path!r:.120}",
             needed=f"end in {', '.join(SUFFIXES)}; declare any other table in a .toml file",
         )
-    return {"kind": kind, "path": path}, checked_name(name or _stem(Path(path))), None
+    return {"kind": kind, "path": path}, _checked_name(name or _stem(Path(path))), None
 
 
 def _stem(path: Path) -> str:

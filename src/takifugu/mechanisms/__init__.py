@@ -1,21 +1,19 @@
 """Releases: priced per entry by OpenDP's own proofs, predicted before anything is spent."""
 
-from takifugu.mechanisms.brought import Brought, FiniteChannel
-from takifugu.mechanisms.gaussian_top import GaussianTopK
-from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.planner import plan_histogram, plan_top_k
-from takifugu.mechanisms.plans import Choice, Plan, RankingError
-from takifugu.mechanisms.protocol import (
+from takifugu.mechanisms.external_measurement import ExternalMeasurement, FiniteChannel
+from takifugu.mechanisms.mechanism_plan import Choice, MechanismPlan, RankingError
+from takifugu.mechanisms.mechanism_protocol import (
     COUNT,
     HISTOGRAM,
     Error,
     Mechanism,
-    RankChances,
+    RankProbabilities,
     Sensitivity,
 )
-from takifugu.mechanisms.quantile import Quantile
+from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
+from takifugu.mechanisms.planner import plan_histogram, plan_top_k
 from takifugu.mechanisms.response import RandomisedResponse
-from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.mechanisms.selection import Exponential, NoisyTopK, PermuteAndFlip
 from takifugu.mechanisms.sums import BoundedMean, BoundedSum, Bounds
 from takifugu.mechanisms.threshold import ThresholdedHistogram
 
@@ -25,21 +23,19 @@ __all__ = [
     "BoundedMean",
     "BoundedSum",
     "Bounds",
-    "Brought",
     "Choice",
     "Error",
     "Exponential",
+    "ExternalMeasurement",
     "FiniteChannel",
-    "GaussianTopK",
     "IntegerGaussian",
     "IntegerLaplace",
-    "LaplaceTopK",
     "Mechanism",
+    "MechanismPlan",
+    "NoisyTopK",
     "PermuteAndFlip",
-    "Plan",
-    "Quantile",
     "RandomisedResponse",
-    "RankChances",
+    "RankProbabilities",
     "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",

@@ -7,14 +7,14 @@ from math import expm1, inf
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Number, Pure, exactly
-from takifugu.mechanisms.checks import WIDEST, chance, positive
+from takifugu.mechanisms.checks import WIDEST, positive, probability
 from takifugu.translation.protocol import LossTranslation
 
 MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
 
 def target_of(epsilon: Number, name: str = "epsilon") -> float:
-    """The largest float that is not above a loss asked for; positive and finite."""
+    """The largest float that is not above a requested loss; positive and finite."""
     positive(epsilon, name)
     return float_down(exactly(epsilon, name))
 
@@ -42,7 +42,7 @@ def approximate_allowance(
     translation that is the dual of the transport; for a curve the factor is at most this one, as
     :math:`b \varepsilon \le \varepsilon_P` at the point that is used. Rounded down.
     """
-    target, room = target_of(epsilon), chance(delta, "delta")
+    target, room = target_of(epsilon), probability(delta, "delta")
     allowed = allowance(target, translation)
     if target > 700:
         raise UnsoundRequest(f"epsilon is {target:g}; with a delta it must be at most 700")
@@ -55,7 +55,7 @@ def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslat
     total = float(translation.to_pufferfish(float_up(loss.epsilon)))
     if not total <= target_of(epsilon):  # also false for NaN
         raise UnsoundRequest(
-            f"the calibrated mechanism would lose {total!r}, more than the {epsilon!r} asked for;"
+            f"the calibrated mechanism would lose {total!r}, more than the requested {epsilon!r};"
             " the translation's two directions contradict each other, and nothing can be built"
         )
 

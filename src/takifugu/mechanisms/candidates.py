@@ -14,22 +14,21 @@ from typing import Generic, TypeVar
 from takifugu._rounding import float_down
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
-from takifugu.mechanisms import backend
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
     allowance,
     approximate_allowance,
     least_scale,
     searched_scale,
 )
-from takifugu.mechanisms.checks import WIDEST, chance
-from takifugu.mechanisms.gaussian_top import GaussianTopK
+from takifugu.mechanisms.checks import WIDEST, probability
+from takifugu.mechanisms.mechanism_protocol import Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Sensitivity
-from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.mechanisms.selection import Exponential, NoisyTopK, PermuteAndFlip
 from takifugu.translation.protocol import LossTranslation
 
 Additive = IntegerLaplace | IntegerGaussian
-Selection = LaplaceTopK | GaussianTopK | PermuteAndFlip | Exponential
+Selection = NoisyTopK | PermuteAndFlip | Exponential
 M = TypeVar("M", bound=Additive | Selection, covariant=True)
 
 
@@ -81,11 +80,7 @@ def selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> tuple[Priced[
 
 def _selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> Iterator[Priced[Selection]]:
     for one in additive(allowed, sensitivity):
-        noise = one.mechanism
-        if isinstance(noise, IntegerLaplace):
-            yield Priced(LaplaceTopK(noise, k), one.loss)
-        else:
-            yield Priced(GaussianTopK(noise, k), one.loss)
+        yield Priced(NoisyTopK(one.mechanism, k), one.loss)
     for kind in (PermuteAndFlip, Exponential):
         peeled = kind.within(_pure_part(allowed), k=k, sensitivity=sensitivity.linf)
         yield Priced(peeled, as_charged(peeled.pure, allowed))
@@ -116,7 +111,7 @@ def _gaussian(allowed: Loss, sensitivity: Sensitivity) -> Priced[IntegerGaussian
         noise = made(_for_rho(allowed.rho, sensitivity.l2, lambda s: made(s).loss.rho))
         return Priced(noise, noise.loss)
     if isinstance(allowed, Approximate) and allowed.delta > 0:
-        room = chance(float_down(allowed.delta), "delta")
+        room = probability(float_down(allowed.delta), "delta")
         noise = made(
             _for_delta(allowed, room, sensitivity.l2, lambda s: made(s).approximate(room).epsilon)
         )
@@ -131,13 +126,15 @@ def _exponential(allowed: Approximate | Concentrated, k: int, moves: int) -> Pri
         return Exponential(scale, k, moves, currency="concentrated")
 
     def charged(scale: float, room: float) -> Approximate:
-        return backend.approximate(backend.noisy_top(k, scale, concentrated=True), moves, room)
+        return measurements.approximate(
+            measurements.noisy_top(k, scale, concentrated=True), moves, room
+        )
 
     distance = moves * sqrt(k)  # ρ = k (2·moves / scale)² / 8 = (distance / scale)² / 2
     if isinstance(allowed, Concentrated):
         scale = _for_rho(allowed.rho, distance, lambda s: made(s).concentrated.rho)
         return Priced(made(scale), made(scale).concentrated)
-    room = chance(float_down(allowed.delta), "delta")
+    room = probability(float_down(allowed.delta), "delta")
     scale = _for_delta(allowed, room, distance, lambda s: charged(s, room).epsilon)
     return Priced(made(scale), charged(scale, room))
 

@@ -40,7 +40,7 @@ def noise_scale(value: float) -> float:
     return scale
 
 
-def chance(value: float, name: str) -> float:
+def probability(value: float, name: str) -> float:
     """``value`` as a probability strictly between 0 and 1."""
     number = positive(value, name)
     if not number < 1:

@@ -1,15 +1,16 @@
 """Integer noise on counts, histograms and other whole numbers."""
 
-from dataclasses import dataclass, field
-from functools import partial
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field
 from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
-from takifugu.mechanisms import backend, laws, simulation
+from takifugu.losses import Approximate, Concentrated, Number, Pure
+from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
     allowance,
     approximate_allowance,
@@ -18,28 +19,25 @@ from takifugu.mechanisms.calibration import (
     searched_scale,
     target_of,
 )
-from takifugu.mechanisms.checks import WIDEST, chance, counts, noise_scale
-from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity, words
-from takifugu.numeric import Integers
+from takifugu.mechanisms.checks import WIDEST, counts, noise_scale, probability, whole
+from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
+from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
-class IntegerLaplace:
-    r"""Noise z with :math:`P(z) \propto e^{-|z|/\text{scale}}` on every number: ε-DP.
+class _IntegerNoise(ABC):
+    """Noise of its own on every number.
 
     Values of any shape are released by one call and one charge: groups over public keys touch
     disjoint entries, so that one replaced entry moves the whole table by its sensitivity once.
 
-    >>> IntegerLaplace(4.0).loss
-    Pure(epsilon=Fraction(1, 2))
-
     Attributes:
         scale: The noise scale.
-        sensitivity: What one replaced entry changes; a histogram moves by 2 in L1.
+        sensitivity: What one replaced entry changes; by default as for a histogram.
     """
 
-    kind: ClassVar[str] = "integer-laplace"
+    kind: ClassVar[str]
 
     scale: float
     sensitivity: Sensitivity = field(default=HISTOGRAM)
@@ -47,6 +45,68 @@ class IntegerLaplace:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", noise_scale(self.scale))
         object.__setattr__(self, "sensitivity", Sensitivity.of(self.sensitivity))
+
+    @property
+    @abstractmethod
+    def loss(self) -> Pure | Concentrated:
+        """What one release costs every entry."""
+
+    @abstractmethod
+    def error(self) -> Error:
+        """What to expect of the noise, before anything is spent."""
+
+    @abstractmethod
+    def places(self, scores: Integers, k: int) -> Floats:
+        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
+
+    @abstractmethod
+    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+        """Noise from numpy, for planning; it protects nothing."""
+
+    @property
+    @abstractmethod
+    def _measurement(self) -> Any:
+        """OpenDP's measurement."""
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise."""
+        return self.error().deviation
+
+    def release(self, values: ArrayLike) -> Integers:
+        """Every number with noise of its own, in the shape given."""
+        found = counts(values)
+        drawn = measurements.release(self._measurement, found.ravel().tolist())
+        return np.array(drawn, dtype=np.int64).reshape(found.shape)
+
+    def simulate(
+        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
+    ) -> Integers:
+        """``[repetition, ...]``: the same law, from numpy."""
+        found = counts(values)
+        return found + self.draw((whole(repetitions, "repetitions"), *found.shape), rng=rng)
+
+    def describe(self) -> dict[str, Any]:
+        """Kind, parameters and loss."""
+        return {
+            "kind": self.kind,
+            "query": self.sensitivity.query,
+            "scale": self.scale,
+            "sensitivity": {"l1": self.sensitivity.l1, "linf": self.sensitivity.linf},
+            "loss": loss_document(self.loss),
+            "error": asdict(self.error()),
+        }
+
+
+@dataclass(frozen=True)
+class IntegerLaplace(_IntegerNoise):
+    r"""Noise z with :math:`P(z) \propto e^{-|z|/\text{scale}}` on every number: ε-DP.
+
+    >>> IntegerLaplace(4.0).loss
+    Pure(epsilon=Fraction(1, 2))
+    """
+
+    kind: ClassVar[str] = "integer-laplace"
 
     @classmethod
     def calibrated(
@@ -74,52 +134,33 @@ class IntegerLaplace:
     @property
     def loss(self) -> Pure:
         """Pure ε = L1 / scale, from OpenDP's map."""
-        return backend.pure(backend.laplace(self.scale), self.sensitivity.l1)
+        return measurements.pure(self._measurement, self.sensitivity.l1)
 
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise."""
-        return laws.laplace_error(self.scale).deviation
+    def _measurement(self) -> Any:
+        return measurements.laplace(self.scale)
 
     def error(self) -> Error:
         """Exact for this noise, before anything is spent."""
-        return laws.laplace_error(self.scale)
+        return noise_laws.laplace_error(self.scale)
 
-    def release(self, values: ArrayLike) -> Integers:
-        """Every number with noise of its own, in the shape given."""
-        return _released(backend.laplace(self.scale), counts(values))
+    def places(self, scores: Integers, k: int) -> Floats:
+        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
+        return noise_laws.laplace_places(scores, k, self.scale)
 
-    def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
-    ) -> Integers:
-        """``[repetition, ...]``: the same law, from numpy."""
-        draw = partial(simulation.laplace, rng, self.scale)
-        return simulation.additive(counts(values), repetitions, draw)
-
-    def describe(self) -> dict[str, Any]:
-        """Kind, parameters and loss."""
-        return _described(self.kind, self.scale, self.sensitivity, self.loss, self.error())
+    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+        """Noise from numpy, for planning; it protects nothing."""
+        return simulation.laplace(rng, self.scale, shape)
 
 
 @dataclass(frozen=True)
-class IntegerGaussian:
+class IntegerGaussian(_IntegerNoise):
     r"""Noise z with :math:`P(z) \propto e^{-z^2/2\,\text{scale}^2}` on every number: ρ-zCDP.
 
     The discrete Gaussian (Canonne, Kamath and Steinke, 2020).
-
-    Attributes:
-        scale: The noise scale, the standard deviation of the continuous twin.
-        sensitivity: What one replaced entry changes; a histogram moves by √2 in L2.
     """
 
     kind: ClassVar[str] = "integer-gaussian"
-
-    scale: float
-    sensitivity: Sensitivity = field(default=HISTOGRAM)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", noise_scale(self.scale))
-        object.__setattr__(self, "sensitivity", Sensitivity.of(self.sensitivity))
 
     @classmethod
     def calibrated(
@@ -143,51 +184,42 @@ class IntegerGaussian:
     @property
     def loss(self) -> Concentrated:
         """Concentrated ρ = (L2 / scale)² / 2, from OpenDP's map."""
-        return backend.concentrated(backend.gaussian(self.scale), self.sensitivity.l2)
+        return measurements.concentrated(self._measurement, self.sensitivity.l2)
 
     def approximate(self, delta: float) -> Approximate:
         """The same loss as (ε, δ), by OpenDP's conversion."""
-        room = chance(delta, "delta")
-        return backend.approximate(backend.gaussian(self.scale), self.sensitivity.l2, room)
+        room = probability(delta, "delta")
+        return measurements.approximate(self._measurement, self.sensitivity.l2, room)
 
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise."""
-        return self.error().deviation
+    def _measurement(self) -> Any:
+        return measurements.gaussian(self.scale)
 
     def error(self) -> Error:
         """From the table of the law, before anything is spent."""
-        return laws.gaussian_error(self.scale)
+        return noise_laws.gaussian_error(self.scale)
 
-    def release(self, values: ArrayLike) -> Integers:
-        """Every number with noise of its own, in the shape given."""
-        return _released(backend.gaussian(self.scale), counts(values))
+    def places(self, scores: Integers, k: int) -> Floats:
+        """``[place, candidate]``: the probabilities of the k largest scores with noise on each."""
+        return noise_laws.gaussian_places(scores, k, self.scale)
 
-    def simulate(
-        self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
-    ) -> Integers:
-        """``[repetition, ...]``: the same law, from numpy."""
-        draw = partial(simulation.gaussian, rng, self.scale)
-        return simulation.additive(counts(values), repetitions, draw)
-
-    def describe(self) -> dict[str, Any]:
-        """Kind, parameters and loss."""
-        return _described(self.kind, self.scale, self.sensitivity, self.loss, self.error())
+    def draw(self, shape: tuple[int, ...], *, rng: np.random.Generator) -> Integers:
+        """Noise from numpy, for planning; it protects nothing."""
+        return simulation.gaussian(rng, self.scale, shape)
 
 
-def _released(measurement: Any, values: Integers) -> Integers:
-    drawn = backend.release(measurement, values.ravel().tolist())
-    return np.array(drawn, dtype=np.int64).reshape(values.shape)
-
-
-def _described(
-    kind: str, scale: float, sensitivity: Sensitivity, loss: Loss, error: Error
-) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "query": sensitivity.query,
-        "scale": scale,
-        "sensitivity": {"l1": sensitivity.l1, "linf": sensitivity.linf},
-        "loss": words(loss),
-        "error": {"deviation": error.deviation, "interval": error.interval},
-    }
+def calibrated_noise(
+    *,
+    epsilon: Number,
+    delta: float | None,
+    translation: LossTranslation,
+    sensitivity: Sensitivity | int,
+) -> IntegerLaplace | IntegerGaussian:
+    """Laplace noise within a Pufferfish ``epsilon``; Gaussian noise if a ``delta`` is allowed."""
+    if delta is None:
+        return IntegerLaplace.calibrated(
+            epsilon=epsilon, translation=translation, sensitivity=sensitivity
+        )
+    return IntegerGaussian.calibrated(
+        epsilon=epsilon, delta=delta, translation=translation, sensitivity=sensitivity
+    )

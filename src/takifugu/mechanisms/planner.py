@@ -1,9 +1,9 @@
 """Which mechanism to use for a histogram or a top-k query, and why, before anything is spent.
 
 The planner never looks at protected data. It compares every mechanism that keeps the allowance by
-the error of its noise: for a histogram by the standard deviation; for a ranking by the chance that
-its places are right for *reference* counts (a public table, last year's release, a stated gap), or
-without any by the least gap that is told apart.
+the error of its noise: for a histogram by the standard deviation; for a ranking by the probability
+that its places are right for *reference* counts (a public table, last year's release, a stated
+gap), or without any by the least gap that is resolved.
 
 Groups over public keys touch disjoint entries. They are released by one call and cost one loss.
 """
@@ -26,13 +26,12 @@ from takifugu.mechanisms.candidates import (
     allowed_loss,
     selections,
 )
-from takifugu.mechanisms.checks import chance as checked_chance
-from takifugu.mechanisms.checks import positive, whole
-from takifugu.mechanisms.plans import (
+from takifugu.mechanisms.checks import positive, probability, whole
+from takifugu.mechanisms.mechanism_plan import (
     Choice,
     E,
     M,
-    Plan,
+    MechanismPlan,
     RankingError,
     merit,
     name,
@@ -40,14 +39,15 @@ from takifugu.mechanisms.plans import (
     others,
     price,
 )
+from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity
+from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.prediction import Shape, predicted, resolution, staircase
-from takifugu.mechanisms.protocol import HISTOGRAM, Error, Sensitivity
-from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
 from takifugu.mechanisms.targets import additive_within, ranked_right
 from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
 
-ALIKE = 1e-4  # chances closer than this are compared by the gap that is told apart
+ALIKE = 1e-4  # probabilities closer than this are compared by the gap that is resolved
 
 
 def plan_histogram(
@@ -59,13 +59,13 @@ def plan_histogram(
     epsilon: Number | None = None,
     delta: float | None = None,
     within: float | None = None,
-    chance: float = 0.95,
+    confidence: float = 0.95,
     sensitivity: Sensitivity = HISTOGRAM,
-) -> Plan[Additive, Error]:
+) -> MechanismPlan[Additive, Error]:
     """The least noise on every count for what may be lost; or the least loss for an error.
 
     Give ``loss`` per entry, or a Pufferfish ``epsilon`` (and ``delta``) with a ``translation``.
-    Or give ``within`` and ``chance``, "±50 at 95 %", and no ``epsilon``: the answer is the
+    Or give ``within`` and ``confidence``, ±50 at 0.95, and no ``epsilon``: the answer is the
     smallest per-entry ε that keeps every single count within it; ``delta`` is then per entry.
     """
     size, parts = _size(categories), whole(groups, "groups")
@@ -76,9 +76,9 @@ def plan_histogram(
         aim = f"within {price(allowed)} per entry"
     else:
         _no_allowance(loss, epsilon, delta, translation)
-        meeting = additive_within(positive(within, "within"), chance, delta, sensitivity)
+        meeting = additive_within(positive(within, "within"), confidence, delta, sensitivity)
         found = _cheapest(_noise(one) for one in meeting)
-        aim = f"to keep each count within ±{within:g} with a chance of {chance:.3g}"
+        aim = f"to keep each count within ±{within:.4g} with a confidence of {confidence:.4g}"
     best = found[0]
     reason = (
         f"{aim}, {name(best.mechanism)} has a standard deviation of {best.error.deviation:.4g}"
@@ -100,15 +100,15 @@ def plan_top_k(
     delta: float | None = None,
     reference: ArrayLike | None = None,
     gap: float | None = None,
-    chance: float | None = None,
+    confidence: float | None = None,
     sensitivity: Sensitivity = HISTOGRAM,
-) -> Plan[Selection, RankingError]:
+) -> MechanismPlan[Selection, RankingError]:
     """The mechanism that gets most of a ranking right for what may be lost; or the least loss.
 
     Give ``loss`` per entry, or a Pufferfish ``epsilon`` (and ``delta``) with a ``translation``.
-    Or give ``chance`` and no ``epsilon``: the answer is the smallest per-entry ε with which
-    places are right that often, on average, for the ``reference`` or ``gap``; ``delta`` is
-    then per entry.
+    Or give ``confidence`` and no ``epsilon``: the answer is the smallest per-entry ε with which
+    places are right with that probability, on average, for the ``reference`` or ``gap``;
+    ``delta`` is then per entry.
 
     Args:
         categories: How many, or which, categories are ranked.
@@ -118,10 +118,10 @@ def plan_top_k(
         translation: From a Pufferfish loss to a loss per entry.
         epsilon: The Pufferfish loss.
         delta: The Pufferfish δ.
-        reference: ``[category]`` or ``[group, category]``: counts that are public or made up.
-            Never the protected ones: a choice made by them would itself tell of them.
+        reference: ``[category]`` or ``[group, category]``: counts that are public or synthetic.
+            Never the protected ones: a choice made by them would itself reveal them.
         gap: Instead of a reference: by how much each of the first k leads the next.
-        chance: How often places are to be right.
+        confidence: The probability with which places are to be right.
         sensitivity: How far one replaced entry moves the scores; by default one count down and
             another up.
     """
@@ -129,7 +129,7 @@ def plan_top_k(
     if places > size:
         raise InvalidMechanism("k", given=f"is {k} of {size}", needed="be at most the categories")
     known = _references(reference, gap, size, parts, places)
-    if chance is None:
+    if confidence is None:
         allowed = allowed_loss(loss, translation, epsilon, delta)
         offered = selections(allowed, places, sensitivity)
         found = sorted((_ranking(one, size, places, known) for one in offered), key=_worse)
@@ -138,18 +138,18 @@ def plan_top_k(
         _no_allowance(loss, epsilon, delta, translation)
         if known is None:
             raise UnsoundRequest(
-                "how often places are right depends on the gaps between counts; give a public"
+                "whether places are right depends on the gaps between counts; give a public"
                 " `reference` or a `gap`"
             )
-        often = checked_chance(chance, "chance")
-        meeting = ranked_right(known, places, often, delta, sensitivity)
+        target = probability(confidence, "confidence")
+        meeting = ranked_right(known, places, target, delta, sensitivity)
         found = _cheapest(_ranking(one, size, places, known) for one in meeting)
-        aim = f"for places that are right with a chance of {often:.3g}"
+        aim = f"for places that are right with a probability of {target:.4g}"
     best = found[0]
     reason = (
         f"{aim}, {name(best.mechanism)} {merit(best)}"
-        + (f" and costs {price(best.loss)}" if chance is not None else "")
-        + others(found, lambda c: price(c.loss) if chance is not None else merit(c))
+        + (f" and costs {price(best.loss)}" if confidence is not None else "")
+        + others(found, lambda c: price(c.loss) if confidence is not None else merit(c))
         + once(parts)
     )
     return _plan(found, reason, parts, translation, epsilon)
@@ -161,7 +161,7 @@ def noise_of(mechanism: Selection) -> tuple[Shape, float, float]:
         return "flips", mechanism.scale, mechanism.scale
     if isinstance(mechanism, Exponential):
         return "gumbel", mechanism.scale, mechanism.scale * pi / sqrt(6)
-    shape: Shape = "laplace" if isinstance(mechanism, LaplaceTopK) else "gaussian"
+    shape: Shape = "laplace" if isinstance(mechanism.noise, IntegerLaplace) else "gaussian"
     return shape, mechanism.noise.scale, mechanism.noise.deviation
 
 
@@ -204,7 +204,7 @@ def _plan(
     groups: int,
     translation: LossTranslation | None,
     epsilon: Number | None,
-) -> Plan[M, E]:
+) -> MechanismPlan[M, E]:
     best, *rest = found
     pufferfish = None
     if translation is not None:
@@ -212,7 +212,9 @@ def _plan(
         if epsilon is not None:
             certify(spent, epsilon, translation)
         pufferfish = float(translation.to_pufferfish(float_up(spent.epsilon)))
-    return Plan(best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish)
+    return MechanismPlan(
+        best.mechanism, best.loss, best.error, tuple(rest), reason, groups, pufferfish
+    )
 
 
 def _no_allowance(
@@ -223,7 +225,7 @@ def _no_allowance(
 ) -> None:
     if loss is not None or epsilon is not None:
         raise UnsoundRequest(
-            "give what may be lost or the error that is wanted, not both: the other is the answer"
+            "give what may be lost or a target for the error, not both: the other is the answer"
         )
     if delta is not None and translation is not None:
         raise UnsoundRequest(

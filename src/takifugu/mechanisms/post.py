@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism
-from takifugu.mechanisms import laws
+from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms.checks import noise_scale, positive, scores, whole
 from takifugu.numeric import Floats, Integers
 
@@ -143,39 +143,41 @@ class Ranking:
 
     Attributes:
         order: ``[rank]``: candidates by noisy count, ties in order.
-        chances: ``[rank, candidate]``: the chance of each true rank when before the release
-            every vector of counts was as likely as any other (a flat prior).
+        probabilities: ``[rank, candidate]``: of each true rank, when before the release every
+            vector of counts was as likely as any other (a flat prior).
         confidence: How sure "the leader is first" is without any prior: a claim made
             whenever this is at least 1 − α is wrong at most a share α of the time.
     """
 
     order: Integers
-    chances: Floats
+    probabilities: Floats
     confidence: float
 
     @property
     def leads(self) -> float:
-        """The chance, under the flat prior, that the leader is first."""
-        return float(self.chances[0, self.order[0]])
+        """The probability, under the flat prior, that the leader is first."""
+        return float(self.probabilities[0, self.order[0]])
 
 
 def ranks(noisy: ArrayLike, *, scale: float, places: int = 1) -> Ranking:
     """Ranks with confidence from counts released with integer Laplace noise of ``scale``.
 
     Under a flat prior the true counts are the noisy ones plus noise of the same, symmetric,
-    law. Without a prior: all noise is within ±h with chance P(|Z| ≤ h)ⁿ, and a lead of more than 2h
-    is then a true lead.
+    law. Without a prior: all noise is within ±h with probability P(|Z| ≤ h)ⁿ, and a lead of more
+    than 2h is then a true lead.
     """
     found = scores(noisy, k=whole(places, "places"))
     if found.ndim != 1:
         raise InvalidMechanism("noisy", given=f"has shape {found.shape}", needed="be a list")
     width = noise_scale(scale)
     order = np.argsort(-found, kind="stable")
-    chances = laws.noisy_places(found, places, width)
+    probabilities = noise_laws.laplace_places(found, places, width)
     lead = int(found[order[0]] - found[order[1]]) if len(found) > 1 else 2**40
     reach = (lead - 1) // 2  # the largest h with lead > 2h
-    beyond = 2 * float(laws.laplace_above(width, np.array(float(reach)))) if reach >= 0 else 1.0
-    return Ranking(order, chances, float((1 - beyond) ** len(found)))
+    beyond = (
+        2 * float(noise_laws.laplace_above(width, np.array(float(reach)))) if reach >= 0 else 1.0
+    )
+    return Ranking(order, probabilities, float((1 - beyond) ** len(found)))
 
 
 def _numbers(values: ArrayLike) -> Floats:

@@ -1,10 +1,10 @@
-r"""What a ranking will get right, before anything is spent: for public or made-up scores.
+r"""What a ranking will get right, before anything is spent: for public or synthetic scores.
 
 Every top-k mechanism of this package but one has the law of "noise on each score, then sort":
 integer Laplace or Gaussian noise by construction, peeled rounds of the exponential mechanism with
 Gumbel noise (Durfee and Rogers, 2019). Given its own noise, the rivals of a candidate beat it
-independently, so that its place is a sum of independent coins. The chances below are those of the
-continuous twins of the noise, by quadrature; they plan, and guarantee nothing.
+independently, so that its place is a sum of independent coins. The probabilities below are those of
+the continuous twins of the noise, by quadrature; they plan, and guarantee nothing.
 
 The exception is permute-and-flip in several rounds. It is summed over what may have gone before;
 when that is too much it is predicted as the exponential mechanism, than which no round of it is
@@ -18,14 +18,14 @@ from typing import Literal
 
 import numpy as np
 
-from takifugu.mechanisms import laws
+from takifugu.mechanisms import noise_laws
 from takifugu.numeric import Floats, frozen
 
 Shape = Literal["laplace", "gaussian", "gumbel", "flips"]
 NODES = 240  # of the quadrature; tails down to about 1e-5 are seen
 MOST_SETS = 500  # sets of earlier winners that permute-and-flip is summed over
 MOST_FLIPS = 1_000  # candidates beyond which permute-and-flip is predicted by its bound
-OFTEN = 0.95  # how often a gap must be told apart to count as told apart
+RESOLVED = 0.95  # a gap counts as resolved if places are right with this probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Right:
     """How much of a ranking is as in the scores that it was predicted for.
 
     Attributes:
-        places: ``[place]``: the chance that a place names a candidate with the score that belongs
-            there; candidates of equal score are as good as one another.
+        places: ``[place]``: the probability that a place names a candidate with the score that
+            belongs there; candidates of equal score are as good as one another.
         hits: The expected share of those named that belong among the first k.
     """
 
@@ -48,16 +48,18 @@ class Right:
 
 
 def predicted(scores: Floats, k: int, shape: Shape, scale: float) -> Right:
-    """The chances of a ranking of ``scores[candidate]`` with noise of this shape and scale."""
+    """What a ranking of ``scores[candidate]`` gets right with noise of this shape and scale."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64))[::-1] / scale
     if shape != "flips":
         return _sorted(ordered, k, shape)
     if _many(len(ordered), k):
         return _sorted(ordered, k, "gumbel")
-    chances = laws.peeled(ordered - ordered[0], k, lambda left: laws.permute_and_flip(left, 1.0))
+    probabilities = noise_laws.peeled(
+        ordered - ordered[0], k, lambda left: noise_laws.permute_and_flip(left, 1.0)
+    )
     belongs = ordered[None, :] == ordered[:k, None]  # [place, candidate]
     among = ordered >= ordered[k - 1]
-    return Right((chances * belongs).sum(axis=1), float(chances[:, among].sum() / k))
+    return Right((probabilities * belongs).sum(axis=1), float(probabilities[:, among].sum() / k))
 
 
 def _many(categories: int, k: int) -> bool:
@@ -72,7 +74,7 @@ def staircase(categories: int, k: int) -> Floats:
 
 @lru_cache(256)
 def resolution(categories: int, k: int, shape: Shape) -> float:
-    """The least step of a `staircase`, in noise scales, all of whose places are right 95 % often.
+    """The least step of a `staircase`, in noise scales, all of whose places are right (0.95).
 
     It depends on the law and the size of the query alone, on no data at all.
     """
@@ -83,7 +85,7 @@ def resolution(categories: int, k: int, shape: Shape) -> float:
     steps = staircase(categories, k)
 
     def enough(step: float) -> bool:
-        return float(predicted(steps * step, k, shape, 1.0).places.min()) >= OFTEN
+        return float(predicted(steps * step, k, shape, 1.0).places.min()) >= RESOLVED
 
     low, high = 0.0, 4.0
     while not enough(high):
@@ -100,7 +102,7 @@ def _sorted(ordered: Floats, k: int, shape: Shape) -> Right:
     values, sizes = np.unique(-ordered, return_counts=True)
     values = -values  # the different scores, highest first, and how many candidates have each
     leaders = values[values >= ordered[k - 1]]
-    chances = np.zeros((len(leaders), k))  # [score, place]: that one with this score is there
+    probabilities = np.zeros((len(leaders), k))  # [score, place]: that one with this score is there
     for i, value in enumerate(leaders):
         ahead = np.zeros((k, len(own)))  # [how many are ahead, node]
         ahead[0] = 1.0
@@ -109,9 +111,9 @@ def _sorted(ordered: Floats, k: int, shape: Shape) -> Right:
             if rivals:
                 coins = _binomial(rivals, k, _above(shape, own + (value - other)))
                 ahead = _added(ahead, coins)
-        chances[i] = sizes[i] * (ahead @ weights)
+        probabilities[i] = sizes[i] * (ahead @ weights)
     which = np.searchsorted(-leaders, -ordered[:k])
-    return Right(chances[which, np.arange(k)], float(min(chances.sum() / k, 1.0)))
+    return Right(probabilities[which, np.arange(k)], float(min(probabilities.sum() / k, 1.0)))
 
 
 def _added(ahead: Floats, coins: Floats) -> Floats:
@@ -123,14 +125,14 @@ def _added(ahead: Floats, coins: Floats) -> Floats:
     return total
 
 
-def _binomial(size: int, k: int, chance: Floats) -> Floats:
+def _binomial(size: int, k: int, probability: Floats) -> Floats:
     """``[number below k, node]``: how many of ``size`` coins fall."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     fallen = np.arange(k, dtype=np.float64)[:, None]
     kept = np.maximum(size - fallen, 0.0)
     ways = gammaln(size + 1) - gammaln(fallen + 1) - gammaln(kept + 1)
-    p = np.clip(chance, 0.0, 1.0)
+    p = np.clip(probability, 0.0, 1.0)
     law: Floats = np.exp(ways + xlogy(fallen, p) + xlog1py(kept, -p))
     return np.where(fallen > size, 0.0, law)
 

@@ -10,24 +10,24 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Number, Pure
-from takifugu.mechanisms import backend
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import categories as checked
-from takifugu.mechanisms.checks import chance, counts, whole
-from takifugu.mechanisms.protocol import Error, words
+from takifugu.mechanisms.checks import counts, probability, whole
+from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
 class RandomisedResponse:
-    """Every entry as it is with chance ``truth``, else one of the other values, all alike.
+    """Every entry as it is with probability ``truth``, else one of the other values, all alike.
 
-    Each entry is asked once, on its own: the loss is per entry, however long the sequence.
+    Each entry is answered once, on its own: the loss is per entry, however long the sequence.
 
     Attributes:
         categories: The values that an entry may have.
-        truth: The chance that an entry is published as it is, above 1/k.
+        truth: The probability that an entry is published as it is, above 1/k.
     """
 
     kind: ClassVar[str] = "randomised-response"
@@ -37,7 +37,7 @@ class RandomisedResponse:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", checked(tuple(self.categories)))
-        object.__setattr__(self, "truth", chance(self.truth, "truth"))
+        object.__setattr__(self, "truth", probability(self.truth, "truth"))
         if not self.truth * len(self.categories) > 1:
             raise UnsoundRequest(
                 f"truth is {self.truth:g}; with {len(self.categories)} categories it must be above"
@@ -70,19 +70,19 @@ class RandomisedResponse:
     @property
     def loss(self) -> Pure:
         """ε = log(truth·(k − 1) / (1 − truth)), from OpenDP's map."""
-        return backend.pure(self._measurement, 1)
+        return measurements.pure(self._measurement, 1)
 
     @property
     def other(self) -> float:
-        """The chance of each wrong value."""
+        """The probability of each wrong value."""
         return (1 - self.truth) / (len(self.categories) - 1)
 
     @property
     def _measurement(self) -> Any:
-        return backend.randomised_response(len(self.categories), self.truth)
+        return measurements.randomised_response(len(self.categories), self.truth)
 
     def channel(self) -> Floats:
-        """``[true value, published value]``: the chances for one entry."""
+        """``[true value, published value]``: the probabilities for one entry."""
         k = len(self.categories)
         table = np.full((k, k), self.other)
         np.fill_diagonal(table, self.truth)
@@ -118,7 +118,9 @@ class RandomisedResponse:
     def release(self, values: Sequence[Hashable]) -> list[Hashable]:
         """The sequence with every entry answered on its own."""
         measurement = self._measurement
-        drawn = [int(backend.release(measurement, code)) for code in self.codes(values).tolist()]
+        drawn = [
+            int(measurements.release(measurement, code)) for code in self.codes(values).tolist()
+        ]
         return [self.categories[code] for code in drawn]
 
     def simulate(
@@ -150,5 +152,5 @@ class RandomisedResponse:
             "query": "sequence",
             "categories": len(self.categories),
             "truth": self.truth,
-            "loss": words(self.loss),
+            "loss": loss_document(self.loss),
         }

@@ -4,12 +4,12 @@ Scores are whole numbers, such as counts; one replaced entry moves each by at mo
 A table ``[group, candidate]`` over public groups is released by one call and one charge: an
 entry touches the scores of one group only.
 
-OpenDP's noisy maximum follows permute-and-flip when asked for a pure loss, and the exponential
-mechanism when asked for a concentrated one; with k > 1 it peels, round after round.
+OpenDP's noisy maximum follows permute-and-flip under a pure loss, and the exponential mechanism
+under a concentrated one; with k > 1 it peels, round after round.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,24 +18,52 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Concentrated, Number, Pure
-from takifugu.mechanisms import backend, laws, simulation
+from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
 from takifugu.mechanisms.checks import noise_scale, scores, whole
-from takifugu.mechanisms.noise import IntegerLaplace
-from takifugu.mechanisms.protocol import (
+from takifugu.mechanisms.mechanism_protocol import (
     HISTOGRAM,
-    RankChances,
+    RankProbabilities,
     Sensitivity,
-    words,
+    loss_document,
 )
+from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
 from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
 Currency = Literal["pure", "concentrated"]
 
 
+class _Ranking(ABC):
+    """A selection of k candidates, best first."""
+
+    k: int
+
+    @abstractmethod
+    def _places(self, row: Integers) -> Floats:
+        """``[place, candidate]``: the probabilities for the scores of one group."""
+
+    def probabilities(self, values: ArrayLike) -> Floats:
+        """``[..., place, candidate]``: exact, from public or synthetic scores; not private."""
+        found = scores(values, k=self.k)
+        rows = [self._places(row) for row in found.reshape(-1, found.shape[-1])]
+        return np.stack(rows).reshape(*found.shape[:-1], self.k, found.shape[-1])
+
+    def error(self, values: ArrayLike | None = None) -> RankProbabilities:
+        """How likely each rank is in each place, given public or synthetic scores."""
+        if values is None:
+            raise UnsoundRequest(
+                "the error of a selection depends on the gaps between scores; give public or"
+                " synthetic scores, never the protected ones"
+            )
+        order = np.argsort(-scores(values), axis=-1, kind="stable")
+        found = np.take_along_axis(self.probabilities(values), order[..., None, :], axis=-1)
+        return RankProbabilities(found)
+
+
 @dataclass(frozen=True)
-class _Peeling(ABC):
+class _Peeling(_Ranking):
     """k rounds of a selection, each over the candidates that are left.
 
     Attributes:
@@ -80,35 +108,27 @@ class _Peeling(ABC):
         OpenDP's map for permute-and-flip. A round of the exponential mechanism with the same
         scale has the same ε (McSherry and Talwar, 2007, Theorem 6).
         """
-        measurement = backend.noisy_top(self.k, self.scale, concentrated=False)
-        return backend.pure(measurement, self.sensitivity)
+        measurement = measurements.noisy_top(self.k, self.scale, concentrated=False)
+        return measurements.pure(measurement, self.sensitivity)
 
     @abstractmethod
     def _law(self, values: Floats) -> Floats:
-        """``[..., candidate]``: the chances in one round."""
+        """``[..., candidate]``: the probabilities in one round."""
 
     @abstractmethod
     def _measurement(self) -> Any:
         """OpenDP's measurement."""
 
-    def chances(self, values: ArrayLike) -> Floats:
-        """``[..., place, candidate]``: exact, from public or made-up scores; not private."""
-        found = scores(values, k=self.k)
-        flat = found.reshape(-1, found.shape[-1])
-        rows = [laws.peeled(_from_best(row), self.k, self._law) for row in flat]
-        return np.stack(rows).reshape(*found.shape[:-1], self.k, found.shape[-1])
-
-    def error(self, values: ArrayLike | None = None) -> RankChances:
-        """How likely each rank is in each place, given scores: public or made-up ones."""
-        return by_rank(self.chances(public_scores(values)), scores(public_scores(values)))
+    def _places(self, row: Integers) -> Floats:
+        return noise_laws.peeled(np.asarray(row - row.max(), np.float64), self.k, self._law)
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
         found = scores(values, k=self.k)
         measurement = self._measurement()
         flat = found.reshape(-1, found.shape[-1]).tolist()
-        drawn = np.array([backend.release(measurement, row) for row in flat], dtype=np.int64)
-        return as_places(drawn.reshape(*found.shape[:-1], self.k))
+        drawn = np.array([measurements.release(measurement, row) for row in flat], dtype=np.int64)
+        return _as_places(drawn.reshape(*found.shape[:-1], self.k))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
@@ -118,7 +138,7 @@ class _Peeling(ABC):
             "scale": self.scale,
             "k": self.k,
             "sensitivity": {"linf": self.sensitivity},
-            "loss": words(self.loss),
+            "loss": loss_document(self.loss),
         }
 
     @property
@@ -129,7 +149,7 @@ class _Peeling(ABC):
 
 @dataclass(frozen=True)
 class PermuteAndFlip(_Peeling):
-    r"""Candidates in random order, each taken with chance :math:`e^{(score - best)/scale}`.
+    r"""Candidates in random order, each taken with probability :math:`e^{(score - best)/scale}`.
 
     McKenna and Sheldon (2020). As private as the exponential mechanism of the same scale and
     never worse. With k > 1 this is OpenDP's noisy top-k: k such rounds.
@@ -141,22 +161,22 @@ class PermuteAndFlip(_Peeling):
     kind: ClassVar[str] = "permute-and-flip"
 
     def _law(self, values: Floats) -> Floats:
-        return laws.permute_and_flip(values, self.scale)
+        return noise_laws.permute_and_flip(values, self.scale)
 
     def _measurement(self) -> Any:
-        return backend.noisy_top(self.k, self.scale, concentrated=False)
+        return measurements.noisy_top(self.k, self.scale, concentrated=False)
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
-        return as_places(simulation.top_flips(rng, found, self.k, self.scale, repetitions))
+        return _as_places(simulation.top_flips(rng, found, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
 class Exponential(_Peeling):
-    r"""A candidate with chance :math:`\propto e^{score/scale}`; with k > 1, k peeled rounds.
+    r"""A candidate with probability :math:`\propto e^{score/scale}`; with k > 1, k peeled rounds.
 
     McSherry and Talwar (2007); also known as noisy maximum with Gumbel noise. With k > 1 this
     is the paper's top-k: k rounds with ε/k each.
@@ -181,7 +201,7 @@ class Exponential(_Peeling):
     @property
     def concentrated(self) -> Concentrated:
         """ρ, from OpenDP's map."""
-        return backend.concentrated(self._measurement(), self.sensitivity)
+        return measurements.concentrated(self._measurement(), self.sensitivity)
 
     @property
     def loss(self) -> Pure | Concentrated:
@@ -189,34 +209,32 @@ class Exponential(_Peeling):
         return self.pure if self.currency == "pure" else self.concentrated
 
     def _law(self, values: Floats) -> Floats:
-        return laws.softmax(values, self.scale)
+        return noise_laws.softmax(values, self.scale)
 
     def _measurement(self) -> Any:
-        return backend.noisy_top(self.k, self.scale, concentrated=True)
+        return measurements.noisy_top(self.k, self.scale, concentrated=True)
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
         found = scores(values, k=self.k)
-        return as_places(simulation.top_gumbel(rng, found, self.k, self.scale, repetitions))
+        return _as_places(simulation.top_gumbel(rng, found, self.k, self.scale, repetitions))
 
 
 @dataclass(frozen=True)
-class LaplaceTopK:
-    """Integer Laplace noise on the whole histogram, then sort: any k for one price.
+class NoisyTopK(_Ranking):
+    """Integer noise on the whole histogram, then sort: any k for one price.
 
     Equal noisy counts keep the order of the candidates.
 
     Attributes:
-        noise: The noise on the counts, for the L1-sensitivity of the whole vector.
+        noise: The noise on the counts, for the sensitivity of the whole vector.
         k: How many candidates are named, best first.
     """
 
-    kind: ClassVar[str] = "laplace-top-k"
-
-    noise: IntegerLaplace
-    k: int = field(default=1)
+    noise: IntegerLaplace | IntegerGaussian
+    k: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole(self.k, "k"))
@@ -227,68 +245,47 @@ class LaplaceTopK:
         *,
         epsilon: Number,
         translation: LossTranslation,
+        delta: float | None = None,
         k: int = 1,
         sensitivity: Sensitivity | int = HISTOGRAM,
-    ) -> "LaplaceTopK":
-        """The least noise whose Pufferfish loss is at most ``epsilon``."""
-        noise = IntegerLaplace.calibrated(
-            epsilon=epsilon, translation=translation, sensitivity=sensitivity
+    ) -> "NoisyTopK":
+        """The least Laplace noise within a Pufferfish ``epsilon``; Gaussian with a ``delta``."""
+        noise = calibrated_noise(
+            epsilon=epsilon, delta=delta, translation=translation, sensitivity=sensitivity
         )
         return cls(noise, k)
 
     @property
-    def loss(self) -> Pure:
+    def kind(self) -> str:
+        """``laplace-top-k`` or ``gaussian-top-k``."""
+        return f"{self.noise.kind.removeprefix('integer-')}-top-k"
+
+    @property
+    def loss(self) -> Pure | Concentrated:
         """What the noise loses."""
         return self.noise.loss
 
-    def chances(self, values: ArrayLike) -> Floats:
-        """``[..., place, candidate]``: exact, from public or made-up counts; not private."""
-        found = scores(values, k=self.k)
-        flat = found.reshape(-1, found.shape[-1])
-        rows = [laws.noisy_places(row, self.k, self.noise.scale) for row in flat]
-        return np.stack(rows).reshape(*found.shape[:-1], self.k, found.shape[-1])
-
-    def error(self, values: ArrayLike | None = None) -> RankChances:
-        """How likely each rank is in each place, given counts: public or made-up ones."""
-        return by_rank(self.chances(public_scores(values)), scores(public_scores(values)))
+    def _places(self, row: Integers) -> Floats:
+        return self.noise.places(row, self.k)
 
     def release(self, values: ArrayLike) -> Integers:
         """``[..., place]``: the candidates named, by position; one place is dropped if k = 1."""
         noisy = self.noise.release(scores(values, k=self.k))
-        return as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
+        return _as_places(np.argsort(-noisy, axis=-1, kind="stable")[..., : self.k])
 
     def simulate(
         self, values: ArrayLike, repetitions: int, *, rng: np.random.Generator
     ) -> Integers:
         """``[repetition, ..., place]``: the same law, from numpy."""
-        draw = partial(simulation.top_laplace, rng, scores(values, k=self.k))
-        return as_places(draw(self.k, self.noise.scale, repetitions))
+        draw = partial(self.noise.draw, rng=rng)
+        found = scores(values, k=self.k)
+        return _as_places(simulation.top_noisy(found, self.k, repetitions, draw))
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss."""
         return {**self.noise.describe(), "kind": self.kind, "query": f"top {self.k}", "k": self.k}
 
 
-def _from_best(row: Integers) -> Floats:
-    return np.asarray(row - row.max(), dtype=np.float64)
-
-
-def public_scores(values: ArrayLike | None) -> ArrayLike:
-    """The scores that an error is predicted for: there is none without them."""
-    if values is None:
-        raise UnsoundRequest(
-            "the error of a selection depends on the gaps between scores; give public or made-up"
-            " scores, never the protected ones"
-        )
-    return values
-
-
-def as_places(chosen: Integers) -> Integers:
+def _as_places(chosen: Integers) -> Integers:
     """``[..., place]``; one place alone is dropped."""
     return np.asarray(chosen[..., 0] if chosen.shape[-1] == 1 else chosen)
-
-
-def by_rank(chances: Floats, found: Integers) -> RankChances:
-    """The chances of candidates, told by their true rank."""
-    order = np.argsort(-found, axis=-1, kind="stable")
-    return RankChances(np.take_along_axis(chances, order[..., None, :], axis=-1))

@@ -10,7 +10,7 @@ from math import expm1
 import numpy as np
 
 from takifugu.mechanisms.checks import whole
-from takifugu.mechanisms.laws import TABLE, gaussian_table
+from takifugu.mechanisms.noise_laws import TABLE, gaussian_table
 from takifugu.numeric import Floats, Integers
 
 CELLS = 2**22  # numbers drawn at a time; bounds the memory, not the result
@@ -25,7 +25,7 @@ def laplace(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> I
 def gaussian(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Integers:
     """Integer Gaussian noise, from its table; when very wide a rounded normal.
 
-    At a scale of σ > 5,000 a rounded normal differs in no chance by more than a part in 24 σ².
+    At a scale of σ > 5,000 a rounded normal differs in no probability by more than a part in 24 σ².
     """
     if scale > TABLE / 40:
         return np.rint(rng.normal(0.0, scale, shape)).astype(np.int64)
@@ -34,16 +34,6 @@ def gaussian(rng: np.random.Generator, scale: float, shape: tuple[int, ...]) -> 
     places = np.searchsorted(ends, rng.random(shape) * ends[-1], side="right")
     drawn: Integers = z[np.minimum(places, len(z) - 1)]
     return drawn
-
-
-def additive(
-    values: Integers,
-    repetitions: int,
-    draw: Callable[[tuple[int, ...]], Integers],
-) -> Integers:
-    """``[repetition, ...]``: the values with fresh noise in every place and repetition."""
-    times = whole(repetitions, "repetitions")
-    return values + draw((times, *values.shape))
 
 
 def top_gumbel(
@@ -59,7 +49,7 @@ def top_gumbel(
         scores,
         repetitions,
         k,
-        lambda part, shape: largest(part / scale - np.log(rng.standard_exponential(shape)), k),
+        lambda part, shape: _largest(part / scale - np.log(rng.standard_exponential(shape)), k),
     )
 
 
@@ -79,19 +69,14 @@ def top_flips(
     return _blocks(scores, repetitions, k, draw)
 
 
-def top_laplace(
-    rng: np.random.Generator, scores: Integers, k: int, scale: float, repetitions: int
+def top_noisy(
+    scores: Integers, k: int, repetitions: int, draw: Callable[[tuple[int, ...]], Integers]
 ) -> Integers:
-    """``[repetition, ..., place]``: the k largest scores with integer Laplace noise on each."""
-    return _blocks(
-        scores,
-        repetitions,
-        k,
-        lambda part, shape: largest((part + laplace(rng, scale, shape)).astype(np.float64), k),
-    )
+    """``[repetition, ..., place]``: the k largest scores with noise on each."""
+    return _blocks(scores, repetitions, k, lambda part, shape: _largest(part + draw(shape), k))
 
 
-def largest(noisy: Floats, k: int) -> Integers:
+def _largest(noisy: Floats, k: int) -> Integers:
     """``[..., place]``: where the k largest numbers stand, largest first, ties in order.
 
     Overwrites ``noisy``.

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Loss, Number, exactly
 from takifugu.mechanisms.checks import LARGEST, counts, whole
-from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Error, Sensitivity
+from takifugu.mechanisms.mechanism_protocol import Error, Sensitivity
+from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
 from takifugu.numeric import Floats, Integers
 from takifugu.translation.protocol import LossTranslation
 
@@ -141,7 +141,10 @@ class BoundedSum:
         delta: float | None = None,
     ) -> "BoundedSum":
         """Laplace noise within a Pufferfish ``epsilon``; Gaussian when a ``delta`` is allowed."""
-        return cls(bounds, _calibrated(epsilon, delta, translation, bounds))
+        noise = calibrated_noise(
+            epsilon=epsilon, delta=delta, translation=translation, sensitivity=_moves(bounds)
+        )
+        return cls(bounds, noise)
 
     @property
     def loss(self) -> Loss:
@@ -261,19 +264,6 @@ def _nearest(value: Fraction) -> int:
 def _moves(bounds: Bounds) -> Sensitivity:
     width = bounds.width
     return Sensitivity("sum", l1=width, l2_squared=width**2, linf=width)
-
-
-def _calibrated(
-    epsilon: Number, delta: float | None, translation: LossTranslation, bounds: Bounds
-) -> IntegerLaplace | IntegerGaussian:
-    moves = _moves(bounds)
-    if delta is None:
-        return IntegerLaplace.calibrated(
-            epsilon=epsilon, translation=translation, sensitivity=moves
-        )
-    return IntegerGaussian.calibrated(
-        epsilon=epsilon, delta=delta, translation=translation, sensitivity=moves
-    )
 
 
 def _scaled(error: Error, factor: float) -> Error:

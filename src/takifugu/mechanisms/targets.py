@@ -1,4 +1,4 @@
-"""From an error that is wanted to the most noise that still keeps it, hence the least loss."""
+"""From a target for the error to the most noise that still meets it, hence the least loss."""
 
 from collections.abc import Callable, Iterator
 from math import exp, log1p, sqrt
@@ -6,27 +6,26 @@ from math import exp, log1p, sqrt
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.mechanisms import backend, laws
+from takifugu.mechanisms import noise_laws
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.candidates import Additive, Priced, Selection
-from takifugu.mechanisms.checks import WIDEST
-from takifugu.mechanisms.checks import chance as checked_chance
-from takifugu.mechanisms.gaussian_top import GaussianTopK
+from takifugu.mechanisms.checks import WIDEST, probability
+from takifugu.mechanisms.mechanism_protocol import Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.prediction import Shape, predicted
-from takifugu.mechanisms.protocol import Sensitivity
-from takifugu.mechanisms.selection import Exponential, LaplaceTopK, PermuteAndFlip
+from takifugu.mechanisms.selection import Exponential, NoisyTopK, PermuteAndFlip
 from takifugu.numeric import Floats
 
 
 def additive_within(
-    distance: float, chance: float, delta: float | None, sensitivity: Sensitivity
+    distance: float, confidence: float, delta: float | None, sensitivity: Sensitivity
 ) -> Iterator[Priced[Additive]]:
-    """The most noise that stays within ±``distance`` with ``chance``; Gaussian if δ is allowed."""
+    """The most noise within ±``distance`` with ``confidence``; Gaussian if a δ is allowed."""
     if not distance >= 1:  # also false for NaN
         raise UnsoundRequest(
             f"within is {distance:g}; counts are whole and noise on them too: ask for 1 or more"
         )
-    reach, miss = int(min(distance, WIDEST)), 1 - checked_chance(chance, "chance")
+    reach, miss = int(min(distance, WIDEST)), 1 - probability(confidence, "confidence")
     scale = _largest(lambda s: laplace_beyond(s, reach) <= miss, reach)
     laplace = IntegerLaplace(scale, sensitivity)
     yield Priced(laplace, laplace.loss)
@@ -37,36 +36,36 @@ def additive_within(
 
 
 def ranked_right(
-    references: Floats, k: int, chance: float, delta: float | None, sensitivity: Sensitivity
+    references: Floats, k: int, confidence: float, delta: float | None, sensitivity: Sensitivity
 ) -> Iterator[Priced[Selection]]:
-    """The most noise with which the places are right, on average, with ``chance``.
+    """The most noise with which the places are right, on average, with ``confidence``.
 
-    ``references[group, category]`` are public or made-up.
+    ``references[group, category]`` are public or synthetic.
     """
-    wanted = checked_chance(chance, "chance")
+    target = probability(confidence, "confidence")
 
     def scale(shape: Shape) -> float:
-        return _largest(lambda s: mean_right(references, k, shape, s) >= wanted, 1.0)
+        return _largest(lambda s: mean_right(references, k, shape, s) >= target, 1.0)
 
-    laplace = LaplaceTopK(IntegerLaplace(scale("laplace"), sensitivity), k)
-    yield Priced(laplace, laplace.loss)
+    laplace = IntegerLaplace(scale("laplace"), sensitivity)
+    yield Priced(NoisyTopK(laplace, k), laplace.loss)
     flips = PermuteAndFlip(scale("flips"), k, sensitivity.linf)
     yield Priced(flips, flips.pure)
     width = scale("gumbel")
     peeled = Exponential(width, k, sensitivity.linf)
     yield Priced(peeled, peeled.pure)
     if delta is not None:
-        gaussian = GaussianTopK(IntegerGaussian(scale("gaussian"), sensitivity), k)
-        yield Priced(gaussian, gaussian.approximate(delta))
-        rounds = backend.noisy_top(k, width, concentrated=True)
+        gaussian = IntegerGaussian(scale("gaussian"), sensitivity)
+        yield Priced(NoisyTopK(gaussian, k), gaussian.approximate(delta))
+        rounds = measurements.noisy_top(k, width, concentrated=True)
         yield Priced(
             Exponential(width, k, sensitivity.linf, currency="concentrated"),
-            backend.approximate(rounds, sensitivity.linf, delta),
+            measurements.approximate(rounds, sensitivity.linf, delta),
         )
 
 
 def mean_right(references: Floats, k: int, shape: Shape, scale: float) -> float:
-    """The mean chance, over groups and places, that a place is right."""
+    """The mean probability, over groups and places, that a place is right."""
     return float(np.mean([predicted(row, k, shape, scale).mean for row in references]))
 
 
@@ -77,11 +76,11 @@ def laplace_beyond(scale: float, reach: int) -> float:
 
 def gaussian_beyond(scale: float, reach: int) -> float:
     """P(|Z| > reach) of integer Gaussian noise; of a rounded normal when it is very wide."""
-    if scale > laws.TABLE / 40:
+    if scale > noise_laws.TABLE / 40:
         from scipy.special import erfc
 
         return float(erfc((reach + 0.5) / (scale * sqrt(2))))
-    z, p = laws.gaussian_table(scale)
+    z, p = noise_laws.gaussian_table(scale)
     return float(p[np.abs(z) > reach].sum())
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Approximate, Number
-from takifugu.mechanisms import backend, laws, simulation
+from takifugu.mechanisms import noise_laws, simulation
+from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
 from takifugu.mechanisms.checks import counts, noise_scale, whole
-from takifugu.mechanisms.protocol import Error, words
+from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.numeric import Floats
 from takifugu.translation.protocol import LossTranslation
 
@@ -24,8 +25,8 @@ MOVES = (2, 2, 1)  # one replaced entry: two keys change, by 2 in all, by 1 each
 class ThresholdedHistogram:
     """Integer Laplace noise on the count of every key that occurs; low noisy counts stay hidden.
 
-    That a key occurs at all is a secret too: one that a single entry brought must stay hidden but
-    for a chance δ. Keys are text; counts are at least 1.
+    That a key occurs at all is a secret too: one that comes from a single entry must stay hidden
+    but for a probability δ. Keys are text; counts are at least 1.
 
     OpenDP 0.16 publishes a key whose noisy count *equals* the threshold, but its map counts only
     those above it (its issue 2922): for whole counts its δ is too small by a factor of
@@ -67,12 +68,14 @@ class ThresholdedHistogram:
 
     @property
     def _measurement(self) -> Any:
-        return backend.threshold(self.scale, self.threshold)
+        return measurements.threshold(self.scale, self.threshold)
 
     @property
     def loss(self) -> Approximate:
         """(ε, δ) for one replaced entry, from OpenDP's map of the threshold below."""
-        return backend.approximate_pair(backend.threshold(self.scale, self.threshold - 1), MOVES)
+        return measurements.approximate_pair(
+            measurements.threshold(self.scale, self.threshold - 1), MOVES
+        )
 
     @property
     def deviation(self) -> float:
@@ -81,17 +84,17 @@ class ThresholdedHistogram:
 
     def error(self) -> Error:
         """The error of the noise, before the threshold."""
-        return laws.laplace_error(self.scale)
+        return noise_laws.laplace_error(self.scale)
 
     def shown(self, count: int) -> float:
-        """The chance that a key with this true count is published."""
+        """The probability that a key with this true count is published."""
         needed = float(self.threshold - whole(count, "count") - 1)
-        return float(laws.laplace_above(self.scale, np.array(needed)))
+        return float(noise_laws.laplace_above(self.scale, np.array(needed)))
 
     def release(self, values: Mapping[str, int]) -> dict[str, int]:
         """Noisy counts of the keys that pass."""
         found = self._counts(values)
-        drawn = backend.release(self._measurement, found) if found else {}
+        drawn = measurements.release(self._measurement, found) if found else {}
         return {str(key): int(count) for key, count in sorted(drawn.items())}
 
     def simulate(
@@ -111,7 +114,7 @@ class ThresholdedHistogram:
             "scale": self.scale,
             "threshold": self.threshold,
             "sensitivity": {"l0": 2, "l1": 2, "linf": 1},
-            "loss": words(self.loss),
+            "loss": loss_document(self.loss),
         }
 
     def _counts(self, values: Mapping[str, int]) -> dict[str, int]:
@@ -126,6 +129,6 @@ class ThresholdedHistogram:
             raise InvalidMechanism(
                 "values",
                 given="has a key whose count is below 1",
-                needed="hold only keys that occur; a listed 0 would tell what exists",
+                needed="hold only keys that occur; a listed 0 would reveal what exists",
             )
         return dict(zip(values, numbers.tolist(), strict=True))

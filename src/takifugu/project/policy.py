@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
-from takifugu._toml import Section, is_name, parse_toml
+from takifugu._toml import TomlSection, is_name, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 
@@ -126,13 +126,13 @@ def parse_policy(text: str) -> Policy:
         document = parse_toml(text)
     except InvalidFile as error:
         raise InvalidProject("file", given=error.given, needed=error.needed) from None
-    top = Section(document, error=InvalidProject)
+    top = TomlSection(document, error=InvalidProject)
     top.only(("ledger", "dataset"))
     ledger = top.section("ledger", ("place", "id", "witness"))
     place, witness = ledger.text("place"), ledger.optional("witness")
     refuse_password(place, "ledger, place")
     refuse_password(witness or "", "ledger, witness")
-    named = top.section("dataset", None) if "dataset" in document else Section({})
+    named = top.section("dataset", None) if "dataset" in document else TomlSection({})
     datasets = {name: _dataset(named, name) for name in named.content}
     return Policy(place, ledger.text("id"), datasets, witness)
 
@@ -165,7 +165,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _dataset(named: Section, name: str) -> DatasetPolicy:
+def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
     known = ("declaration", "about", "prior", "pairs", "entries", "uncertainty", "analysts")
     given = named.section(name, (*known, "release_fitted_rows", "table"))
@@ -192,7 +192,7 @@ _PRIOR_KEYS = (
 )  # fmt: skip
 
 
-def _priors(given: Section) -> tuple[PriorPolicy, ...]:
+def _priors(given: TomlSection) -> tuple[PriorPolicy, ...]:
     listed = given.content.get("prior")
     header = ".".join((*given.place.split(", "), "prior"))
     file = json.dumps(listed if isinstance(listed, str) else "FILE.json")
@@ -203,7 +203,7 @@ def _priors(given: Section) -> tuple[PriorPolicy, ...]:
     return tuple(_prior(part) for part in given.sections("prior", _PRIOR_KEYS, needed=needed))
 
 
-def _prior(given: Section) -> PriorPolicy:
+def _prior(given: TomlSection) -> PriorPolicy:
     fitted, over = given.optional("fitted"), given.optional("over")
     if over not in (None, *OVER):
         raise InvalidProject(
@@ -243,7 +243,7 @@ def _prior(given: Section) -> PriorPolicy:
     )
 
 
-def _place(given: Section) -> datetime | int | None:
+def _place(given: TomlSection) -> datetime | int | None:
     value = given.content.get("released_from")
     whole = isinstance(value, int) and not isinstance(value, bool)
     if value is None or whole or (isinstance(value, datetime) and value.tzinfo is None):
@@ -268,12 +268,12 @@ def share_of(text: str, field: str) -> Fraction:
     return share
 
 
-def _share(given: Section) -> Fraction | None:
+def _share(given: TomlSection) -> Fraction | None:
     text = given.optional("share")
     return None if text is None else share_of(text, given.at("share"))
 
 
-def _uncertainty(given: Section) -> float:
+def _uncertainty(given: TomlSection) -> float:
     value = given.content.get("uncertainty", 0.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise InvalidProject(
@@ -282,7 +282,7 @@ def _uncertainty(given: Section) -> float:
     return float(value)
 
 
-def _pairs(given: Section) -> tuple[tuple[Side, Side], ...] | None:
+def _pairs(given: TomlSection) -> tuple[tuple[Side, Side], ...] | None:
     listed = given.content.get("pairs")
     if listed is None:
         return None

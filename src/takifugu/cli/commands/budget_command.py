@@ -88,7 +88,7 @@ def run_show(
     """
     from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.project.budgets import standings
-    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.protocol import LossTranslation
 
     if not 0 <= last <= 10_000:

@@ -27,7 +27,7 @@ from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.translation.translation import Answer, Method, Translation
+    from takifugu.translation.translation import Method, TranslatedLoss, Translation
 
 
 def run_translate(
@@ -174,7 +174,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
 
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
-        if name != "transport" or translation.tight is not None:
+        if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
     allowed = max(values) if method == "best" else by_method[method] or 0.0
@@ -185,7 +185,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     return result
 
 
-def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
+def _facts(answer: "TranslatedLoss", by_method: dict[str, Any]) -> dict[str, Any]:
     dp = answer.dp if isinstance(answer.dp, float) else answer.dp.tolist()
     return {
         "pufferfish_epsilon": answer.pufferfish,

@@ -19,7 +19,7 @@ from takifugu.mechanisms import (
     Mechanism,
     plan_histogram,
 )
-from takifugu.mechanisms.plans import name, once, price
+from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Floats
 from takifugu.session.query.query import Aim, ChosenMechanism, Query, Table, own_columns
 
@@ -66,7 +66,7 @@ class NumberQuery(Query):
                 size,
                 groups,
                 within=steps,
-                chance=aim.probability,
+                confidence=aim.probability,
                 sensitivity=moves,
                 delta=aim.delta,
             )

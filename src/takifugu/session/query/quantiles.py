@@ -26,8 +26,8 @@ from takifugu.losses import Concentrated, Loss, Number, exactly
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST
-from takifugu.mechanisms.checks import chance as checked_chance
-from takifugu.mechanisms.plans import name, once, price
+from takifugu.mechanisms.checks import probability as checked_chance
+from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Integers
 from takifugu.session.query.number_query import draw_filled, shape
 from takifugu.session.query.query import (

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import (
     Choice,
-    GaussianTopK,
-    LaplaceTopK,
     Mechanism,
+    NoisyTopK,
     RankingError,
     plan_top_k,
 )
-from takifugu.mechanisms.plans import merit, name, once, price
+from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.number_query import in_currency, shape
 from takifugu.session.query.query import Aim, ChosenMechanism, Table, own_columns
@@ -52,14 +51,12 @@ class TopKQuery(HistogramQuery):
             delta=aim.delta if aim.allowed is None else None,
             reference=aim.reference,
             gap=aim.gap,
-            chance=aim.confidence,
+            confidence=aim.confidence,
         )
         choices = found.choices
         at_once = ""
         if groups > MOST_SELECTIONS:
-            choices = tuple(
-                c for c in choices if isinstance(c.mechanism, LaplaceTopK | GaussianTopK)
-            )
+            choices = tuple(c for c in choices if isinstance(c.mechanism, NoisyTopK))
             at_once = (
                 f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
             )

@@ -3,7 +3,8 @@
 import pytest
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.mechanisms import Exponential, LaplaceTopK
+from takifugu.losses import Pure
+from takifugu.mechanisms import Exponential, NoisyTopK
 from takifugu.numeric import frozen
 from takifugu.papers.composition.baselines.rankings import (
     BASELINES,
@@ -20,7 +21,7 @@ EVEN = MarkovChain(frozen([[0.8, 0.2], [0.2, 0.8]]), length=1000)
 
 def scale(name: str, chain: MarkovChain, epsilon: float, k: int = 1) -> float:
     ranking = BASELINES[name].top_k(chain, epsilon, k)
-    return ranking.noise.scale if isinstance(ranking, LaplaceTopK) else ranking.scale
+    return ranking.noise.scale if isinstance(ranking, NoisyTopK) else ranking.scale
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_what_each_way_of_ranking_adds() -> None:
     assert split_over_bars(0.5, 3, 78).noise.scale == pytest.approx(156)
     assert peeling(0.5, 3, 78).scale == pytest.approx(12)
     for ranking in (one_per_bar(0.5, 3, 78), split_over_bars(0.5, 3, 78)):
-        assert ranking.loss.epsilon <= 0.5
+        assert isinstance(ranking.loss, Pure) and ranking.loss.epsilon <= 0.5
     assert peeling(0.5, 3, 78).pure.epsilon <= 0.5
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from takifugu.losses import Pure
-from takifugu.mechanisms import Exponential, LaplaceTopK
+from takifugu.mechanisms import Exponential, NoisyTopK
 from takifugu.mechanisms.planner import noise_of
 from takifugu.numeric import Integers
 from takifugu.papers.composition.experiments.allowances import (
@@ -157,4 +157,4 @@ def test_takifugu_has_the_least_noise_of_all() -> None:
 def test_the_planner_picks_one_laplace_per_bar_for_every_size_of_the_experiment() -> None:
     """Three rounds cost three times as much: no number of labels up to 400 makes up for that."""
     for labels in (4, 5, 11, 78, 400):
-        assert isinstance(planned(0.05, labels, 10), LaplaceTopK)
+        assert isinstance(planned(0.05, labels, 10), NoisyTopK)

@@ -18,8 +18,8 @@ from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Number, Pure, exactly
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import LARGEST, positive, whole
+from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities
 from takifugu.mechanisms.noise import IntegerLaplace
-from takifugu.mechanisms.protocol import Error, RankChances
 from takifugu.mechanisms.selection import Exponential
 from takifugu.numeric import Floats, Integers
 from takifugu.papers.composition.baselines.by_curve import calibrate
@@ -147,11 +147,11 @@ class PufferfishExponential:
         """What one release costs every entry."""
         return self.selection.pure
 
-    def chances(self, values: ArrayLike) -> Floats:
+    def probabilities(self, values: ArrayLike) -> Floats:
         """``[..., place, candidate]``: exact, from public or made-up scores; not private."""
-        return self.selection.chances(_rounded(values, self.unit))
+        return self.selection.probabilities(_rounded(values, self.unit))
 
-    def error(self, values: ArrayLike | None = None) -> RankChances:
+    def error(self, values: ArrayLike | None = None) -> RankProbabilities:
         """How likely each rank is in each place, given public or made-up scores."""
         return self.selection.error(None if values is None else _rounded(values, self.unit))
 

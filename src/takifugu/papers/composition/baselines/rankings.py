@@ -19,7 +19,7 @@ from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.checks import positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace
-from takifugu.mechanisms.selection import Exponential, LaplaceTopK
+from takifugu.mechanisms.selection import Exponential, NoisyTopK
 from takifugu.numeric import Floats
 from takifugu.papers.composition.baselines.chain_laws import (
     group_to_dp,
@@ -33,7 +33,7 @@ from takifugu.papers.composition.baselines.temporal import (
 )
 from takifugu.priors.markov import MarkovChain
 
-Ranking = LaplaceTopK | Exponential
+Ranking = NoisyTopK | Exponential
 Calibration = Callable[[MarkovChain, float], float]
 Release = Callable[[float, int, int], Ranking]
 
@@ -64,15 +64,15 @@ def curve_of_the_paper(chain: MarkovChain) -> InfluenceCurve:
     return InfluenceCurve(curve.exposed, curve.pooled()[None, :], curve.entries)
 
 
-def one_per_bar(epsilon: float, k: int, categories: int) -> LaplaceTopK:
+def one_per_bar(epsilon: float, k: int, categories: int) -> NoisyTopK:
     """One Laplace of scale 2/ε on every bar, then sort; the number of bars does not matter."""
     del categories
-    return LaplaceTopK(IntegerLaplace.within(epsilon), k)
+    return NoisyTopK(IntegerLaplace.within(epsilon), k)
 
 
-def split_over_bars(epsilon: float, k: int, categories: int) -> LaplaceTopK:
+def split_over_bars(epsilon: float, k: int, categories: int) -> NoisyTopK:
     """One Laplace of scale m/ε on every one of m bars: ε/m for each, as if they added up."""
-    return LaplaceTopK(IntegerLaplace.within(2 * epsilon / categories), k)
+    return NoisyTopK(IntegerLaplace.within(2 * epsilon / categories), k)
 
 
 def peeling(epsilon: float, k: int, categories: int) -> Exponential:

@@ -1,4 +1,4 @@
-"""OpenDP at its edge: measurements built, losses read from their own maps, chance drawn.
+"""OpenDP at its edge: measurements built, losses read from their own maps, noise drawn.
 
 All noise that protects data is drawn by OpenDP's samplers, which are exact and take no seed. A
 measurement does not pickle and costs a little to build, so each process keeps those it used. One
@@ -82,31 +82,13 @@ def noisy_top(k: int, scale: float, *, concentrated: bool) -> Any:
 
 @lru_cache(KEPT)
 def randomised_response(categories: int, truth: float) -> Any:
-    """The category itself with chance ``truth``, else one of the others, all alike."""
+    """The category itself with probability ``truth``, else one of the others, all alike."""
     from opendp.measurements import make_randomized_response
 
     _ready()
     codes = list(range(categories))
     return _attempt(
         lambda: make_randomized_response(codes, truth, T="i64"), "this randomised response"
-    )
-
-
-@lru_cache(KEPT)
-def quantile(candidates: tuple[float, ...], alpha: float, scale: float, entries: int) -> Any:
-    """One of the candidates, near the quantile of a list of known length, by permute-and-flip."""
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_private_quantile
-    from opendp.measures import max_divergence
-    from opendp.metrics import symmetric_distance
-
-    _ready()
-    domain = vector_domain(atom_domain(T="f64", nan=False), size=entries)
-    return _attempt(
-        lambda: make_private_quantile(
-            domain, symmetric_distance(), max_divergence(), list(candidates), alpha, scale
-        ),
-        "this quantile",
     )
 
 
@@ -206,7 +188,7 @@ def fair_byte() -> int:
 
 
 def pick(weights: Sequence[int]) -> int:
-    """An index, drawn with chance exactly weight / sum, by whole numbers alone.
+    """An index, drawn with probability exactly weight / sum, by whole numbers alone.
 
     A uniform real is revealed a byte at a time until every real that it may still be falls
     on the same index: two bytes on average, whatever the weights.

@@ -14,11 +14,11 @@ from takifugu.mechanisms import (
     Exponential,
     IntegerGaussian,
     IntegerLaplace,
-    LaplaceTopK,
+    NoisyTopK,
     PermuteAndFlip,
     RandomisedResponse,
 )
-from takifugu.mechanisms.laws import laplace_above
+from takifugu.mechanisms.noise_laws import laplace_above
 from tests.oracles import noise as oracle
 
 scales = st.floats(0.2, 20)
@@ -65,13 +65,13 @@ def test_tails_of_laplace_noise(scale: float, z: int) -> None:
 @settings(max_examples=60)
 def test_one_round_is_what_enumeration_finds(scores: list[int], scale: float) -> None:
     flips = oracle.permute_and_flip(scores, scale)
-    assert PermuteAndFlip(scale).chances(scores)[0] == pytest.approx(flips, abs=1e-12)
+    assert PermuteAndFlip(scale).probabilities(scores)[0] == pytest.approx(flips, abs=1e-12)
     soft = oracle.softmax(scores, scale)
-    assert Exponential(scale).chances(scores)[0] == pytest.approx(soft, abs=1e-12)
+    assert Exponential(scale).probabilities(scores)[0] == pytest.approx(soft, abs=1e-12)
 
 
 def test_permute_and_flip_over_many_candidates_adds_up_to_one() -> None:
-    chances = PermuteAndFlip(40.0).chances(np.arange(0, 3 * 300, 3))
+    chances = PermuteAndFlip(40.0).probabilities(np.arange(0, 3 * 300, 3))
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     assert (np.diff(chances[0]) > 0).all()
 
@@ -90,7 +90,7 @@ def test_peeled_rounds_are_what_enumeration_finds(
         for order, chance in oracle.peeled(scores, k, scale, law).items():
             for place, candidate in enumerate(order):
                 places[place, candidate] += chance
-        assert mechanism.chances(scores) == pytest.approx(places, abs=1e-11)
+        assert mechanism.probabilities(scores) == pytest.approx(places, abs=1e-11)
 
 
 @pytest.mark.parametrize("scores", [[3, 1, 1], [0, 0, 0], [-2, 5, 4]])
@@ -99,28 +99,28 @@ def test_places_after_laplace_noise_are_what_enumeration_finds(scores: list[int]
     for order, chance in oracle.noisy_order(scores, 2, 1.3, reach=22).items():
         for place, candidate in enumerate(order):
             places[place, candidate] += chance
-    found = LaplaceTopK(IntegerLaplace(1.3), 2).chances(scores)
+    found = NoisyTopK(IntegerLaplace(1.3), 2).probabilities(scores)
     assert found == pytest.approx(places, abs=1e-6)
 
 
 def test_errors_of_selections_are_by_rank_and_need_scores() -> None:
     mechanism = PermuteAndFlip(2.0, k=2)
     error = mechanism.error([0, 3, 2])
-    assert error.chances[0] == pytest.approx(mechanism.chances([3, 2, 0])[0])
-    assert error.first_is_best == pytest.approx(mechanism.chances([0, 3, 2])[0, 1])
+    assert error.probabilities[0] == pytest.approx(mechanism.probabilities([3, 2, 0])[0])
+    assert error.first_is_best == pytest.approx(mechanism.probabilities([0, 3, 2])[0, 1])
     assert error.expected_rank[0] < error.expected_rank[1]
     groups = mechanism.error([[0, 3, 2], [3, 2, 0]])
-    assert groups.chances[0] == pytest.approx(groups.chances[1])
-    for selection in (mechanism, LaplaceTopK(IntegerLaplace(2.0))):
+    assert groups.probabilities[0] == pytest.approx(groups.probabilities[1])
+    for selection in (mechanism, NoisyTopK(IntegerLaplace(2.0))):
         with pytest.raises(UnsoundRequest, match="depends on the gaps"):
             selection.error()
 
 
 def test_rankings_too_large_to_sum_are_refused() -> None:
     with pytest.raises(TooLarge, match="simulate"):
-        Exponential(5.0, k=6).chances(np.zeros(78, dtype=int))
+        Exponential(5.0, k=6).probabilities(np.zeros(78, dtype=int))
     with pytest.raises(TooLarge, match="simulate"):
-        LaplaceTopK(IntegerLaplace(1e6), 3).chances(np.zeros(78, dtype=int))
+        NoisyTopK(IntegerLaplace(1e6), 3).probabilities(np.zeros(78, dtype=int))
 
 
 def test_the_error_of_a_sum_is_in_its_own_units() -> None:

@@ -13,7 +13,7 @@ from opendp.mod import enable_features
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure
-from takifugu.mechanisms import Brought
+from takifugu.mechanisms import ExternalMeasurement
 
 enable_features("contrib")
 LAPLACE = make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=2.0)
@@ -21,48 +21,48 @@ GAUSSIAN = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64
 
 
 def test_each_currency_is_read_from_its_own_map() -> None:
-    assert Brought(LAPLACE, 3, "count").loss == Pure("1.5")
-    assert Brought(GAUSSIAN, 1.0, "sum").loss == Concentrated("0.125")
-    read = Brought(GAUSSIAN, 1.0, "sum", delta=1e-6).loss
+    assert ExternalMeasurement(LAPLACE, 3, "count").loss == Pure("1.5")
+    assert ExternalMeasurement(GAUSSIAN, 1.0, "sum").loss == Concentrated("0.125")
+    read = ExternalMeasurement(GAUSSIAN, 1.0, "sum", delta=1e-6).loss
     assert isinstance(read, Approximate)
     assert read.delta == Fraction(1e-6)
     profile = make_zCDP_to_approxDP(GAUSSIAN)
-    assert Brought(profile, 1.0, "profile", delta=1e-6).loss == read
-    assert Brought(make_fix_delta(profile, 1e-6), 1.0, "fixed").loss == read
+    assert ExternalMeasurement(profile, 1.0, "profile", delta=1e-6).loss == read
+    assert ExternalMeasurement(make_fix_delta(profile, 1e-6), 1.0, "fixed").loss == read
 
 
 def test_a_profile_without_delta_is_refused() -> None:
     with pytest.raises(UnsoundRequest, match="give `delta`"):
-        Brought(make_zCDP_to_approxDP(GAUSSIAN), 1.0, "profile")
+        ExternalMeasurement(make_zCDP_to_approxDP(GAUSSIAN), 1.0, "profile")
 
 
 def test_a_currency_that_cannot_be_added_is_refused() -> None:
     with pytest.raises(UnsoundRequest, match="not one takifugu can add up"):
-        Brought(make_approximate(GAUSSIAN), 1.0, "approximately concentrated")
+        ExternalMeasurement(make_approximate(GAUSSIAN), 1.0, "approximately concentrated")
 
 
 @pytest.mark.parametrize("d_in", ["far", None, -1, 1.5])
 def test_a_distance_that_makes_no_sense_is_refused(d_in: Any) -> None:
     with pytest.raises(UnsoundRequest, match="OpenDP refused"):
-        Brought(LAPLACE, d_in, "count")
+        ExternalMeasurement(LAPLACE, d_in, "count")
 
 
 def test_what_is_not_a_measurement_or_has_no_name_is_refused() -> None:
     with pytest.raises(InvalidMechanism, match="OpenDP measurement"):
-        Brought(len, 1, "len")
+        ExternalMeasurement(len, 1, "len")
     with pytest.raises(InvalidMechanism, match="name"):
-        Brought(LAPLACE, 1, "")
+        ExternalMeasurement(LAPLACE, 1, "")
 
 
 def test_it_releases_and_simulates_only_with_a_law() -> None:
-    mine = Brought(LAPLACE, 1, "count")
+    mine = ExternalMeasurement(LAPLACE, 1, "count")
     assert isinstance(mine.release(10**6), int)
     assert abs(mine.release(10**6) - 10**6) < 10**4  # chance of failure e^-5000
     with pytest.raises(UnsoundRequest, match="give `law`"):
         mine.simulate(3, 5, rng=np.random.default_rng(1))
     with pytest.raises(UnsoundRequest, match="give `deviation`"):
         mine.error()
-    known = Brought(
+    known = ExternalMeasurement(
         LAPLACE,
         1,
         "count",
@@ -71,7 +71,7 @@ def test_it_releases_and_simulates_only_with_a_law() -> None:
     )
     assert known.simulate(3, 5, rng=np.random.default_rng(1)).shape == (5,)
     assert known.error() == 2.8
-    assert known == Brought(LAPLACE, 1, "count", deviation=2.8)
+    assert known == ExternalMeasurement(LAPLACE, 1, "count", deviation=2.8)
     assert known.describe()["loss"]["epsilon"] == "1/2"
     with pytest.raises(UnsoundRequest, match="OpenDP refused") as caught:
         mine.release("a secret")

@@ -1,4 +1,4 @@
-"""Plans: a mechanism, its price, its error, and the words that say why."""
+"""The plan of a mechanism: its price, its error, the alternatives, and the reason."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -6,8 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from takifugu.losses import Approximate, Loss, Pure
 from takifugu.mechanisms.candidates import Additive, Selection
+from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
-from takifugu.mechanisms.protocol import Error, words
 from takifugu.mechanisms.selection import Exponential, PermuteAndFlip
 
 M = TypeVar("M", bound=Additive | Selection)
@@ -20,9 +20,9 @@ class RankingError:
 
     Attributes:
         deviation: The standard deviation of the noise on one score.
-        gap: Leads of this much are told apart: if each of the first k leads the next by it,
-            every place is right with a chance of at least 95 %.
-        right: For the reference: the mean chance that each place is right; None without one.
+        gap: Leads of this much are resolved: if each of the first k leads the next by it, every
+            place is right with a probability of at least 0.95.
+        right: For the reference: the mean probability that each place is right; None without one.
         hits: For the reference: the share of those named that belong there; None without one.
     """
 
@@ -33,7 +33,7 @@ class RankingError:
 
     @property
     def mean_right(self) -> float | None:
-        """The mean over the places of the chance that they are right."""
+        """The mean over the places of the probability that they are right."""
         return None if self.right is None else sum(self.right) / len(self.right)
 
 
@@ -49,13 +49,13 @@ class Choice(Generic[M, E]):
         """Ready to be written as JSON."""
         return {
             "mechanism": self.mechanism.describe(),
-            "charge": words(self.loss),
+            "charge": loss_document(self.loss),
             "error": asdict(self.error),
         }
 
 
 @dataclass(frozen=True)
-class Plan(Generic[M, E]):
+class MechanismPlan(Generic[M, E]):
     """The mechanism to use, and why.
 
     Attributes:
@@ -64,7 +64,7 @@ class Plan(Generic[M, E]):
             together cost this once.
         error: What it is predicted to do.
         alternatives: The others, best first.
-        reason: Why, in words.
+        reason: Why, in one sentence.
         groups: How many groups are released.
         pufferfish: The Pufferfish ε of the loss, if a translation was given.
     """
@@ -109,7 +109,7 @@ def name(mechanism: Additive | Selection) -> str:
 
 def merit(choice: Choice[Selection, RankingError]) -> str:
     """What a ranking is worth."""
-    gap = f"tells leads of {choice.error.gap:.4g} apart"
+    gap = f"resolves leads of {choice.error.gap:.4g}"
     right = choice.error.mean_right
     return gap if right is None else f"{gap} and gets {right:.1%} of the places right"
 

@@ -1,4 +1,4 @@
-"""Mechanisms that a user brings: an OpenDP measurement, or a finite channel."""
+"""External mechanisms, which the caller supplies: an OpenDP measurement, or a finite channel."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ import numpy as np
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import Mechanism as Channel
 from takifugu.losses import Loss, Pure
-from takifugu.mechanisms import backend
-from takifugu.mechanisms.checks import chance, whole
-from takifugu.mechanisms.protocol import words
+from takifugu.mechanisms import opendp_measurements as measurements
+from takifugu.mechanisms.checks import probability, whole
+from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Tables
 
@@ -22,7 +22,7 @@ Law = Callable[[Any, int, np.random.Generator], Any]
 
 
 @dataclass(frozen=True)
-class Brought:
+class ExternalMeasurement:
     """Any OpenDP measurement; its loss is read from its own map.
 
     Attributes:
@@ -52,11 +52,11 @@ class Brought:
                 needed="be an OpenDP measurement",
             )
         if self.delta is not None:
-            object.__setattr__(self, "delta", chance(self.delta, "delta"))
+            object.__setattr__(self, "delta", probability(self.delta, "delta"))
         if not self.name:
             raise InvalidMechanism("name", given="is empty", needed="name the measurement")
         object.__setattr__(
-            self, "_loss", backend.loss_of(self.measurement, self.d_in, delta=self.delta)
+            self, "_loss", measurements.loss_of(self.measurement, self.d_in, delta=self.delta)
         )
 
     @property
@@ -67,7 +67,7 @@ class Brought:
 
     def release(self, values: Any) -> Any:
         """One draw."""
-        return backend.release(self.measurement, values)
+        return measurements.release(self.measurement, values)
 
     def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
         """From the given ``law``; refused without one, as nothing here knows the law."""
@@ -89,13 +89,13 @@ class Brought:
             "kind": self.kind,
             "query": self.name,
             "d_in": repr(self.d_in),
-            "loss": words(self.loss),
+            "loss": loss_document(self.loss),
         }
 
 
 @dataclass(frozen=True)
 class FiniteChannel:
-    """A table of chances over a finite world of tables, priced and drawn exactly.
+    """A table of probabilities over a finite world of tables, priced and drawn exactly.
 
     Every row is read as exact rationals and divided by its exact sum. The loss is the
     largest log-ratio between rows of datasets that differ in one entry; draws use the same
@@ -117,13 +117,13 @@ class FiniteChannel:
         """ε per entry: exact, then rounded up to a float."""
         universe = _tables(self.channel)
         worst, ties = -inf, set[tuple[int, int, int]]()
-        chances = self.channel.likelihood
-        chances = chances / chances.sum(axis=1, keepdims=True)
+        probabilities = self.channel.likelihood
+        probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
         for column in range(len(universe.entries)):
             pairs = universe.neighbours(column)
             if not len(pairs):
                 continue
-            p, q = chances[pairs[:, 0]], chances[pairs[:, 1]]
+            p, q = probabilities[pairs[:, 0]], probabilities[pairs[:, 1]]
             if ((p > 0) & (q == 0)).any():
                 raise UnsoundRequest(
                     f"{self.channel.name!r} has an output that one value of an entry allows and"
@@ -148,8 +148,8 @@ class FiniteChannel:
         rows = self.channel.likelihood.tolist()
         return tuple(sum((Fraction(x) for x in row), Fraction(0)) for row in rows)
 
-    def chances(self, dataset: Hashable) -> Floats:
-        """``[output]``: the chances for one dataset, which must not be the protected one."""
+    def probabilities(self, dataset: Hashable) -> Floats:
+        """``[output]``: the probabilities for one dataset, which must not be the protected one."""
         row = self.channel.likelihood[self.channel.universe.position(dataset)]
         return np.asarray(row / row.sum())
 
@@ -162,21 +162,21 @@ class FiniteChannel:
             )
         row = [Fraction(x) for x in self.channel.likelihood[universe.position(values)].tolist()]
         common = lcm(*(x.denominator for x in row))
-        return self.channel.outputs[backend.pick([int(x * common) for x in row])]
+        return self.channel.outputs[measurements.pick([int(x * common) for x in row])]
 
     def simulate(
         self, values: Hashable, repetitions: int, *, rng: np.random.Generator
     ) -> list[Hashable]:
         """``[repetition]``: outputs from the same law, from numpy."""
         times = whole(repetitions, "repetitions")
-        drawn = rng.choice(len(self.channel.outputs), size=times, p=self.chances(values))
+        drawn = rng.choice(len(self.channel.outputs), size=times, p=self.probabilities(values))
         return [self.channel.outputs[i] for i in drawn.tolist()]
 
     def error(self, values: Hashable | None = None) -> Floats:
-        """As `chances`: what its outputs mean is the user's."""
+        """As `probabilities`: what its outputs mean is the user's."""
         if values is None:
             raise UnsoundRequest("the error of a channel depends on the dataset; give a public one")
-        return self.chances(values)
+        return self.probabilities(values)
 
     def describe(self) -> dict[str, Any]:
         """Kind, name, size and loss."""
@@ -184,7 +184,7 @@ class FiniteChannel:
             "kind": self.kind,
             "query": self.channel.name,
             "outputs": len(self.channel.outputs),
-            "loss": words(self.loss),
+            "loss": loss_document(self.loss),
         }
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter, sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Sensitivity:
     """How far the replacement of one entry moves a vector of whole numbers.
 
     Attributes:
-        query: What is asked, in a word or two.
+        query: The query, in a word or two.
         l1: The largest sum of absolute changes.
         l2_squared: The largest sum of squared changes.
         linf: The largest change in one place.
@@ -63,7 +63,8 @@ class Error:
 
     Attributes:
         deviation: The standard deviation.
-        interval: The noise is at most this far from 0 with a chance of at least 95 %.
+        interval: The noise is at most this far from 0 with a probability of at least
+            0.95.
     """
 
     deviation: float
@@ -74,11 +75,14 @@ class Mechanism(Protocol):
     """A frozen value that can be priced, predicted, simulated and released.
 
     ``values`` are what the query found: counts by group and category, scores, entries.
-    ``release`` protects them; its chance comes from OpenDP and has no seed. ``simulate`` draws from
-    the same law with numpy, for planning on public or made-up values; it never protects data.
+    ``release`` protects them; its randomness comes from OpenDP and has no seed. ``simulate`` draws
+    from the same law with numpy, for planning on public or synthetic values; it never protects
+    data.
     """
 
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str:
+        """What kind of mechanism it is, as it is written down."""
 
     @property
     def loss(self) -> Loss:
@@ -93,14 +97,15 @@ class Mechanism(Protocol):
     def error(self) -> Any:
         """What to expect before anything is spent: an `Error` where noise is added.
 
-        Where the error depends on the values, as for selections, it takes public or made-up ones.
+        Where the error depends on the values, as for selections, it takes public or
+        synthetic ones.
         """
 
     def describe(self) -> dict[str, Any]:
         """Kind, parameters and loss, ready to be written as JSON."""
 
 
-def words(loss: Loss) -> dict[str, str | float]:
+def loss_document(loss: Loss) -> dict[str, str | float]:
     """A loss as JSON: its currency, its exact rational numbers and their nearest floats."""
     parts = {name: getattr(loss, name) for name in loss.__dataclass_fields__}
     exact: dict[str, str | float] = {name: str(value) for name, value in parts.items()}
@@ -112,24 +117,26 @@ def words(loss: Loss) -> dict[str, str | float]:
 
 
 @dataclass(frozen=True, eq=False)
-class RankChances:
+class RankProbabilities:
     """The error of a selection: how likely each rank is to be named in each place.
 
     Attributes:
-        chances: ``[..., place, rank]``: the chance that the ``place``-th answer is the candidate
-            whose true score is the ``rank``-th highest (ties in order of the candidates).
+        probabilities: ``[..., place, rank]``: that the ``place``-th answer is the candidate whose
+            true score is the ``rank``-th highest (ties in order of the candidates).
     """
 
-    chances: Floats
+    probabilities: Floats
 
     @property
     def first_is_best(self) -> Floats:
-        """``[...]``: the chance that the first answer is a candidate of rank 0."""
-        best: Floats = self.chances[..., 0, 0]
+        """``[...]``: the probability that the first answer is a candidate of rank 0."""
+        best: Floats = self.probabilities[..., 0, 0]
         return best
 
     @property
     def expected_rank(self) -> Floats:
         """``[..., place]``: the mean rank of each answer."""
-        mean: Floats = self.chances @ np.arange(self.chances.shape[-1], dtype=np.float64)
+        mean: Floats = self.probabilities @ np.arange(
+            self.probabilities.shape[-1], dtype=np.float64
+        )
         return mean

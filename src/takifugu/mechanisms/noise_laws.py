@@ -4,15 +4,17 @@ Everything here is a formula for planning. Nothing here draws, and nothing here 
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil, comb, exp, expm1, log, sqrt
 
 import numpy as np
 
 from takifugu.errors import TooLarge
-from takifugu.mechanisms.protocol import Error
+from takifugu.mechanisms.mechanism_protocol import Error
 from takifugu.numeric import Floats, Integers
 
 RoundLaw = Callable[[Floats], Floats]
+MOST_SUMS = 4e8  # terms of the places of noisy scores
 MOST_SETS = 20_000  # sets of removed candidates that a ranking is summed over
 TABLE = 200_000  # a Gaussian narrower than this is tabulated; a wider one is its density
 
@@ -41,8 +43,8 @@ def gaussian_error(scale: float) -> Error:
 def laplace_pmf(scale: float, z: Integers) -> Floats:
     """P(Z = z) of integer Laplace noise."""
     rest = -expm1(-1 / scale)
-    chances: Floats = rest / (2 - rest) * np.exp(-np.abs(z) / scale)
-    return chances
+    probabilities: Floats = rest / (2 - rest) * np.exp(-np.abs(z) / scale)
+    return probabilities
 
 
 def laplace_above(scale: float, z: Floats) -> Floats:
@@ -54,7 +56,7 @@ def laplace_above(scale: float, z: Floats) -> Floats:
 
 
 def gaussian_table(scale: float) -> tuple[Integers, Floats]:
-    """Support and chances of integer Gaussian noise, cut off where less than 10⁻³⁰ is left."""
+    """Integer Gaussian noise, cut off where less than 10⁻³⁰ is left: its support and law."""
     reach = ceil(12 * scale) + 2
     z = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (z / scale) ** 2)
@@ -62,17 +64,18 @@ def gaussian_table(scale: float) -> tuple[Integers, Floats]:
 
 
 def softmax(scores: Floats, scale: float) -> Floats:
-    """``[..., candidate]``: the exponential mechanism, chance ∝ exp(score / scale)."""
+    """``[..., candidate]``: the exponential mechanism, probability ∝ exp(score / scale)."""
     weight = np.exp((scores - scores.max(axis=-1, keepdims=True)) / scale)
-    chances: Floats = weight / weight.sum(axis=-1, keepdims=True)
-    return chances
+    probabilities: Floats = weight / weight.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
 def permute_and_flip(scores: Floats, scale: float) -> Floats:
     r"""``[..., candidate]``: permute-and-flip (McKenna and Sheldon, 2020).
 
-    Candidates in random order, each accepted with chance :math:`q_i = e^{(x_i - \max x)/s}`. It
-    has the law of the largest score with exponential noise (Ding et al., 2021), hence
+    Candidates in random order, each accepted with probability
+    :math:`q_i = e^{(x_i - \max x)/s}`. It has the law of the largest score with
+    exponential noise (Ding et al., 2021), hence
 
     .. math:: P(i) = q_i \int_0^1 \prod_{j \ne i} (1 - q_j y) \, dy.
 
@@ -82,12 +85,12 @@ def permute_and_flip(scores: Floats, scale: float) -> Floats:
     n = scores.shape[-1]
     q = np.exp((scores - scores.max(axis=-1, keepdims=True)) / scale)
     nodes, weights = np.polynomial.legendre.leggauss(n // 2 + 1)
-    chances = np.zeros_like(q)
+    probabilities = np.zeros_like(q)
     for y, w in zip((nodes + 1) / 2, weights / 2, strict=True):
         factors = 1 - q * y
         logs = np.log(factors)
-        chances += w * np.exp(logs.sum(axis=-1, keepdims=True) - logs)
-    return np.asarray(q * chances)
+        probabilities += w * np.exp(logs.sum(axis=-1, keepdims=True) - logs)
+    return np.asarray(q * probabilities)
 
 
 def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
@@ -109,35 +112,47 @@ def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
         there = np.ones((len(gone), n), dtype=bool)
         np.put_along_axis(there, gone, False, axis=1)
         left = np.nonzero(there)[1].reshape(len(gone), n - place)  # [set, candidate left]
-        chances = reached[:, None] * law(scores[left])
-        np.add.at(places[place], left, chances)
+        probabilities = reached[:, None] * law(scores[left])
+        np.add.at(places[place], left, probabilities)
         if place + 1 == k:
             break
         after = np.concatenate(
             [np.repeat(gone, n - place, axis=0), left.reshape(-1, 1)], axis=1
         )  # every set with every candidate that may follow
         gone, which = np.unique(np.sort(after, axis=1), axis=0, return_inverse=True)
-        reached = np.asarray(np.bincount(which.ravel(), weights=chances.ravel()), np.float64)
+        reached = np.asarray(np.bincount(which.ravel(), weights=probabilities.ravel()), np.float64)
     return places
 
 
-def noisy_places(scores: Integers, k: int, scale: float) -> Floats:
-    """``[place, candidate]``: the k largest of scores with integer Laplace noise on each.
+def laplace_places(scores: Integers, k: int, scale: float) -> Floats:
+    """``[place, candidate]``: the k largest of scores with integer Laplace noise on each."""
+    reach = ceil(40 * scale) + 2
+    _refuse_many(len(scores), k, scale)
+    z = np.arange(-reach, reach + 1)
+    return _places(scores, k, z, laplace_pmf(scale, z), partial(laplace_above, scale))
 
-    Equal noisy scores keep the order of the candidates. Given the noisy score of a
-    candidate, the others beat it independently of one another, so that its place is a sum of
-    independent coins.
+
+def gaussian_places(scores: Integers, k: int, scale: float) -> Floats:
+    """``[place, candidate]``: the k largest of scores with integer Gaussian noise on each."""
+    _refuse_many(len(scores), k, scale)
+    z, own = gaussian_table(scale)
+    tail = np.append(1.0, 1 - np.cumsum(own))  # [i]: P(Z ≥ z[i])
+
+    def above(least: Floats) -> Floats:
+        place = np.clip(least.astype(np.int64) + 1 - z[0], 0, len(z))
+        return np.asarray(np.clip(tail[place], 0.0, 1.0))
+
+    return _places(scores, k, z, own, above)
+
+
+def _places(scores: Integers, k: int, z: Integers, own: Floats, above: RoundLaw) -> Floats:
+    """``[place, candidate]``: noise with P(Z = z) = ``own`` on every score, then sort.
+
+    Equal noisy scores keep the order of the candidates. Given the noisy score of a candidate, the
+    others beat it independently of one another, so that its place is a sum of independent coins.
     """
     n = len(scores)
-    if n * n * scale * k > 4e8:
-        raise TooLarge(
-            f"the places of {n} candidates with noise of scale {scale:g} take too many sums;"
-            " use `simulate` instead"
-        )
-    reach = ceil(40 * scale) + 2
     places = np.zeros((k, n))
-    z = np.arange(-reach, reach + 1)
-    own = laplace_pmf(scale, z)
     for i in range(n):
         ahead = np.zeros((k, len(z)))  # [how many are ahead, z]
         ahead[0] = 1.0
@@ -145,8 +160,16 @@ def noisy_places(scores: Integers, k: int, scale: float) -> Floats:
             if j == i:
                 continue
             needed = scores[i] + z - scores[j]  # j is ahead when its noise is above this
-            beats = laplace_above(scale, (needed - (j < i)).astype(np.float64))
+            beats = above((needed - (j < i)).astype(np.float64))
             ahead[1:] = ahead[1:] * (1 - beats) + ahead[:-1] * beats
             ahead[0] *= 1 - beats
         places[:, i] = ahead @ own
     return places
+
+
+def _refuse_many(candidates: int, k: int, scale: float) -> None:
+    if candidates**2 * scale * k > MOST_SUMS:
+        raise TooLarge(
+            f"the places of {candidates} candidates with noise of scale {scale:.4g} take too many"
+            " sums; use `simulate` instead"
+        )
