@@ -22,7 +22,7 @@ from takifugu.reports.influence_figures import curves_figure
 from takifugu.reports.release_figures import estimates_figure, ranking_table
 from takifugu.session import OverBudget, Plan, Result
 from takifugu.synthetic import write_check_ins
-from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
