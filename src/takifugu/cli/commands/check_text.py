@@ -4,8 +4,9 @@ from decimal import Decimal
 from fractions import Fraction
 from math import inf
 
-from takifugu.finite.linearity import Attack, Composition
-from takifugu.finite.verdict import MechanismVerdict, Verdict, surely
+from takifugu.finite.linearity import Composition
+from takifugu.finite.nfc import Attack
+from takifugu.finite.verdict import MechanismVerdict, Verdict, lower_bound
 from takifugu.priors.explicit import Knowledge
 from takifugu.visible import four_digits
 
@@ -49,10 +50,10 @@ def lines(found: MechanismVerdict) -> list[tuple[str, str]]:
     result = [("one run", _once(found))]
     if found.claim is not None:
         result.append(("claim", _claim(found)))
-    if found.differential is not None:
-        each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.differential.entries)
-        result.append(("DP, one entry", f"ε = {upper(found.differential.entry)} ({each})"))
-        result.append(("DP, one record", f"ε = {upper(found.differential.record)}"))
+    if found.dp is not None:
+        each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.dp.entries)
+        result.append(("DP, one entry", f"ε = {upper(found.dp.entry)} ({each})"))
+        result.append(("DP, one record", f"ε = {upper(found.dp.record)}"))
     result.append(("composes linearly?", _composes(found)))
     result.append(("attack", _attack(found.composition)))
     result.append(("DP-style certificate", _certificate(found.composition)))
@@ -97,7 +98,7 @@ def _claim(found: MechanismVerdict) -> str:
     words = {
         "yes": "is kept",
         "no": "is BROKEN",
-        "unclear": f"is undecided: the loss is between {lower(surely(found.once))} and"
+        "unclear": f"is undecided: the loss is between {lower(lower_bound(found.once))} and"
         f" {upper(found.once.epsilon)}",
     }
     return f"ε = {four_digits(found.claim or 0.0)} {words[found.kept or 'unclear']}"
@@ -143,19 +144,19 @@ def _attack(whole: Composition) -> str:
             "void": "one run is enough",
             "no": "not constructed; the certificate shows that one exists",
         }.get(whole.linear, "none was found")
-    seen = ", ".join(
-        repr(output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
-        for output, count in attack.counts
+    outputs = ", ".join(
+        repr(seen.output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
+        for seen, count in attack.counts
     )
     fewest = ", no fewer suffice" if attack.fewest else ""
     runs = _many(attack.runs, "run")
-    return f"see {seen} ({runs}{fewest}): {attack.pair} under {attack.prior!r} {_leaks(attack)}"
+    return f"see {outputs} ({runs}{fewest}): {attack.pair} under {attack.prior!r} {_leaks(attack)}"
 
 
 def _leaks(attack: Attack) -> str:
-    if attack.leaked == inf:
+    if attack.leakage == inf:
         return "is revealed"
-    return f"leaks {lower(attack.leaked)}, more than {upper(attack.linear)}"
+    return f"leaks {lower(attack.leakage)}, more than {upper(attack.claimed)}"
 
 
 def _certificate(whole: Composition) -> str:
