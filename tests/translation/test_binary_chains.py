@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.chain.binary_closed_form import Step, binary_losses, stationary_losses
+from takifugu.translation.chain.binary_closed_form import (
+    BinaryStep,
+    binary_losses,
+    stationary_losses,
+)
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.translation import Translation
 from tests.oracles import binary_chains as oracle
 from tests.oracles.transport import written_out_chain_loss
+from tests.raising import raises
 
 CHAINS = 10_000 if os.environ.get("DEEP") else 160
 SHARE = 1e-6  # what "exact" guarantees
@@ -129,7 +134,7 @@ def test_random_chains_lose_what_transfer_matrices_say(block: int) -> None:
         chain = MarkovChain(rows, start=np.array(start), length=length)
         steps = matrices * (length - 1) if same else matrices
         true = oracle.counting_losses(steps[: length - 1], start, spent.tolist())
-        kind = [Step.of(m) for m in steps[: length - 1]]
+        kind = [BinaryStep.of(m) for m in steps[: length - 1]]
         found = binary_losses(kind, spent, start=np.array(start))
         for entry in range(length):
             assert bool(found.possible[entry]) == bool(true[entry])
@@ -139,7 +144,7 @@ def test_random_chains_lose_what_transfer_matrices_say(block: int) -> None:
                 )
                 assert lower <= loss * (1 + 1e-15) + 1e-320 and loss <= upper * (1 + 1e-15)
                 assert close(upper, loss) and close(lower, loss)
-        answer = Translation(chain).tight
+        answer = Translation(chain).transport
         assert answer is not None
         worst = max((v for one in true for v in one.values()), default=0.0)
         bound = answer.profile(spent)
@@ -156,7 +161,7 @@ def test_unbounded_chains_lose_what_transfer_matrices_say(block: int) -> None:
             rows = rows_of(rng)
         epsilon = float(10 ** rng.choice([rng.uniform(-300, 2.9), rng.uniform(-4, 1)]))
         true = oracle.unbounded_counting_losses(np.array(rows), epsilon)
-        transport = Translation(MarkovChain(np.array(rows))).tight
+        transport = Translation(MarkovChain(np.array(rows))).transport
         assert transport is not None
         bound = transport.uniform(epsilon)
         assert bound.by_values is not None
@@ -227,7 +232,7 @@ def test_an_allowance_is_the_largest_that_fits(seed: int) -> None:
 def test_a_power_of_a_step_is_the_step_taken_so_often() -> None:
     rng = np.random.default_rng(6)
     for _ in range(30):
-        step = Step.of(np.array(sticky(*rng.random(2))))
+        step = BinaryStep.of(np.array(sticky(*rng.random(2))))
         epsilon, length = float(rng.choice([1e-5, 0.3, 40.0])), int(rng.integers(1, 60))
         walked = binary_losses(step, np.full(length, epsilon))
         for entry in range(length):
@@ -239,7 +244,7 @@ def test_a_power_of_a_step_is_the_step_taken_so_often() -> None:
 
 
 def test_a_stretch_that_has_settled_is_not_walked_and_still_exact() -> None:
-    step, rest = Step.of(np.array(sticky(0.9, 0.8))), np.array([2.0, 1.0])
+    step, rest = BinaryStep.of(np.array(sticky(0.9, 0.8))), np.array([2.0, 1.0])
     spent = np.full(100_000, 0.01)
     spent[30_000:] = 0.0
     spent[60_000:60_050] = 0.3
@@ -322,10 +327,10 @@ def test_what_exceeds_all_decimals_is_bounded_all_the_same() -> None:
 
 
 def test_chains_that_are_not_covered_say_so() -> None:
-    with pytest.raises(InvalidPrior, match="stationary"):
+    with raises(InvalidPrior, field="transition", reason="recurrence"):
         BinaryTransport(MarkovChain(np.array([[0.8, 0.2], [0.0, 1.0]]), length=3), Secrets())
     begins = MarkovChain(np.array(sticky(0.9, 0.9)), start=np.array([1.0, 0.0]))
-    with pytest.raises(UnsoundRequest, match="give `length`"):
+    with raises(UnsoundRequest, field="length"):
         BinaryTransport(begins, Secrets())
 
 
@@ -345,7 +350,7 @@ def test_two_states_need_no_compiler() -> None:
         "from takifugu.translation.translation import Translation\n"
         "for length in (None, 50):\n"
         "    chain = MarkovChain(np.array([[.9, .1], [.2, .8]]), length=length)\n"
-        "    tight = Translation(chain).tight\n"
+        "    tight = Translation(chain).transport\n"
         "    tight.witness(.1, tight.uniform(tight.largest(1.0)))\n"
         "sys.exit('numba' in sys.modules)\n"
     )

@@ -15,6 +15,7 @@ from takifugu.translation import Translation
 from takifugu.translation.accounting.composition import Release, compose
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
+from tests.raising import raises
 
 TWO = np.array([[0.9, 0.1], [0.1, 0.9]])
 THREE = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
@@ -111,9 +112,9 @@ PRIORS = {
 @pytest.mark.parametrize("profile", [[], [0.1], [0.1, 0.2], [0.1] * 4, [[0.1, 0.2, 0.3]]])
 def test_a_profile_of_another_length_is_refused(name: str, profile: list[float]) -> None:
     translation = Translation(PRIORS[name])
-    with pytest.raises(UnsoundRequest, match="profile"):
+    with raises(UnsoundRequest, field="profile"):
         translation.explain(profile)
-    with pytest.raises(UnsoundRequest, match="profile"):
+    with raises(UnsoundRequest, field="profile"):
         translation.bound(np.array(profile), "group")
 
 

@@ -6,9 +6,10 @@ import pytest
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Floats
 from takifugu.translation import chain_losses, unbounded_losses
-from takifugu.translation.chain.laws import backward_rows, stationary_law
-from takifugu.translation.chain.scalar import scalar_losses, scalar_step
+from takifugu.translation.chain.entry_laws import backward_rows, recurrent_law
+from takifugu.translation.chain.fixed_point import constant_cost
 from tests.oracles import transport as oracle
+from tests.raising import raises
 
 
 def binary(p: float, q: float) -> Floats:
@@ -75,7 +76,7 @@ def test_an_entry_that_was_not_queried_still_leaks_through_the_others() -> None:
     nothing = chain_losses(matrix, np.zeros(5))
     assert nothing.loss < 1e-12
     around = chain_losses(matrix, [0.5, 0.5, 0.0, 0.5, 0.5])
-    law = stationary_law(matrix)
+    law = recurrent_law(matrix)
     exact = max(
         oracle.written_out_chain_loss(
             [matrix] * 4, law, np.array([0.5, 0.5, 0, 0.5, 0.5]), 2, *pair
@@ -107,8 +108,8 @@ def test_a_million_entries_are_not_walked_one_by_one() -> None:
     assert 400_000 <= long.worst[0] < 400_010
     busy = chain_losses(matrix, epsilon[399_900:400_110])
     assert long.loss == pytest.approx(busy.loss, rel=1e-5)
-    endless = unbounded_losses(matrix, 0.1).loss
-    assert long.by_entry[200_000] == pytest.approx(endless, rel=1e-3)
+    unbounded = unbounded_losses(matrix, 0.1).loss
+    assert long.by_entry[200_000] == pytest.approx(unbounded, rel=1e-3)
 
 
 def test_what_was_queried_once_fades_away_from_there() -> None:
@@ -131,8 +132,8 @@ def test_what_was_queried_once_fades_away_from_there() -> None:
 def test_a_slow_chain_is_bounded_for_the_rest_of_its_stretch() -> None:
     slow = chain_losses(binary(0.995, 0.995), np.full(20_000, 0.004))
     assert len(slow.forward) < 200
-    endless = unbounded_losses(binary(0.995, 0.995), 0.004)
-    assert endless.lower.max() <= slow.loss <= endless.loss * 1.002
+    unbounded = unbounded_losses(binary(0.995, 0.995), 0.004)
+    assert unbounded.lower.max() <= slow.loss <= unbounded.loss * 1.002
 
 
 def test_a_chain_that_never_forgets_loses_every_entry() -> None:
@@ -143,31 +144,39 @@ def test_a_chain_that_never_forgets_loses_every_entry() -> None:
     assert huge.loss <= 1200.0 * 1.01
 
 
+def scalar_losses(rows: Floats, epsilon: Floats) -> Floats:
+    """``[i]``: the leak ε_i + L(leak before), the largest over all pairs carried on."""
+    leaks = [epsilon[0]]
+    for spent in epsilon[1:]:
+        leaks.append(spent + constant_cost(rows, leaks[-1]).max())
+    return np.array(leaks)
+
+
 def test_the_scalar_recursion_of_cao_et_al() -> None:
     lazy = np.array([[0.8, 0.2], [0.0, 1.0]])
     printed = [0.100, 0.181, 0.247, 0.302, 0.349, 0.388, 0.422, 0.450, 0.475, 0.496]
     assert scalar_losses(lazy, np.full(10, 0.1)) == pytest.approx(printed, abs=6e-4)
     assert scalar_losses(lazy, np.full(400, 0.1))[-1] == pytest.approx(0.64591, abs=6e-6)
     three = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.3, 0.2]])
-    steps = [scalar_step(three, alpha) for alpha in (0.1, 0.5, 1, 2, 3)]
+    steps = [constant_cost(three, alpha).max() for alpha in (0.1, 0.5, 1, 2, 3)]
     assert steps == pytest.approx([0.05022, 0.25240, 0.49433, 0.93975, 1.28778], abs=6e-6)
     matrix = binary(0.1, 0.3)
-    law = stationary_law(matrix)
+    law = recurrent_law(matrix)
     ahead = scalar_losses(matrix, np.ones(4))[-1]
     behind = scalar_losses(backward_rows(matrix, law)[0], np.ones(4))[-1]
     assert ahead + behind - 1 == pytest.approx(3.42195, abs=6e-6)
 
 
 def test_what_has_no_meaning_is_refused_in_one_line() -> None:
-    with pytest.raises(InvalidPrior, match="every state"):
+    with raises(InvalidPrior, field="transition", reason="recurrence"):
         chain_losses(np.eye(2), [0.1, 0.1])
-    with pytest.raises(InvalidPrior, match="one matrix fewer"):
+    with raises(InvalidPrior, field="transitions", reason="count"):
         chain_losses([binary(0.5, 0.5)] * 3, [0.1, 0.1], start=[0.5, 0.5])
-    with pytest.raises(InvalidPrior, match="law of the first entry"):
+    with raises(InvalidPrior, field="start", reason="missing"):
         chain_losses([binary(0.5, 0.5), binary(0.6, 0.5)], [0.1] * 3)
-    with pytest.raises(InvalidPrior, match="square"):
+    with raises(InvalidPrior, field="transition", reason="shape"):
         chain_losses([[0.5, 0.5]], [0.1, 0.1])
-    with pytest.raises(Malformed, match="0 or more"):
+    with raises(Malformed, field="epsilon"):
         chain_losses(binary(0.5, 0.5), [0.1, -0.1])
-    with pytest.raises(InvalidPrior, match="one entry for 2 states"):
+    with raises(InvalidPrior, field="start", reason="shape"):
         chain_losses(binary(0.5, 0.5), [0.1, 0.1], start=[0.2, 0.3, 0.5])

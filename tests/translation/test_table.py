@@ -10,6 +10,7 @@ from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
 from takifugu.translation.translation import Translation
+from tests.raising import raises
 
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=12)
 HOME = Translation(CHAIN)
@@ -65,7 +66,7 @@ def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
 
 def test_where_no_loss_is_finite_there_is_nothing_to_tabulate() -> None:
     turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry tells all
-    with pytest.raises(UnsoundRequest, match="nothing to tabulate"):
+    with raises(UnsoundRequest, field="losses", reason="allowance"):
         tabulate(turning, losses=(0.2, 8.0))
 
 
@@ -88,7 +89,7 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 )
 def test_a_table_of_something_else_is_refused(other: Translation, tmp_path: Path) -> None:
     TABLE.save(tmp_path / "t.json")
-    with pytest.raises(InvalidFile, match="another prior"):
+    with raises(InvalidFile, reason="about"):
         TranslationTable.load(tmp_path / "t.json", other)
 
 
@@ -103,24 +104,24 @@ def test_an_edited_table_is_refused(tmp_path: Path) -> None:
     )
     for edit in edits:
         path.write_text(json.dumps({**document, **edit}))
-        with pytest.raises(InvalidFile, match="changed"):
+        with raises(InvalidFile, reason="edited"):
             TranslationTable.load(path, HOME)
     for broken in ("{", "[]", json.dumps({"kind": "translation-table"})):
         path.write_text(broken)
         with pytest.raises(InvalidFile):
             TranslationTable.load(path, HOME)
-    with pytest.raises(InvalidFile, match="cannot be read"):
+    with raises(InvalidFile, field=str(tmp_path / "none.json")):
         TranslationTable.load(tmp_path / "none.json", HOME)
 
 
 @pytest.mark.parametrize("dp", [100.0, -1.0, np.nan])
 def test_outside_the_table_is_an_error(dp: float) -> None:
-    with pytest.raises(UnsoundRequest, match="table"):
+    with raises(UnsoundRequest, field="table"):
         TABLE.to_pufferfish(dp)
 
 
 def test_a_target_below_the_table_is_an_error() -> None:
-    with pytest.raises(UnsoundRequest, match="begins at"):
+    with raises(UnsoundRequest, field="table", given=0.01):
         TABLE.to_dp(0.01)
 
 

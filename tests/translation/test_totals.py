@@ -15,6 +15,7 @@ from takifugu.translation.accounting.totals import Filter, extra, rho_within
 from takifugu.translation.translation import Translation
 from tests.oracles import totals as oracle
 from tests.oracles import translation as programs
+from tests.raising import raises
 
 MICRO = Fraction(1, 10**6)
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4)
@@ -176,15 +177,15 @@ def test_an_allowance_in_rho_is_nearly_all_that_fits(epsilon: float) -> None:
 
 
 def test_an_allowance_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(UnsoundRequest, match="leaves no ρ"):
+    with raises(UnsoundRequest, field="epsilon", reason="allowance"):
         rho_within(HOME, 0.001, Fraction(1, 10**300))
 
 
 def test_a_filter_counts_delta_and_its_own_share() -> None:
     kept = Filter.of(Fraction(1, 2), Fraction(1), Fraction(1, 1000))
-    assert 0 < kept.chance < Fraction(1, 1000)
+    assert 0 < kept.delta < Fraction(1, 1000)
     assert kept.admits(Total(Fraction(1, 2))) and not kept.admits(Total(Fraction(1, 2) + MICRO))
-    most = kept.chance / 2
+    most = kept.delta / 2
     assert kept.admits(Total(Fraction(1, 2), most))
     assert not kept.admits(Total(Fraction(1, 2), most * Fraction(1001, 1000)))
     assert kept.room(Total(Fraction(1, 4)), Approximate(0, most)) == Fraction(1, 4)
@@ -194,4 +195,4 @@ def test_a_filter_counts_delta_and_its_own_share() -> None:
         nothing.room(Total(), Concentrated(1)) == 0 == nothing.room(Total(), Approximate(1, most))
     )
     assert not nothing.admits(Total(rho=MICRO)) and nothing.admits(Total(Fraction(1, 2)))
-    assert Filter.of(Fraction(1), Fraction(10**4), MICRO).chance == 0  # beyond all floats
+    assert Filter.of(Fraction(1), Fraction(10**4), MICRO).delta == 0  # beyond all floats

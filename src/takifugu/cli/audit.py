@@ -89,7 +89,7 @@ def _file(path: Path) -> list[str]:
 
 
 def _result(found: "Composed", count: int) -> dict[str, Any]:
-    answer = found.answer
+    answer = found.translated
     return {
         "pufferfish_epsilon": found.epsilon,
         "pufferfish_delta": found.delta,

@@ -86,7 +86,7 @@ def run_show(
     """
     from takifugu.cli.translate import warned
     from takifugu.project.budgets import standings
-    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.protocol import LossTranslation
 
     if not 0 <= last <= 10_000:

@@ -134,9 +134,9 @@ def ladder(
         losses[rung] = min(losses[rung], near.loss)
     losses = np.minimum.accumulate(losses[::-1])[::-1]  # more ε never loses less
     leak = 0.0
-    if translation.tight is not None:
+    if translation.transport is not None:
         last = Bound(near.loss, by_values=near.upper)
-        leak = translation.tight.witness(float(grid[-1]), last).leak
+        leak = translation.transport.witness(float(grid[-1]), last).leak
     return TranslationTable(translation.fingerprint, grid, losses), leak
 
 

@@ -23,7 +23,7 @@ from takifugu.cli.telling import echo
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
-    from takifugu.translation.translation import Answer, Method, Translation
+    from takifugu.translation.translation import Method, TranslatedLoss, Translation
 
 METHOD_HELP = "How to translate: best, transport, curve or group."
 UNCERTAINTY_HELP = "Relative error of every joint probability, as 0.2 for 20 %."
@@ -173,7 +173,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
 
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
-        if name != "transport" or translation.tight is not None:
+        if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
     allowed = max(values) if method == "best" else by_method[method] or 0.0
@@ -184,7 +184,7 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     return result
 
 
-def _facts(answer: "Answer", by_method: dict[str, Any]) -> dict[str, Any]:
+def _facts(answer: "TranslatedLoss", by_method: dict[str, Any]) -> dict[str, Any]:
     dp = answer.dp if isinstance(answer.dp, float) else answer.dp.tolist()
     return {
         "pufferfish_epsilon": answer.pufferfish,

@@ -32,7 +32,8 @@ class Prior(Provenance, ABC):
     * `takifugu.priors`: its public name;
     * `takifugu.priors.documents`: its ``kind`` in a file (``KINDS``);
     * `takifugu.influence.families`: the ``case`` that computes its influence curve;
-    * `takifugu.translation.methods`: the ``case`` that translates it, or leaves that to the curve.
+    * `takifugu.translation.transport_bound`: the ``case`` that bounds its loss by transport, or
+      leaves that to the curve.
 
     Sessions, projects and commands need no line: they use the members below. A test goes through
     all subclasses and fails where a line is missing.

@@ -50,7 +50,7 @@ from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePla
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.accounting.tabled import TabledTranslation
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
     from takifugu.translation.accounting.composition import Composed, Release, compose
     from takifugu.translation.accounting.table import TranslationTable, tabulate
-    from takifugu.translation.accounting.tabled import TabledTranslation
+    from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.bounds import LooserTranslation
     from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.chain.recursion import chain_losses
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from takifugu.translation.curve_translation import CurveTranslation
     from takifugu.translation.network.junction import network_losses
     from takifugu.translation.protocol import LossTranslation
-    from takifugu.translation.translation import Answer, Translation
+    from takifugu.translation.translation import TranslatedLoss, Translation
 
 _HOMES = {
     "accounting.allocation": ("Allocation", "allocate"),
     "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
     "accounting.composition": ("Composed", "Release", "compose"),
     "accounting.table": ("TranslationTable", "tabulate"),
-    "accounting.tabled": ("TabledTranslation",),
+    "accounting.tabled_translation": ("TabledTranslation",),
     "bounds": ("LooserTranslation",),
     "chain.interval_steps": ("interval_losses",),
     "chain.recursion": ("chain_losses",),
@@ -35,18 +35,18 @@ _HOMES = {
     "curve_translation": ("CurveTranslation",),
     "network.junction": ("network_losses",),
     "protocol": ("LossTranslation",),
-    "translation": ("Answer", "Translation"),
+    "translation": ("TranslatedLoss", "Translation"),
 }
 
 __all__ = [
     "Allocation",
-    "Answer",
     "Composed",
     "CurveTranslation",
     "LooserTranslation",
     "LossTranslation",
     "Release",
     "TabledTranslation",
+    "TranslatedLoss",
     "Translation",
     "TranslationTable",
     "allocate",

@@ -1,4 +1,4 @@
-"""What a translation answers: a loss, where it binds, and who proves it from below."""
+"""What a translation proves: a bound on the loss, where it binds, and a mechanism that leaks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,22 +11,22 @@ from takifugu.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
 
-EXACT = 1e-6  # how far apart, as a share, the two bounds of a number may be that is called exact
+EXACT = 1e-6  # relative difference up to which two bounds count as one exact number
 
 
 class LooserTranslation(UserWarning):
-    """The tight translation is out of reach for this prior; the answer is sound but looser."""
+    """The transport bound is out of reach for this prior; the result is sound but looser."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """The question with the largest loss: "is it ``left``, or is it ``right``?".
+    """The secret pair with the largest loss.
 
     Attributes:
-        entry: The entry that the question is about; None if it is the same for all, or not known.
+        entry: The entry that the pair is about; None if it is the same for all, or not known.
         left: The value, or the values joined by "|", on the side whose odds go up.
         right: The same for the other side.
-        prior: Which prior, if there are several, or whose, if there are several people.
+        prior: The name of the prior, if there are several, or of the person.
     """
 
     left: str
@@ -46,7 +46,7 @@ class Binding:
 
     @classmethod
     def of_pair(cls, label: str) -> "Binding":
-        """The binding that a row of an influence curve names."""
+        """The pair that a row of an influence curve names."""
         left, _, right = label.partition(" / ")
         (entry, mark, one), (again, _, other) = left.partition("="), right.partition("=")
         if mark and entry == again:
@@ -60,9 +60,9 @@ class Bound:
 
     Attributes:
         value: At least the loss.
-        binding: Where it is largest; None if nothing can be asked.
-        by_entry: ``[entry]``: the largest loss of each entry; None if it is not known apart.
-        by_values: ``[x, y]``: the loss of each pair of values where it binds, of a chain.
+        binding: The pair with the largest loss; None if there is no pair.
+        by_entry: ``[entry]``: the largest loss of each entry; None if it is not known.
+        by_values: ``[x, y]``: of a chain, the loss of each pair of values at the binding entry.
     """
 
     value: float
@@ -71,27 +71,28 @@ class Bound:
     by_values: Floats | None = field(default=None, repr=False)
 
     def named(self, prior: str) -> "Bound":
-        """The same, for one prior of several."""
+        """The same with the name of its prior."""
         binding = None if self.binding is None else replace(self.binding, prior=prior)
         return replace(self, binding=binding)
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    r"""A per-entry ε-DP mechanism, and what it leaks: a proof from below.
+    r"""A per-entry ε-DP mechanism, and a lower bound on what it leaks.
 
-    With ``factors`` it is randomised response on each of ``entries``, independently: entry j says
-    "yes" with chance :math:`g_j(x_j) / (1 + e^{ε_j})`, where :math:`1 \le g_j \le e^{ε_j}`. Both
-    answers are then ε_j-DP, and "all say yes" has a likelihood proportional to
-    :math:`\prod_j g_j(x_j)`. With ``mechanism`` it is a table of likelihoods.
+    With ``factors`` it is randomised response on each of ``entries``, independently: entry j
+    outputs 1 with probability :math:`g_j(x_j) / (1 + e^{ε_j})`, where
+    :math:`1 \le g_j \le e^{ε_j}`, else 0. Each output is ε_j-DP, and the output of ones alone
+    has a likelihood proportional to :math:`\prod_j g_j(x_j)`. With ``mechanism`` it is a table of
+    likelihoods.
 
     Attributes:
-        leak: At most the loss of ``binding`` when "yes" is seen everywhere; rounded down.
+        leak: A lower bound on the loss of ``binding`` at the output of ones alone.
             Near the supremum of an unbounded chain no entries are listed: it takes many.
-        binding: The question that leaks.
-        entries: The entries that are asked.
+        binding: The secret pair that leaks.
+        entries: The entries that are used.
         factors: ``[entry, value]``: g, rounded down to what float64 can hold.
-        mechanism: The table instead, where the world is written out.
+        mechanism: The table instead, for a prior over listed datasets.
     """
 
     leak: float
@@ -101,13 +102,13 @@ class Witness:
     mechanism: Mechanism | None = field(default=None, repr=False)
 
     def named(self, prior: str) -> "Witness":
-        """The same, for one prior of several."""
+        """The same with the name of its prior."""
         binding = None if self.binding is None else replace(self.binding, prior=prior)
         return replace(self, binding=binding)
 
 
 def worst(bounds: Mapping[str, Bound]) -> Bound:
-    """The largest of several bounds; entries are kept apart if all of them do so."""
+    """The largest of several bounds; with the loss of each entry if all of them have it."""
     name = max(bounds, key=lambda key: bounds[key].value)
     lists = [bound.by_entry for bound in bounds.values()]
     together = None
@@ -118,7 +119,7 @@ def worst(bounds: Mapping[str, Bound]) -> Bound:
 
 
 def of_pair(pair: SecretPair) -> Binding:
-    """The binding that a pair of statements names."""
+    """A pair of statements as a binding."""
     if isinstance(pair.left, EntryIs) and isinstance(pair.right, EntryIs):
         left, right = ("|".join(map(str, side.values)) for side in (pair.left, pair.right))
         return Binding(left, right, entry=pair.left.entry)

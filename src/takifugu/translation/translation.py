@@ -1,4 +1,4 @@
-r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every method that is proven.
+r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every proven method.
 
 * ``transport``: the worst loss over all per-entry DP mechanisms, or a close upper bound on it.
 * ``curve``: :math:`\min_b bε + a(b)` of the influence curve (the paper, Theorem 6).
@@ -8,7 +8,7 @@ r"""Per-entry DP loss to Pufferfish loss and back, for any prior, by every metho
 Uncertainty. If every P(D|s) may be off by a factor of 1 ± r, then E[g|s] is at most (1+r) times,
 and E[g|s′] at least (1−r) times, what was assumed: ``transport`` rises by log((1+r)/(1−r)),
 whatever proved it. So does the curve wherever some entry is not exposed. ``group`` then counts
-the entries of all people: what others say may depend on the secret as well.
+the entries of all people: those of others may depend on the secret as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,26 +34,30 @@ from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
-from takifugu.translation.methods import Tight, several, tight
 from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.transport_bound import (
+    TransportBound,
+    transport_bound,
+    transport_bound_of_any,
+)
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
-KEPT = 1024  # translated totals that are remembered
+KEPT = 1024  # translated totals that are cached
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """One translation, with all that was said about it.
+class TranslatedLoss:
+    """The Pufferfish loss of a per-entry loss: by each method, where it binds, and from below.
 
     Attributes:
         dp: ε of every entry, or one ε for each.
-        pufferfish: At least the Pufferfish loss, by ``method``.
-        method: The method with the least bound, or the one asked for.
-        by_method: What each method says; None where it does not apply.
-        binding: Where the loss is largest.
+        pufferfish: An upper bound on the Pufferfish loss, by ``method``.
+        method: The method with the least bound, or the one that was chosen.
+        by_method: The bound of each method; None where it does not apply.
+        binding: The secret pair with the largest loss.
         witness: A mechanism that leaks at least ``lower``.
         by_entry: ``[entry]``: the largest loss of each entry, by transport; None if not known.
     """
@@ -68,23 +72,23 @@ class Answer:
 
     @property
     def lower(self) -> float:
-        """At most the largest loss of all mechanisms; attained by ``witness``."""
+        """A lower bound on the largest loss of all mechanisms, attained by ``witness``."""
         return min(self.witness.leak, self.pufferfish)
 
     @property
     def gap(self) -> float:
-        """How far the two bounds are apart."""
+        """The distance between the two bounds."""
         return self.pufferfish - self.lower
 
     @property
     def exact(self) -> bool:
-        """Whether both bounds agree to a share of 1e-6: no other number is called exact."""
+        """Whether both bounds agree to a relative 1e-6. No other number is called exact."""
         return self.pufferfish < np.inf and self.lower >= (1 - EXACT) * self.pufferfish
 
 
 @dataclass(frozen=True, eq=False)
 class Translation(ByContent, LossTranslation):
-    """How much a per-entry DP mechanism reveals to somebody who holds a prior.
+    """How much a per-entry DP mechanism reveals to an adversary who holds a prior.
 
     >>> from takifugu.priors import MarkovChain
     >>> home = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=7))
@@ -94,11 +98,11 @@ class Translation(ByContent, LossTranslation):
     np.float64(0.206)
 
     Attributes:
-        prior: A prior; or several, as a list or by name: then each must be kept out.
-        secrets: Which questions are secret; all, if none are chosen.
-        uncertainty: How far every joint probability may be off, as 0.2 for 20 %.
-        tolerance: How close to the best bound an iteration stops; sound in any case.
-        max_exposed: The most entries that the curve exposes, besides all.
+        prior: A prior; or several, as a list or by name: then the guarantee holds for each.
+        secrets: The secret pairs to protect; by default all of every entry.
+        uncertainty: How far every joint probability may be off, relatively: 0.2 is 20 %.
+        tolerance: How close to its limit an iteration stops; the bound is sound in any case.
+        max_exposed: The most entries that the curve exposes, apart from all of them.
     """
 
     prior: Prior | Sequence[Prior] | Mapping[str, Prior]
@@ -110,15 +114,23 @@ class Translation(ByContent, LossTranslation):
     def __post_init__(self) -> None:
         if not 0 <= self.uncertainty < 1:  # also false for NaN
             raise UnsoundRequest(
-                f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1"
+                f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1",
+                field="uncertainty",
+                given=self.uncertainty,
             )
         if not 0 < self.tolerance < 0.5:
-            raise UnsoundRequest(f"tolerance is {self.tolerance}; it must be from 0 to 0.5")
+            raise UnsoundRequest(
+                f"tolerance is {self.tolerance}; it must be above 0 and below 0.5",
+                field="tolerance",
+                given=self.tolerance,
+            )
         if not self.priors:
-            raise UnsoundRequest("no prior was given; a set of priors holds at least one")
+            raise UnsoundRequest(
+                "no prior was given; a set of priors holds at least one", field="prior"
+            )
 
     def identity(self) -> Any:
-        """The priors, the secrets and the uncertainty: what a number is about."""
+        """The priors, the secrets and the uncertainty: what determines a loss."""
         return ("Translation", dict(self.priors), self.secrets, float(self.uncertainty))
 
     @cached_property
@@ -141,20 +153,21 @@ class Translation(ByContent, LossTranslation):
         return uncertain(curve, relative=self.uncertainty) if self.uncertainty else curve
 
     @cached_property
-    def tight(self) -> Tight | None:
-        """The transport bound; None where the family has none (with a warning that says why)."""
+    def transport(self) -> TransportBound | None:
+        """The transport bound; None, with a warning that says why, where there is none."""
         if len(self.priors) > 1:
-            return several(self.priors, self.secrets, tolerance=self.tolerance)
-        return tight(next(iter(self.priors.values())), self.secrets, tolerance=self.tolerance)
+            return transport_bound_of_any(self.priors, self.secrets, tolerance=self.tolerance)
+        (prior,) = self.priors.values()
+        return transport_bound(prior, self.secrets, tolerance=self.tolerance)
 
     @cached_property
     def size(self) -> int | None:
-        """How many entries there are in all; None if there is no end to them."""
+        """How many entries there are in all; None if they are unbounded."""
         return max_size([prior.size for prior in self.priors.values()])
 
     @cached_property
     def entries(self) -> tuple[Name, ...] | None:
-        """The names of the entries, in the order of a profile; None if there is no end."""
+        """The names of the entries, in the order of a profile; None if unbounded."""
         names = next(iter(self.priors.values())).entry_names
         return None if names is None else tuple(names)
 
@@ -175,8 +188,8 @@ class Translation(ByContent, LossTranslation):
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
 
-        Sound also if what was asked depends on earlier answers: see
-        `takifugu.translation.accounting.totals`. Infinite if no bound of this prior proves any.
+        Sound also if queries depend on earlier results: see
+        `takifugu.translation.accounting.totals`. Infinite if no bound of this prior proves one.
         """
         known = self._totals.get((total, delta))
         if known is None:
@@ -188,24 +201,23 @@ class Translation(ByContent, LossTranslation):
 
     @cached_property
     def _totals(self) -> dict[tuple[Total, Fraction], float]:
-        """Totals that were translated before: a ledger asks for the same ones again."""
+        """A cache: a ledger translates the same totals again and again."""
         return {}
 
     def bound(self, dp: float | Floats, method: Method = "best") -> Bound:
-        """The loss of one ε for all entries, or of one for each, and where it binds.
+        """The bound for one ε on all entries, or for one ε each, and where it binds.
 
         For a profile the curve takes the largest ε everywhere, and ``group`` the sum.
         """
-        if method not in METHODS:
-            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        _check_method(method)
         if method == "best":
             found = self._all(dp)
             return found[min(found, key=lambda name: found[name].value)]
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
 
-    def explain(self, dp: float | ArrayLike, method: Method = "best") -> Answer:
-        """The loss with what each method says, where it binds, and a mechanism that leaks."""
+    def explain(self, dp: float | ArrayLike, method: Method = "best") -> TranslatedLoss:
+        """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
         spent = self._losses(dp, "dp")
         one: float | Floats = float(spent) if spent.ndim == 0 else spent
         found = self._all(one)
@@ -215,25 +227,25 @@ class Translation(ByContent, LossTranslation):
             key: found[key].value if key in found else None for key in METHODS[1:]
         }
         by_entry = found["transport"].by_entry if "transport" in found else None
-        return Answer(
+        return TranslatedLoss(
             one, chosen.value, name, values, chosen.binding, self._witness(one, found), by_entry
         )
 
     def witness(self, dp: float | Floats) -> Witness:
-        """A mechanism with this DP loss, and what it leaks."""
-        name: Method = "curve" if self.tight is None else "transport"
+        """A mechanism with this DP loss, and a lower bound on what it leaks."""
+        name: Method = "curve" if self.transport is None else "transport"
         return self._witness(dp, {name: self.bound(dp, name)})
 
     def _all(self, dp: float | Floats, only: Method | None = None) -> dict[Method, Bound]:
-        """The bound of every method that applies, the tightest kind first."""
+        """The bound of every method that applies, the best kind first."""
         self._check_profile(dp)
         top = float(np.max(dp, initial=0.0))
         bounds: dict[Method, Bound] = {}
-        if only in (None, "transport") and self.tight is not None:
+        if only in (None, "transport") and self.transport is not None:
             uniform = np.ndim(dp) == 0
-            found = self.tight.uniform(float(dp)) if uniform else self.tight.profile(dp)  # type: ignore[arg-type]
+            found = self.transport.uniform(float(dp)) if uniform else self.transport.profile(dp)  # type: ignore[arg-type]
             shift = self._shift
-            if top == 0:  # nothing was asked, so nothing was told
+            if top == 0:  # nothing was released
                 zeros = None if found.by_entry is None else np.zeros_like(found.by_entry)
                 found = Bound(0.0, found.binding, zeros, found.by_values)
             elif shift:
@@ -252,22 +264,21 @@ class Translation(ByContent, LossTranslation):
         return bounds
 
     def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
-        if self.tight is None:  # randomised response on the secret's own entry
+        if self.transport is None:  # randomised response on the secret's own entry
             least = float(np.min(dp))
             return Witness(max(float(down(least)), 0.0), found["curve"].binding)
-        return self.tight.witness(dp, found["transport"])
+        return self.transport.witness(dp, found["transport"])
 
     def _largest(self, target: float, method: Method) -> float:
-        if method not in METHODS:
-            raise UnsoundRequest(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
+        _check_method(method)
         if target == 0:
             return 0.0
         allowed = []
-        if method in ("best", "transport") and self.tight is not None:
+        if method in ("best", "transport") and self.transport is not None:
             room = target
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
-            allowed.append(self.tight.largest(room) if room > 0 else 0.0)
+            allowed.append(self.transport.largest(room) if room > 0 else 0.0)
         if method in ("best", "curve"):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
@@ -282,10 +293,10 @@ class Translation(ByContent, LossTranslation):
         return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
 
     def _together(self, prior: Prior) -> int | None:
-        """How many entries ``group`` counts at once; None if there is no end to them.
+        """How many entries ``group`` counts at once; None if they are unbounded.
 
-        Those of one person, if people are independent for sure. If joint probabilities may be off,
-        then what other people's entries say may depend on the secret as well.
+        Those of one person if people are independent. If joint probabilities may be off, other
+        people's entries may depend on the secret as well.
         """
         return prior.size if self.uncertainty else prior.person_size
 
@@ -308,11 +319,19 @@ class Translation(ByContent, LossTranslation):
         try:
             numbers = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
+            raise UnsoundRequest(
+                f"{name} is not a number or a list of numbers", field=name
+            ) from error
         if not ((numbers >= 0) & (numbers < np.inf)).all():  # also false for NaN
-            raise UnsoundRequest(f"{name} holds a number that is not 0 or more, and finite")
+            raise UnsoundRequest(
+                f"{name} holds a number that is not 0 or more, and finite", field=name
+            )
         if (numbers > LARGEST).any():
-            raise UnsoundRequest(f"{name} holds a number above {LARGEST:g}; it must be below")
+            raise UnsoundRequest(
+                f"{name} holds a number above {LARGEST:g}; it must be below",
+                field=name,
+                needed=LARGEST,
+            )
         return numbers
 
     def _check_profile(self, dp: float | Floats) -> None:
@@ -320,14 +339,29 @@ class Translation(ByContent, LossTranslation):
         shape = np.shape(dp)
         if len(shape) > 1:
             raise UnsoundRequest(
-                f"the profile has the shape {shape}; it must be a list of one loss for each entry"
+                f"the profile has the shape {shape}; it must be a list of one loss for each entry",
+                field="profile",
+                given=shape,
             )
         if shape and self.size is not None and shape[0] != self.size:
             raise UnsoundRequest(
-                f"the profile has {shape[0]} numbers; there are {self.size} entries"
+                f"the profile has {shape[0]} numbers; there are {self.size} entries",
+                field="profile",
+                given=shape[0],
+                needed=self.size,
             )
 
 
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise UnsoundRequest(
+            f"method is {method!r}; it must be one of {', '.join(METHODS)}",
+            field="method",
+            given=method,
+            needed=METHODS,
+        )
+
+
 def max_size(sizes: Sequence[int | None]) -> int | None:
-    """The largest; None, which stands for no end, if there is one."""
+    """The largest size; None, which means unbounded, if some size is None."""
     return None if None in sizes else max(size for size in sizes if size is not None)

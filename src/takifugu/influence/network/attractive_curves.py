@@ -40,11 +40,16 @@ def check_attractive(model: FactorModel) -> None:
     Checked with exact fractions.
     """
     if any(len(states) != 2 for states in model.states):
-        raise UnsoundRequest("an attractive field has two values for each entry; use network_curve")
+        raise UnsoundRequest(
+            "an attractive field has two values for each entry; use network_curve",
+            reason="values",
+        )
     for factor in model.factors():
         names = ", ".join(repr(model.entries[v]) for v in factor.scope)
         if not (factor.table > 0).all():
-            raise UnsoundRequest(f"the table of {names} holds a 0; use network_curve")
+            raise UnsoundRequest(
+                f"the table of {names} holds a 0; use network_curve", reason="zero"
+            )
         for i, j in combinations(range(len(factor.scope)), 2):
             faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
             for k in range(faces.shape[2]):
@@ -52,7 +57,8 @@ def check_attractive(model: FactorModel) -> None:
                 if a * d < b * c:
                     raise UnsoundRequest(
                         f"the table of {names} favours different values, so two states of the"
-                        " boundary do not suffice; use network_curve"
+                        " boundary do not suffice; use network_curve",
+                        reason="repelling",
                     )
 
 

@@ -1,10 +1,9 @@
 """How to spread a Pufferfish budget over time.
 
 Two objectives. ``least`` makes the smallest ε of any entry as large as it can be: since the loss
-rises with every ε, a constant profile is best, and the answer is the largest constant. ``total``
-aims at a large sum: entries near the ends, about which fewer others tell, may get more. It levels
-the losses of all entries to the target; the result is feasible by proof, and not claimed to be
-the best.
+rises with every ε, a constant profile is best, so it is the largest constant. ``total``
+aims at a large sum: entries near the ends, which have fewer neighbours, may get more. It levels the
+losses of all entries to the target; the result is proven to be feasible, not to be the best.
 """
 
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ class Allocation:
 
     Attributes:
         target: The Pufferfish loss that may be spent.
-        epsilon: ``[entry]``: ε of each; a single number if there is no end to the entries.
+        epsilon: ``[entry]``: ε of each; a single number if the entries are unbounded.
         loss: The certified loss of the profile.
         constant: The largest constant ε, for comparison.
     """
@@ -40,23 +39,31 @@ class Allocation:
 
     @property
     def total(self) -> float:
-        """The sum of all ε; infinite without an end."""
+        """The sum of all ε; infinite for unbounded entries."""
         return float(self.epsilon.sum()) if self.epsilon.ndim else np.inf
 
 
 def allocate(
     translation: Translation, target: float, *, objective: Objective = "least"
 ) -> Allocation:
-    """A profile for ``target``: per entry, or one number for a stream without end."""
+    """A profile for ``target``: one ε for each entry, or one number if they are unbounded."""
     if not 0 < target < np.inf:  # also false for NaN
-        raise UnsoundRequest(f"the target is {target}; it must be positive and finite")
+        raise UnsoundRequest(
+            f"the target is {target}; it must be positive and finite", field="target", given=target
+        )
     if objective not in ("least", "total"):
-        raise UnsoundRequest(f"objective is {objective!r}; it must be least or total")
+        raise UnsoundRequest(
+            f"objective is {objective!r}; it must be least or total",
+            field="objective",
+            given=objective,
+        )
     constant = float(translation.to_dp(target))
     size = translation.size
     if size is None:
         if objective == "total":
-            raise UnsoundRequest("a stream without end has no total; give the prior a `length`")
+            raise UnsoundRequest(
+                "an unbounded stream has no total; give the prior a `length`", field="length"
+            )
         loss = float(translation.to_pufferfish(constant))
         return Allocation(target, frozen(constant), loss, constant)
     flat = np.full(size, constant)
@@ -70,13 +77,18 @@ def allocate(
 
 def _level(translation: Translation, target: float, flat: Floats, constant: float) -> Allocation:
     if len(flat) > LONGEST:
-        raise UnsoundRequest(f"{len(flat):,} entries; at most {LONGEST:,} are levelled one by one")
+        raise UnsoundRequest(
+            f"{len(flat):,} entries; at most {LONGEST:,} are levelled one by one",
+            field="entries",
+            given=len(flat),
+            needed=LONGEST,
+        )
     best, best_loss = flat, float(translation.to_pufferfish(constant))
     spent = flat
     for _ in range(ROUNDS):
         bound = translation.bound(spent, "transport")
         if bound.by_entry is None:
-            break  # no entry can be told from another: the constant stays
+            break  # the loss of each entry is not known: the constant stays
         losses = bound.by_entry
         fitted, loss = _fitted(translation, target, spent, bound.value)
         if loss <= target and fitted.sum() > best.sum():

@@ -37,13 +37,13 @@ RAISED = 0.1  # an entry with δ > 0 gets at least this share of the largest ε
 
 @dataclass(frozen=True, eq=False)
 class ApproximateLoss:
-    """A Pufferfish guarantee (ε, δ); both are rounded up.
+    """A Pufferfish guarantee (ε, δ), both rounded up.
 
     Attributes:
-        epsilon: At least the loss.
-        delta: The chance that is left over, at most.
+        epsilon: An upper bound on the loss.
+        delta: The δ beside it.
         method: Which method proves it.
-        bound: Where it binds.
+        bound: The bound, and where it binds.
         dp: ε per entry that was translated.
         dp_delta: The largest δ of any entry that was translated.
     """
@@ -65,19 +65,19 @@ def approximate(
     which is also true of the mechanism. ``best`` is the method with the least ε.
     """
     spent = _losses(epsilon, "epsilon", np.inf)
-    chance = _losses(delta, "delta", 1.0)
-    raised = _raised(spent, chance)
+    deltas = _losses(delta, "delta", 1.0)
+    raised = _raised(spent, deltas)
     one: float | Floats = float(raised) if raised.ndim == 0 else raised
     names = METHODS[1:] if method == "best" else (method,)
     found = {name: translation.bound(one, name) for name in names}
     name = min(found, key=lambda key: found[key].value)
     bound = found[name]
-    top = float(chance.max(initial=0.0))
+    top = float(deltas.max(initial=0.0))
     if top == 0:
         return ApproximateLoss(bound.value, 0.0, name, bound, one, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # beyond all floats e^ε − 1 reads infinite: what is left of δ is small, and not nothing
-        ratio = np.where(chance > 0, np.maximum(chance / np.expm1(raised), SMALLEST), 0.0)
+        # where e^ε − 1 overflows, what is left of δ is tiny but not 0
+        ratio = np.where(deltas > 0, np.maximum(deltas / np.expm1(raised), SMALLEST), 0.0)
     kappa = float(np.max(ratio)) * (1 + 8 * UNIT)
     grown = float(np.expm1(min(bound.value, 700.0))) if bound.value <= 700 else np.inf
     if name == "curve":
@@ -90,19 +90,23 @@ def approximate(
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """An ε such that ρ-zCDP is (ε, δ)-DP, rounded up."""
     if not 0 <= rho < np.inf:  # also false for NaN
-        raise UnsoundRequest(f"rho is {rho}; it must be 0 or more, and finite")
+        raise UnsoundRequest(
+            f"rho is {rho}; it must be 0 or more, and finite", field="rho", given=rho
+        )
     if not 0 < delta < 1:
-        raise UnsoundRequest(f"delta is {delta}; it must be above 0 and below 1")
+        raise UnsoundRequest(
+            f"delta is {delta}; it must be above 0 and below 1", field="delta", given=delta
+        )
     if rho == 0:
         return 0.0
-    wish = -float(np.log(delta))
-    above = np.sqrt(max(wish, 1e-3) / max(rho, 1e-300)) * np.geomspace(1e-3, 1e3, 601)
+    digits = -float(np.log(delta))  # log(1/δ)
+    above = np.sqrt(max(digits, 1e-3) / max(rho, 1e-300)) * np.geomspace(1e-3, 1e3, 601)
     for _ in range(3):  # zoom in on the best order, 1 + one of ``above``
-        k = int(np.argmin(_converted(rho, wish, above)))
+        k = int(np.argmin(_converted(rho, digits, above)))
         above = np.geomspace(above[max(k - 1, 0)], above[min(k + 1, len(above) - 1)], 101)
-    best = float(above[int(np.argmin(_converted(rho, wish, above)))])
+    best = float(above[int(np.argmin(_converted(rho, digits, above)))])
     # five terms, each within a few units in its own last place
-    parts = (rho, best * rho, wish / best, -np.log1p(best) / best, np.log(best) - np.log1p(best))
+    parts = (rho, best * rho, digits / best, -np.log1p(best) / best, np.log(best) - np.log1p(best))
     value = sum(parts)
     slack = 16 * UNIT * (sum(abs(part) for part in parts) + abs(np.log(best)) + 2)
     return max(float(up(value + slack)), 0.0)
@@ -128,19 +132,23 @@ def mixed(
 
     ρ is converted with a δ per entry that is made smaller until the Pufferfish δ fits ``delta``.
     """
-    spent, chance = _losses(epsilon, "epsilon", np.inf), _losses(delta_spent, "delta", 1.0)
+    spent, deltas = _losses(epsilon, "epsilon", np.inf), _losses(delta_spent, "delta", 1.0)
     rhos = _losses(rho, "rho", np.inf)
     if not rhos.any():
-        return approximate(translation, spent, chance, method=method)
+        return approximate(translation, spent, deltas, method=method)
     if not 0 < delta < 1:  # also false for NaN
-        raise UnsoundRequest(f"delta is {delta}; concentrated losses need one above 0 and below 1")
+        raise UnsoundRequest(
+            f"delta is {delta}; concentrated losses need one above 0 and below 1",
+            field="delta",
+            given=delta,
+        )
     kinds, place = np.unique(rhos, return_inverse=True)
     share = delta
     for _ in range(ROUNDS):
         converted = np.array([zcdp_epsilon(float(r), share) for r in kinds])[place]
         total = (spent + converted.reshape(rhos.shape)) * (1 + 2 * UNIT)  # 0 stays 0
         extra = np.where(rhos > 0, share, 0.0)
-        found = approximate(translation, total, (chance + extra) * (1 + 2 * UNIT), method=method)
+        found = approximate(translation, total, (deltas + extra) * (1 + 2 * UNIT), method=method)
         if found.delta <= delta:
             return found
         share *= min(0.9, 0.9 * delta / found.delta)
@@ -148,22 +156,24 @@ def mixed(
             break
     raise UnsoundRequest(
         f"no δ per entry keeps the Pufferfish δ within {delta:g}: the approximate losses alone"
-        " may need more; ask for a larger delta"
+        " may need more; ask for a larger delta",
+        field="delta",
+        reason="allowance",
     )
 
 
-def _converted(rho: float, wish: float, above: Floats) -> Floats:
+def _converted(rho: float, digits: float, above: Floats) -> Floats:
     """ε at the orders 1 + ``above``, written so that an order close to 1 loses no digits."""
     grown = np.log1p(above)
-    values: Floats = rho + above * rho + (wish - grown) / above + np.log(above) - grown
+    values: Floats = rho + above * rho + (digits - grown) / above + np.log(above) - grown
     return values
 
 
-def _raised(spent: Floats, chance: Floats) -> Floats:
-    """ε, where δ > 0 at least a share of the largest; 0.01 if nothing else was spent."""
+def _raised(spent: Floats, deltas: Floats) -> Floats:
+    """ε, raised where δ > 0 to a share of the largest; to 0.01 if nothing else was spent."""
     top = float(spent.max(initial=0.0))
     least = RAISED * top if top > 0 else 0.01
-    return np.where((chance > 0) & (spent < least), least, spent)
+    return np.where((deltas > 0) & (spent < least), least, spent)
 
 
 def _exposed(translation: Translation, epsilon: float) -> float:
@@ -178,7 +188,9 @@ def _losses(given: ArrayLike, name: str, below: float) -> Floats:
     try:
         numbers = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UnsoundRequest(f"{name} is not a number or a list of numbers") from error
+        raise UnsoundRequest(f"{name} is not a number or a list of numbers", field=name) from error
     if not ((numbers >= 0) & (numbers < below)).all():  # also false for NaN
-        raise UnsoundRequest(f"{name} holds a number that is not from 0 to below {below:g}")
+        raise UnsoundRequest(
+            f"{name} holds a number that is not from 0 to below {below:g}", field=name
+        )
     return numbers

@@ -1,8 +1,8 @@
-"""Everything that was released, added up by entry and translated once.
+"""Several releases: their losses added up by entry, and translated once.
 
 A Pufferfish loss does not add up in general; per-entry DP losses do. So the losses of all releases
 are summed for every entry that they touched, exactly, and the sum is translated. This is also the
-answer to "what did we guarantee all along?" for statistics that were released under plain DP.
+retrospective guarantee of statistics that were released under plain DP.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
-from takifugu.translation.translation import LARGEST, Answer, Method, Translation
+from takifugu.translation.translation import LARGEST, Method, TranslatedLoss, Translation
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Release:
 
     Attributes:
         loss: Its DP loss for one replaced entry.
-        window: The places [start, end) that it looked at; None if it looked at all entries.
+        window: The places [start, end) that it used; None if it used all entries.
         entries: The names of the entries instead of a window.
     """
 
@@ -39,13 +39,14 @@ class Release:
             start, end = self.window
             if self.entries is not None or not 0 <= start < end:
                 raise UnsoundRequest(
-                    f"a release looked at [{start}, {end}); it must be a window from 0 on that"
-                    " holds an entry, or a list of entries, and not both"
+                    f"a release has the window [{start}, {end}); it must start at 0 or later, hold"
+                    " an entry, and not stand beside a list of entries",
+                    field="window",
                 )
 
     @classmethod
     def read(cls, text: str) -> "Release":
-        """A release in words: ``ε``, ``ε,δ`` or ``rho=ρ``, then ``@start:end`` or ``@name,name``.
+        """A release as text: ``ε``, ``ε,δ`` or ``rho=ρ``, then ``@start:end`` or ``@name,name``.
 
         >>> Release.read("0.5,1e-6@3:7").window
         (3, 7)
@@ -78,16 +79,16 @@ def _where(where: str, text: str) -> tuple[tuple[int, int] | None, tuple[Name, .
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Several releases, together.
+    """The guarantee of several releases together.
 
     Attributes:
-        epsilon: At least the Pufferfish loss of all of them.
-        delta: The chance that is left over, at most; 0 for pure losses.
+        epsilon: An upper bound on the Pufferfish loss of all of them.
+        delta: The δ beside it, rounded up; 0 for pure losses.
         method: Which method proves it.
         dp: ε per entry that was translated, after adding up (and converting ρ).
         dp_delta: The largest δ of any entry.
-        answer: All that the translation says about ``dp``.
-        lower: Some mechanism with the pure and approximate losses leaks this much; ρ adds nothing.
+        translated: The translation of ``dp`` in detail.
+        lower: A lower bound: some mechanism with these pure and approximate losses leaks it.
         theorem_7: What Theorem 7 of the paper gives, for pure losses; None otherwise.
     """
 
@@ -96,7 +97,7 @@ class Composed:
     method: Method
     dp: float | Floats
     dp_delta: float
-    answer: Answer
+    translated: TranslatedLoss
     lower: float
     theorem_7: float | None
 
@@ -108,27 +109,33 @@ def compose(
     delta: float | None = None,
     method: Method = "best",
 ) -> Composed:
-    """The Pufferfish guarantee of all ``releases`` together; also known as an audit.
+    """The Pufferfish guarantee of all ``releases`` together.
 
     ``delta`` is the Pufferfish δ to aim at; only concentrated losses need one.
     """
     if not releases:
-        raise UnsoundRequest("there is no release to compose")
+        raise UnsoundRequest("there is no release to compose", field="releases")
     totals = totals_by_entry(translation, releases)
     spent = _numbers([total.epsilon for total in totals])
-    chance = _numbers([total.delta for total in totals])
+    deltas = _numbers([total.delta for total in totals])
     rho = _numbers([total.rho for total in totals])
     if rho.any() and delta is None:
-        raise UnsoundRequest("a release is concentrated (rho=…); say which delta to aim at")
+        raise UnsoundRequest(
+            "a release is concentrated (rho=…); give the delta to aim at", field="delta"
+        )
     if len(totals) == 1 and all(_everywhere(release) for release in releases):
-        spent, chance, rho = spent[0], chance[0], rho[0]
-    if (chance >= 1).any():
-        raise UnsoundRequest("the δ of the releases add up to 1 or more; they guarantee nothing")
+        spent, deltas, rho = spent[0], deltas[0], rho[0]
+    if (deltas >= 1).any():
+        raise UnsoundRequest(
+            "the δ of the releases add up to 1 or more; they guarantee nothing",
+            field="releases",
+            reason="delta",
+        )
     found: ApproximateLoss = mixed(
-        translation, spent, chance, rho, delta=0.5 if delta is None else delta, method=method
+        translation, spent, deltas, rho, delta=0.5 if delta is None else delta, method=method
     )
-    answer = translation.explain(found.dp, method)
-    lower = answer.lower
+    translated = translation.explain(found.dp, method)
+    lower = translated.lower
     if not np.array_equal(found.dp, spent):  # ρ was converted, or a small ε raised
         lower = translation.witness(float(spent) if spent.ndim == 0 else spent).leak
     return Composed(
@@ -137,16 +144,16 @@ def compose(
         found.method,
         found.dp,
         found.dp_delta,
-        answer,
+        translated,
         min(lower, found.epsilon),
         _theorem_7(translation, releases),
     )
 
 
 def totals_by_entry(translation: Translation, releases: Sequence[Release]) -> list[Total]:
-    """The losses of each entry, added up exactly; one for all if every release saw all.
+    """The losses of each entry, added up exactly; one for all if every release used all.
 
-    In a prior without end the list stops at the last entry that was looked at.
+    For an unbounded prior the list stops at the last entry that was used.
     """
     if all(_everywhere(release) for release in releases):
         return [Total.of(release.loss for release in releases)]
@@ -154,8 +161,9 @@ def totals_by_entry(translation: Translation, releases: Sequence[Release]) -> li
     if names is None:
         if any(_everywhere(release) for release in releases):
             raise UnsoundRequest(
-                "some releases looked at all entries and some at a window, and the entries have no"
-                " end; give the prior a `length`, or every release a window"
+                "some releases use all entries and some a window, and the entries are unbounded;"
+                " give the prior a `length`, or every release a window",
+                field="length",
             )
         size = max(end for r in releases for end in _ends(r))
     changes: dict[int, list[tuple[int, Loss]]] = {}
@@ -179,11 +187,14 @@ def _ends(release: Release) -> list[int]:
 
 
 def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> range | list[int]:
-    """The places of the entries that a release looked at."""
+    """The places of the entries that a release used."""
     if release.window is not None:
         if release.window[1] > size:
             raise UnsoundRequest(
-                f"a release looked at entries up to {release.window[1]}; there are {size}"
+                f"a release uses entries up to {release.window[1]}; there are {size}",
+                field="window",
+                given=release.window[1],
+                needed=size,
             )
         return range(*release.window)
     if release.entries is None:
@@ -194,14 +205,20 @@ def _places(release: Release, names: tuple[Name, ...] | None, size: int) -> rang
     known.update({str(name): k for name, k in known.items() if str(name) not in known})
     for entry in release.entries:
         if entry not in known:
-            raise UnsoundRequest(f"a release looked at {entry!r}, which is not an entry")
+            raise UnsoundRequest(
+                f"a release uses {entry!r}, which is not an entry", field="entries", given=entry
+            )
     return sorted({known[entry] for entry in release.entries})
 
 
 def _numbers(exact: list[Fraction]) -> Floats:
-    """Floats that are at least the rationals."""
+    """The rationals, rounded up."""
     if any(value > Fraction(LARGEST) for value in exact):
-        raise UnsoundRequest(f"the releases add up to more than {LARGEST:g}; that says nothing")
+        raise UnsoundRequest(
+            f"the releases add up to more than {LARGEST:g}; they guarantee nothing",
+            field="releases",
+            reason="total",
+        )
     return np.array([float_up(value) for value in exact])
 
 

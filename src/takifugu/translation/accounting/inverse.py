@@ -1,4 +1,4 @@
-"""The largest ε whose loss stays within a target: a search that only trusts what it evaluated."""
+"""The largest ε whose loss stays within a target: by search, among ε that were evaluated."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from takifugu.errors import UnsoundRequest
 
-TRIALS = 40  # evaluations before a search gives what it has
-TINIEST = 1e-300  # an ε below this is not looked for
-HOPELESS = 1e-9  # a share of the target below which no ε is looked for
+TRIALS = 40  # evaluations after which a search stops
+TINIEST = 1e-300  # a smaller ε is not tried
+HOPELESS = 1e-9  # share of the target below which no ε is tried
 
 
 def largest_within(
@@ -22,11 +22,15 @@ def largest_within(
     """The largest ε, to a relative ``tolerance``, with loss(ε) ≤ ``target``; 0 if none is found.
 
     ``loss`` rises with ε and is an upper bound; the ε returned was itself evaluated, so that
-    asking for its loss gives at most ``target``. ``most`` is an ε that is known to be too large
-    for anything above it; by default ``target``, since spending ε on an entry loses at least ε.
+    its loss is at most ``target``. No ε above ``most`` is tried; by default that is ``target``,
+    since spending ε on an entry loses at least ε.
     """
     if not 0 <= target < np.inf:  # also false for NaN
-        raise UnsoundRequest(f"the target is {target}; it must be 0 or more, and finite")
+        raise UnsoundRequest(
+            f"the target is {target}; it must be 0 or more, and finite",
+            field="target",
+            given=target,
+        )
     if target == 0:
         return 0.0
     proven, above = 0.0, float(target if most is None else most)
@@ -63,7 +67,11 @@ def largest_by_bracket(
     rule, and a bisection whenever three steps have not halved the bracket.
     """
     if not 0 <= target < np.inf:  # also false for NaN
-        raise UnsoundRequest(f"the target is {target}; it must be 0 or more, and finite")
+        raise UnsoundRequest(
+            f"the target is {target}; it must be 0 or more, and finite",
+            field="target",
+            given=target,
+        )
     low, high = 0.0, float(target)
     below, above = -float(target), loss(high) - target
     if above <= 0:

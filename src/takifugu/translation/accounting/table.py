@@ -1,4 +1,4 @@
-"""A translation computed once, then looked up: certified, monotone, tied to what it is about.
+"""A translation computed once and cached: certified, monotone, tied to its prior and secrets.
 
 The loss never falls as ε rises, so between two points of the grid the loss at the next larger ε
 holds, and an allowance is the last ε whose loss still fits. Nothing stronger is true in general:
@@ -28,11 +28,11 @@ from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Method, Translation
 
-Progress = Callable[[int, int], None]  # how many points are done, of about how many
+Progress = Callable[[int, int], None]  # points done, of about how many
 KIND = "translation-table"
 SHARE = 0.02  # by how much neighbouring points may differ
 ROUNDS = 6  # of filling gaps in which the loss rose faster than foreseen
-AHEAD = 1.1  # how much steeper than before the next step is taken to be
+AHEAD = 1.1  # the next step is assumed to be this much steeper than the last
 STEEPEST = 8.0  # how much faster than ε the loss may rise before a gap is left to be filled
 
 
@@ -41,7 +41,7 @@ class TranslationTable(ByContent, LossTranslation):
     """Losses on a grid of ε.
 
     Attributes:
-        about: The fingerprint of the priors, secrets and uncertainty that it was made for.
+        about: The fingerprint of the priors, secrets and uncertainty that it was computed for.
         epsilon: ``[point]``: per-entry ε, rising.
         loss: ``[point]``: at least the Pufferfish loss there; it never falls.
     """
@@ -56,11 +56,15 @@ class TranslationTable(ByContent, LossTranslation):
         grid, losses = frozen(self.epsilon), frozen(self.loss)
         fine = grid.ndim == 1 and grid.shape == losses.shape and grid.size > 0
         if not fine or not ((grid > 0).all() and (np.diff(grid) > 0).all()):
-            raise UnsoundRequest("a table needs rising ε above 0, and a loss for each")
+            raise UnsoundRequest(
+                "a table needs rising ε above 0, and a loss for each", field="epsilon"
+            )
         if not ((losses >= grid * (1 - 1e-12)) | (losses == 0)).all() or np.isnan(losses).any():
-            raise UnsoundRequest("a table has a loss below its ε; no proof gives that")
+            raise UnsoundRequest(
+                "a table has a loss below its ε; no proof gives that", field="loss"
+            )
         if (losses[1:] < losses[:-1]).any():
-            raise UnsoundRequest("a table has a loss that falls as ε rises")
+            raise UnsoundRequest("a table has a loss that falls as ε rises", field="loss")
         object.__setattr__(self, "epsilon", grid)
         object.__setattr__(self, "loss", losses)
         object.__setattr__(self, "_grid", grid.tolist())
@@ -97,7 +101,10 @@ class TranslationTable(ByContent, LossTranslation):
         if not 0 < dp <= self._grid[-1]:  # also false for NaN
             raise UnsoundRequest(
                 f"ε = {dp:g} is not in the table, which ends at {self._grid[-1]:g}; translate"
-                " without it, or tabulate further"
+                " without it, or tabulate further",
+                field="table",
+                given=dp,
+                needed=self._grid[-1],
             )
         return self._losses[bisect_left(self._grid, dp)]
 
@@ -108,7 +115,10 @@ class TranslationTable(ByContent, LossTranslation):
         if not 0 < target < np.inf or not place:  # also for NaN
             raise UnsoundRequest(
                 f"a loss of {target:g} is not in the table, which begins at {self._losses[0]:g};"
-                " translate without it, or tabulate from a smaller loss"
+                " translate without it, or tabulate from a smaller loss",
+                field="table",
+                given=target,
+                needed=self._losses[0],
             )
         return self._grid[place - 1]
 
@@ -125,7 +135,7 @@ class TranslationTable(ByContent, LossTranslation):
 
     @classmethod
     def load(cls, path: Path | str, translation: Translation) -> "TranslationTable":
-        """Read a table; one that was edited, or made for something else, is refused."""
+        """Read a table; one that was edited, or computed for something else, is refused."""
         path = Path(path)
         document = _document(path)
         try:
@@ -142,12 +152,14 @@ class TranslationTable(ByContent, LossTranslation):
                 str(path),
                 given="was changed after it was made",
                 needed="be as it was saved; delete it and tabulate again",
+                reason="edited",
             )
         if table.about != translation.fingerprint:
             raise InvalidFile(
                 str(path),
                 given="was made for another prior, other secrets or another uncertainty",
                 needed="be made for these; delete it and tabulate again",
+                reason="about",
             )
         return table
 
@@ -172,9 +184,15 @@ def tabulate(
     """
     low, high = losses
     if not 0 < low < high < np.inf:
-        raise UnsoundRequest(f"losses are {losses}; they must be two rising, positive numbers")
+        raise UnsoundRequest(
+            f"losses are {losses}; they must be two rising, positive numbers",
+            field="losses",
+            given=losses,
+        )
     if not 0.001 <= share <= 1:
-        raise UnsoundRequest(f"share is {share}; it must be from 0.001 to 1")
+        raise UnsoundRequest(
+            f"share is {share}; it must be from 0.001 to 1", field="share", given=share
+        )
     grid, values = _marched(translation, _first(translation, low), high, share, progress)
     for _ in range(ROUNDS):
         steep = np.flatnonzero(values[1:] > values[:-1] * (1 + share) * (1 + 1e-9))
@@ -197,7 +215,9 @@ def _first(translation: Translation, low: float) -> float:
     first = known or float(translation.to_dp(low))
     if not first > 0:
         raise UnsoundRequest(
-            f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate"
+            f"no ε is known to stay within a loss of {low:g}; there is nothing to tabulate",
+            field="losses",
+            reason="allowance",
         )
     while translation.bound(2 * first).value <= low:
         first *= 2
@@ -237,24 +257,28 @@ def _marched(
             left = np.log(max(high / value, 1.0)) / np.log1p(share)
             progress(len(values), len(values) + int(left))
     if not values:
-        raise UnsoundRequest("the bound is infinite from the first point on; nothing to tabulate")
+        raise UnsoundRequest(
+            "the bound is infinite from the first point on; there is nothing to tabulate",
+            field="losses",
+            reason="infinite",
+        )
     return np.array(grid), np.array(values)
 
 
 def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
-    """The best bound at each ε of a grid, which may be made as it is read."""
-    asked, again = tee(grid)
-    transported = _transported(translation, asked)
-    for epsilon in again:
+    """The best bound at each ε of a grid, which may be a generator that uses earlier bounds."""
+    first, second = tee(grid)
+    transported = _transported(translation, first)
+    for epsilon in second:
         others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
         yield min(*others, next(transported, np.inf))
 
 
 def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
-    tight = translation.tight
-    if isinstance(tight, ChainTransport) and not translation.uncertainty:
-        yield from tight.rising(grid)
-    elif tight is not None:
+    transport = translation.transport
+    if isinstance(transport, ChainTransport) and not translation.uncertainty:
+        yield from transport.rising(grid)
+    elif transport is not None:
         for epsilon in grid:
             yield translation.bound(epsilon, "transport").value
 

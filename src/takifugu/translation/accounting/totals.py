@@ -1,24 +1,24 @@
-r"""Totals of ε, δ and ρ as a Pufferfish (ε, δ), also for questions that depend on earlier answers.
+r"""Totals of ε, δ and ρ as a Pufferfish (ε, δ), also for queries that depend on earlier results.
 
-Pure losses add up whatever is asked and when. For ρ the order α of the conversion must not be
-chosen by what was answered, so it is one of a few that are fixed beforehand.
+Pure losses add up whatever is queried and when. For ρ the order α of the conversion must not
+depend on results, so it is one of a few that are fixed beforehand.
 
-**Theorem.** Fix A, s and orders :math:`α_1 … α_K`. Let each question, and what it costs, depend on
-the answers before it; let every entry always satisfy: it has lost ε ≤ A and nothing else, or
+**Theorem.** Fix A, s and orders :math:`α_1 … α_K`. Let each query, and what it costs, depend on
+the results before it; let every entry always satisfy: it has lost ε ≤ A and nothing else, or
 
 .. math:: δ ≤ s/2 \quad\text{and}\quad ε + α_k ρ + g(α_k, s/2K) ≤ A \text{ for some } k, \qquad
           g(α, s) = \frac{\log(1/s) − \log α}{α − 1} + \log(1 − 1/α).
 
-Then all answers together are (A, s)-DP for every entry. *Proof.* Fix neighbours P, Q that differ in
+Then all results together are (A, s)-DP for every entry. *Proof.* Fix neighbours P, Q that differ in
 that entry. A step with (ε_i, δ_i) is, on all but δ_i of its mass, a step with likelihood ratio at
 most :math:`e^{ε_i}`; leave that mass out, at most s/2 in all. With Z the logarithm of the ratio
-of all answers, :math:`\exp((α_k−1)(Z − ε − α_k ρ))` is a supermartingale under P for each k, where
+of all results, :math:`\exp((α_k−1)(Z − ε − α_k ρ))` is a supermartingale under P for each k, where
 ε and ρ are what the path has spent. Now P(S) − e^A Q(S) is at most E[(1 − e^{A−Z})₊]. A path that
 spent ε alone has Z ≤ A and adds nothing. A path for which k holds adds at most
 :math:`c_k e^{(α_k−1)(Z−A)}` with :math:`c_k = (1−1/α_k)^{α_k−1}/α_k` (Canonne, Kamath & Steinke,
 2020), hence at most s/2K times the supermartingale. Sum over k: s/2. ∎
 
-Each entry may be on a path of its own: windows and groups ask for no more. The lemma of
+Each entry may be on a path of its own: windows and groups need nothing else. The lemma of
 `takifugu.translation.accounting.approximate` then makes (A, s) per entry an (E, δ) of Pufferfish
 privacy, with E the loss of A and :math:`δ = s (e^E − 1)/(e^A − 1)`.
 """
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 ORDERS = tuple(1 + 2**k for k in range(2, 13))  # spaced by 2: the best is √2 away at most
 MARGIN = 2.0**-44  # more than the rounding of the few operations that it covers
-STEP = 1e-4  # how close the search for the least ε stops
+STEP = 1e-4  # relative distance at which the search for the least ε stops
 LEAST = 1e-3  # the ε that an entry with δ alone is given: the lemma needs one
 ROUNDS = 200
-LARGEST = 700.0  # beyond it e^ε is no float
+LARGEST = 700.0  # beyond it e^ε is not a float
 
-Step = Callable[[float], tuple[float, float]]  # ε to an ε that is no less, and the loss there
+LossAtLeast = Callable[[float], tuple[float, float]]  # ε to some ε′ ≥ ε, and the loss of ε′
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Filter:
 
     Attributes:
         allowed: A, the largest ε per entry.
-        chance: s, the largest δ per entry; 0 admits losses of ε alone.
+        delta: s, the largest δ per entry; 0 admits losses of ε alone.
     """
 
     allowed: Fraction
-    chance: Fraction
+    delta: Fraction
 
     @classmethod
     def of(cls, allowed: Fraction, epsilon: Fraction, delta: Fraction) -> "Filter":
@@ -65,7 +65,7 @@ class Filter:
 
     def admits(self, total: Total) -> bool:
         """Whether an entry may have lost ``total``."""
-        need = amounts_to(total, self.chance)
+        need = amounts_to(total, self.delta)
         return need is not None and need <= self.allowed
 
     def room(self, total: Total, loss: Loss) -> Fraction:
@@ -75,43 +75,43 @@ class Filter:
         """
         if isinstance(loss, Approximate):
             total = Total(total.epsilon, total.delta + loss.delta, total.rho)
-        need = amounts_to(total, self.chance)
+        need = amounts_to(total, self.delta)
         if need is None:
             return Fraction(0)
         if not isinstance(loss, Concentrated):
             return max(self.allowed - need, Fraction(0))
         rest = self.allowed - total.epsilon
-        most = [(rest - extra) / order for order, extra in _extras(self.chance)]
+        most = [(rest - extra) / order for order, extra in _extras(self.delta)]
         return max(max(most, default=total.rho) - total.rho, Fraction(0))
 
 
-def amounts_to(total: Total, chance: Fraction) -> Fraction | None:
-    """The least A of the theorem for ``total`` and s = ``chance``; None if there is none."""
+def amounts_to(total: Total, delta: Fraction) -> Fraction | None:
+    """The least A of the theorem for ``total`` and s = ``delta``; None if there is none."""
     if not (total.delta or total.rho):
         return total.epsilon
-    if 2 * total.delta > chance:
+    if 2 * total.delta > delta:
         return None
     if not total.rho:
         return total.epsilon
-    found = [order * total.rho + extra for order, extra in _extras(chance)]
+    found = [order * total.rho + extra for order, extra in _extras(delta)]
     return total.epsilon + min(found) if found else None
 
 
-def _extras(chance: Fraction) -> list[tuple[int, Fraction]]:
-    """Each order, and g of it; none if there is no chance to share out."""
-    part = float_down(chance / (2 * len(ORDERS)))
+def _extras(delta: Fraction) -> list[tuple[int, Fraction]]:
+    """Each order, and g of it; none if there is no δ to share."""
+    part = float_down(delta / (2 * len(ORDERS)))
     return [(order, Fraction(extra(order, part))) for order in ORDERS] if part > 0 else []
 
 
-def extra(order: int, chance: float) -> float:
+def extra(order: int, delta: float) -> float:
     """g(α, s) of the theorem, rounded up."""
-    parts = (-log(chance), -log(order))
+    parts = (-log(delta), -log(order))
     value = sum(parts) / (order - 1) + log1p(-1 / order)
     return value + MARGIN * (1 + sum(map(abs, parts)) / (order - 1))
 
 
 def share(dp: float, pufferfish: float, delta: float) -> Fraction:
-    """The s per entry, rounded down, with s·(e^E − 1)/(e^A − 1) ≤ δ; 0 if E is beyond all floats.
+    """The s per entry, rounded down, with s·(e^E − 1)/(e^A − 1) ≤ δ; 0 if e^E is not a float.
 
     ``dp`` is A and ``pufferfish`` is E.
     """
@@ -121,27 +121,27 @@ def share(dp: float, pufferfish: float, delta: float) -> Fraction:
     return Fraction(max(min(kept, delta), 0.0))
 
 
-def total_to_pufferfish(step: Step, total: Total, delta: Fraction) -> float:
+def total_to_pufferfish(loss_at: LossAtLeast, total: Total, delta: Fraction) -> float:
     """An ε, rounded up, at which ``total`` is (ε, δ)-Pufferfish private; infinite if none is known.
 
     The least A is searched for from below: the loss of A decides how much of δ one entry may use,
     and that decides the A that is needed. It ends a ten-thousandth above the least.
     """
     if not (total.delta or total.rho):
-        return step(float_up(total.epsilon))[1] if total.epsilon else 0.0
+        return loss_at(float_up(total.epsilon))[1] if total.epsilon else 0.0
     room = float_down(delta)
     first = amounts_to(total, Fraction(room))
     if first is None:
         return inf
-    dp, loss = step(max(float_up(first), LEAST))
+    dp, loss = loss_at(max(float_up(first), LEAST))
     for _ in range(ROUNDS):
         if not loss <= LARGEST:
             return inf
-        wanted = amounts_to(total, share(dp, loss, room))
-        if wanted is not None and wanted <= Fraction(dp):
+        needed = amounts_to(total, share(dp, loss, room))
+        if needed is not None and needed <= Fraction(dp):
             return loss
-        least = dp * 1.05 if wanted is None else float_up(wanted) * (1 + STEP)
-        dp, loss = step(max(least, dp * (1 + STEP)))
+        least = dp * 1.05 if needed is None else float_up(needed) * (1 + STEP)
+        dp, loss = loss_at(max(least, dp * (1 + STEP)))
     return inf
 
 
@@ -158,5 +158,7 @@ def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) 
             return rho
     raise UnsoundRequest(
         f"a Pufferfish loss of ε = {epsilon:g}, δ = {float(delta):g} leaves no ρ per entry under"
-        " this prior; ask for a larger epsilon or delta, or leave delta out"
+        " this prior; ask for a larger epsilon or delta, or leave delta out",
+        field="epsilon",
+        reason="allowance",
     )

@@ -62,11 +62,11 @@ DIGITS = 38
 SETTLED = Decimal("1e-18")  # a relative change by less than this is covered by the rounding
 GONE = Decimal("1e-345")  # a u below this is none in float64, even times the least positive float
 LEAST = 5e-324  # the least positive float
-EVERY = 16  # steps between two looks at whether a stretch has settled
+EVERY = 16  # steps between two checks whether a stretch has settled
 LN10 = math.log(10)
 ZERO, ONE = Decimal(0), Decimal(1)
 
-Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `Step`, then k, and how often
+Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `BinaryStep`, then k, and a count
 
 
 def _digits(digits: int = DIGITS) -> Context:
@@ -75,7 +75,7 @@ def _digits(digits: int = DIGITS) -> Context:
 
 
 @dataclass(frozen=True)
-class Step:
+class BinaryStep:
     """One step of the chain, as exact fractions.
 
     Attributes:
@@ -87,7 +87,7 @@ class Step:
     rows: tuple[Fraction, Fraction, Fraction, Fraction]
 
     @classmethod
-    def of(cls, matrix: Floats) -> "Step":
+    def of(cls, matrix: Floats) -> "BinaryStep":
         """The step of a matrix whose rows stand for themselves divided by their exact sums."""
         (a, b), (c, d) = [[Fraction(float(v)) for v in row] for row in matrix]
         return cls((a / (a + b), b / (a + b), c / (c + d), d / (c + d)))
@@ -117,7 +117,7 @@ class BinaryLosses:
         epsilon: ``[entry]``: the total ε spent on it.
         upper: ``[pair, entry]``: no mechanism loses more; pair 0 is (1, 0), pair 1 is (0, 1).
         lower: ``[pair, entry]``: the mechanism that counts loses at least this much.
-        possible: ``[entry]``: whether both states can happen; otherwise nothing can be asked.
+        possible: ``[entry]``: whether both states can happen; otherwise there is no pair.
     """
 
     epsilon: Floats
@@ -127,7 +127,7 @@ class BinaryLosses:
 
 
 def binary_losses(
-    steps: Step | Sequence[Step], epsilon: Floats, *, start: Floats | None = None
+    steps: BinaryStep | Sequence[BinaryStep], epsilon: Floats, *, start: Floats | None = None
 ) -> BinaryLosses:
     """The loss of every entry of a finite chain whose entry i was queried with ``epsilon[i]``.
 
@@ -137,7 +137,7 @@ def binary_losses(
     """
     spent = np.asarray(epsilon, dtype=np.float64)
     size = len(spent)
-    listed = [steps] * (size - 1) if isinstance(steps, Step) else list(steps)
+    listed = [steps] * (size - 1) if isinstance(steps, BinaryStep) else list(steps)
     possible = np.ones(size, dtype=np.bool_)
     with localcontext(_digits()):
         gains: dict[float, Decimal] = {}
@@ -160,7 +160,7 @@ def binary_losses(
 
 
 def stationary_losses(
-    step: Step, epsilon: float, before: int | None, after: int | None
+    step: BinaryStep, epsilon: float, before: int | None, after: int | None
 ) -> tuple[Floats, Floats]:
     """``[pair]`` twice: upper and lower bound of an entry of a stationary chain, ε everywhere.
 
@@ -179,7 +179,9 @@ def _both_sides(total: Floats) -> tuple[Floats, Floats]:
     return frozen(upper), frozen(np.maximum(lower, 0.0))
 
 
-def _stretches(steps: Sequence[Step], spent: Floats) -> Iterator[tuple[Step, float, int]]:
+def _stretches(
+    steps: Sequence[BinaryStep], spent: Floats
+) -> Iterator[tuple[BinaryStep, float, int]]:
     """Runs of the same step and the same ε."""
     changed = spent[1:] != spent[:-1]
     if len(set(map(id, steps))) > 1:
@@ -190,7 +192,7 @@ def _stretches(steps: Sequence[Step], spent: Floats) -> Iterator[tuple[Step, flo
 
 
 def _law_runs(
-    steps: Sequence[Step],
+    steps: Sequence[BinaryStep],
     spent: Floats,
     start: Floats,
     gains: dict[float, Decimal],
@@ -222,7 +224,7 @@ def _law_runs(
                 if left % EVERY == 0:
                     drift = max(abs(n0 / w0 - 1), abs(n1 / w1 - 1))
                     taken = left if drift * left * left <= SETTLED else 1
-            else:  # the entry before, or this one, has one possible state: it tells nothing
+            else:  # the entry before, or this one, has one possible state: it reveals nothing
                 back, taken = (True, ZERO, ZERO, ZERO, gain), 1
             yield (*back, taken)
             possible[place : place + taken] = both
@@ -258,8 +260,8 @@ def _still(before: tuple[Decimal, ...], now: tuple[Decimal, ...], gain: Decimal,
     return change * left <= SETTLED * min(x / (1 + x) for x in now)
 
 
-def _stationary_side(step: Step, epsilon: float, count: int | None) -> list[float]:
-    """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: without end."""
+def _stationary_side(step: BinaryStep, epsilon: float, count: int | None) -> list[float]:
+    """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: unbounded."""
     if epsilon == 0:
         return [0.0, 0.0]
     if count is None:
@@ -279,7 +281,7 @@ def _stationary_side(step: Step, epsilon: float, count: int | None) -> list[floa
 Map = tuple[Decimal, Decimal, Decimal, Decimal]  # u becomes (p·u + q) / (r·u + s)
 
 
-def _maps(step: Step, epsilon: float, pair: int) -> tuple[Map, Map]:
+def _maps(step: BinaryStep, epsilon: float, pair: int) -> tuple[Map, Map]:
     """The map of ``pair`` and the one that it follows, as non-negative matrices."""
     same, link, *shares = step.decimals()
     gain = _gain(epsilon, {})
@@ -305,7 +307,7 @@ def _power(base: Map, exponent: int) -> Map:
     return found
 
 
-def _limit(step: Step, epsilon: float, pair: int) -> float:
+def _limit(step: BinaryStep, epsilon: float, pair: int) -> float:
     r"""The limit of ever more steps: the fixed point of two of them, infinite if there is none.
 
     u = (pu + q)/(ru + s) is the positive root of ru² + (s − p)u − q = 0. An error η of s − p moves

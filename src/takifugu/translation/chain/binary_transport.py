@@ -1,6 +1,6 @@
-"""The tight translation of Markov chains with two states: exact, by the closed form.
+"""The transport bound of Markov chains with two states: exact, by the closed form.
 
-With two states there is one question about an entry, asked both ways, whatever secrets are chosen.
+With two states an entry has one secret pair, in both orders, whatever secrets are chosen.
 The closed form (`takifugu.translation.chain.binary_closed_form`) gives its loss at every entry from
 both sides, a few units in the last place apart. Its lower side is a mechanism's: the one that
 counts.
@@ -19,16 +19,16 @@ from takifugu.translation.accounting.inverse import largest_by_bracket
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_closed_form import (
     BinaryLosses,
-    Step,
+    BinaryStep,
     binary_losses,
     stationary_losses,
 )
-from takifugu.translation.chain.chain_transport import asked_entries, pair_mask
+from takifugu.translation.chain.chain_transport import pair_mask, secret_entries
 
-LISTED = 62_500  # entries up to which a constant ε is answered for each of them
+LISTED = 62_500  # entries up to which a constant ε is translated entry by entry
 STEEP = 600.0  # an ε whose exponential is written down as a factor
 MOST = 1e15  # a total ε beyond this is not exponentiated
-LONG = 10_000  # entries on each side of one whose loss has no limit
+LONG = 10_000  # entries on each side of one whose loss is unbounded
 PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numbers them
 
 
@@ -38,17 +38,19 @@ class BinaryTransport:
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
         self._chain = chain
         self._stationary = isinstance(chain.start, str)
-        self._asked = asked_entries(secrets, chain.length)
+        self._secret_entries = secret_entries(secrets, chain.length)
         pair_mask(secrets.sides(chain.states), 2)  # an error now rather than later
         if self._stationary and not (chain.transition[0, 1] > 0 and chain.transition[1, 0] > 0):
             raise InvalidPrior(
                 "transition",
                 given="does not lead from every state to every other one",
                 needed="do so for a stationary chain; give `start` if it begins somewhere",
+                reason="recurrence",
             )
         if not self._stationary and chain.length is None:
             raise UnsoundRequest(
-                "an unbounded chain that begins somewhere is not stationary; give `length`"
+                "an unbounded chain that begins somewhere is not stationary; give `length`",
+                field="length",
             )
 
     @property
@@ -68,10 +70,10 @@ class BinaryTransport:
         return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
 
     def profile(self, epsilon: Floats) -> Bound:
-        """The loss when entry i is charged ``epsilon[i]``, and later ones of no end are not.
+        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0.
 
-        In an unbounded chain the last number of ``by_entry`` is for all entries that follow: what
-        one tells of another is less, the further they are apart.
+        In an unbounded chain the last number of ``by_entry`` is for all entries that follow: one
+        entry reveals less of another, the further they are apart.
         """
         spent = self._checked(epsilon)
         if float(spent.sum()) > MOST:  # group privacy
@@ -103,7 +105,7 @@ class BinaryTransport:
         """The mechanism that counts the worse state, renamed after each step with λ < 0.
 
         In an unbounded chain it counts the entries on both sides as far as it takes to leak what
-        is said; which is less than the supremum, so that this is a finite number of them.
+        is stated; that is less than the supremum, so a finite number of them is enough.
         """
         spent = np.asarray(epsilon, dtype=np.float64)
         length = self._chain.length
@@ -136,7 +138,7 @@ class BinaryTransport:
     def _factors(self, spent: Floats, entry: int, counted: int) -> Floats:
         """``[entry, value]``: e^ε for the value that is counted, 1 for the other."""
         steps = self._steps
-        kinds = [steps] * (len(spent) - 1) if isinstance(steps, Step) else steps
+        kinds = [steps] * (len(spent) - 1) if isinstance(steps, BinaryStep) else steps
         flips = np.array([0, *(not step.same for step in kinds)], dtype=np.int64)
         renamed = np.cumsum(flips) % 2
         value = (counted + renamed + renamed[entry]) % 2
@@ -145,20 +147,20 @@ class BinaryTransport:
         return frozen(factors)
 
     @cached_property
-    def _steps(self) -> Step | list[Step]:
+    def _steps(self) -> BinaryStep | list[BinaryStep]:
         """The one step, or one for each; equal ones are the same object."""
         table = self._chain.transition
         if table.ndim == 2:
-            return Step.of(table)
-        known: dict[bytes, Step] = {}
+            return BinaryStep.of(table)
+        known: dict[bytes, BinaryStep] = {}
         for matrix in table:
             if matrix.tobytes() not in known:
-                known[matrix.tobytes()] = Step.of(matrix)
+                known[matrix.tobytes()] = BinaryStep.of(matrix)
         return [known[matrix.tobytes()] for matrix in table]
 
     @property
-    def _step(self) -> Step:
-        assert isinstance(self._steps, Step)  # noqa: S101 - a stationary chain has one
+    def _step(self) -> BinaryStep:
+        assert isinstance(self._steps, BinaryStep)  # noqa: S101 - a stationary chain has one
         return self._steps
 
     def _checked(self, epsilon: Floats) -> Floats:
@@ -167,17 +169,20 @@ class BinaryTransport:
         length = self._chain.length
         if length is None:
             more = 1
-            if self._asked is not None and len(self._asked):
-                more = max(1, min(int(self._asked[-1]) + 1 - len(spent), LISTED))
+            if self._secret_entries is not None and len(self._secret_entries):
+                more = max(1, min(int(self._secret_entries[-1]) + 1 - len(spent), LISTED))
             return np.concatenate([spent, np.zeros(more)])
         if len(spent) != length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries"
+                f"the profile has {len(spent)} numbers; the chain has {length} entries",
+                field="profile",
+                given=len(spent),
+                needed=length,
             )
         return spent
 
     def _losses(self, spent: Floats) -> BinaryLosses:
-        """The closed form; the last answer is kept, for its witness is asked next."""
+        """The closed form; the last result is cached, since its witness is needed next."""
         known = self.__dict__.get("_last")
         if known is None or not np.array_equal(known.epsilon, spent):
             start = None if self._stationary else np.asarray(self._chain.start_law)
@@ -186,14 +191,14 @@ class BinaryTransport:
         return found
 
     def _open(self, losses: BinaryLosses) -> Booleans:
-        """``[entry]``: whether the question is secret there, and both answers can be true."""
-        if self._asked is None:
+        """``[entry]``: whether the entry has a secret pair of which both sides are possible."""
+        if self._secret_entries is None:
             return losses.possible
         size = len(losses.possible)
-        asked = np.zeros(size, dtype=np.bool_)
+        secret = np.zeros(size, dtype=np.bool_)
         # of an unbounded chain, an entry far behind the last one loses less than that one
-        asked[np.minimum(self._asked, size - 1)] = True
-        return losses.possible & asked
+        secret[np.minimum(self._secret_entries, size - 1)] = True
+        return losses.possible & secret
 
     def _place(self, losses: BinaryLosses) -> tuple[int | None, int]:
         """The entry and the pair with the largest loss."""
@@ -202,8 +207,10 @@ class BinaryTransport:
             return None, 0
         entry = int(np.argmax(np.where(open_, losses.upper.max(axis=0), -1.0)))
         pair = _larger(losses.upper[:, entry])
-        if self._asked is not None and entry not in self._asked:  # it stands for a later one
-            entry = int(self._asked[self._asked > entry][0])
+        if (
+            self._secret_entries is not None and entry not in self._secret_entries
+        ):  # it stands for a later one
+            entry = int(self._secret_entries[self._secret_entries > entry][0])
         return entry, pair
 
     def _fast(self, epsilon: float) -> float:
@@ -220,10 +227,10 @@ class BinaryTransport:
         is found in the middle, or right beside it.
         """
         length = self._chain.length
-        if length is None and self._asked is None:
+        if length is None and self._secret_entries is None:
             return (*stationary_losses(self._step, epsilon, None, None), None)
-        if self._asked is not None:
-            places: Integers | list[int] = self._asked
+        if self._secret_entries is not None:
+            places: Integers | list[int] = self._secret_entries
         else:
             middle = (length or 1) // 2
             places = [k for k in (middle - 1, middle, middle + 1) if 0 <= k < (length or 1)]

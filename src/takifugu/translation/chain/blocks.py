@@ -6,8 +6,8 @@ the next k entries together forgets less. With :math:`U = (u_1 … u_k)` their s
 
 .. math:: F_i(x,y) \le T\Big(P(U|x), P(V|y);\ \sum_j ε_{i+j}[u_j≠v_j] + F_{i+k}(u_k,v_k)\Big)
 
-by the same proof, for every k and whatever bound :math:`F_{i+k}` is. With all the rest of the chain
-in one block this is the linear programme itself, hence exact up to the other side of the entry.
+by the same proof, for every k and whatever bound :math:`F_{i+k}` is. With all later entries in one
+block this is the linear program itself, hence exact up to the other side of the entry.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from takifugu.numeric import Floats
-from takifugu.translation.chain.laws import FAINT
+from takifugu.translation.chain.entry_laws import FAINT
 from takifugu.translation.chain.steps import (
     LARGE,
     MOST_STATES,
@@ -28,7 +28,7 @@ from takifugu.translation.chain.steps import (
 STATES = 81  # of a block
 LONGEST = 64  # entries of a chain that is walked in blocks
 ROUNDS = 12  # of lowering a bound for chains of every length
-STILL = 1e-4  # a change by this share is none
+STILL = 1e-4  # a smaller relative change counts as none
 
 
 def block_length(states: int) -> int:
@@ -58,7 +58,7 @@ def block_step(
     last = np.arange(size)
     for matrix, epsilon in zip(rows[1:], spent[1:], strict=True):
         law = (law[:, :, None] * matrix[last][None, :, :]).reshape(size, -1)
-        law = np.where(law < FAINT, 0.0, law)  # nothing is told by it: see `laws`
+        law = np.where(law < FAINT, 0.0, law)  # negligible: see `entry_laws`
         cost = np.repeat(np.repeat(cost, size, axis=0), size, axis=1) + np.tile(
             epsilon * unit, cost.shape
         )
@@ -90,11 +90,11 @@ def walk_blocks(rows: Sequence[Floats], spent: Floats, *, size: int, slack: floa
 
 
 def settle(rows: Floats, epsilon: float, above: Floats, *, slack: float) -> Floats:
-    """Lower a bound that holds for chains of every length, block by block, until it rests.
+    """Lower a bound that holds for chains of every length, block by block, until it settles.
 
-    If ``above`` bounds what n entries tell, for every n, then a block step from it bounds what
-    n + k entries tell; and fewer entries tell no more, since a mechanism may look away. So every
-    step gives another bound for every length.
+    If ``above`` bounds what n entries reveal, for every n, then a block step from it bounds what
+    n + k entries reveal; and fewer entries reveal no more, since a mechanism may ignore some. So
+    every step gives another bound for every length.
     """
     length = block_length(len(above))
     value = above
@@ -102,8 +102,8 @@ def settle(rows: Floats, epsilon: float, above: Floats, *, slack: float) -> Floa
         after = np.minimum(
             value, block_step([rows] * length, [epsilon] * length, value, slack=slack)
         )
-        resting = float((value - after).max()) <= STILL * float(value.max())
+        settled = float((value - after).max()) <= STILL * float(value.max())
         value = after
-        if resting:
+        if settled:
             break
     return value

@@ -1,4 +1,4 @@
-r"""The tight translation of Markov chains.
+r"""The transport bound of Markov chains.
 
 Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
 over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
@@ -19,12 +19,12 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.blocks import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
+    recurrent_law,
     row_slack,
-    stationary_law,
     transition_rows,
 )
 from takifugu.translation.chain.recursion import ChainLosses, chain_losses
@@ -35,10 +35,10 @@ from takifugu.translation.chain.unbounded import (
     unbounded_losses,
 )
 
-WALKED = 250_000  # entries × states²: a chain at rest up to this is walked, a longer one bounded
-QUESTIONS = 64  # how many of the worst pairs a witness is looked for
+WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
+MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
-TAIL = 16  # entries after the last one that was touched whose losses are kept apart
+TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
 class ChainTransport:
@@ -50,58 +50,62 @@ class ChainTransport:
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._chain, self._tolerance = chain, tolerance
-        self._at_rest = isinstance(chain.start, str)
+        self._stationary = isinstance(chain.start, str)
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
-        self._asked = asked_entries(secrets, chain.length)
+        self._secret_entries = secret_entries(secrets, chain.length)
         self._pairs = pair_mask(self._sides, self._size)
-        if self._at_rest:
-            _ = self._rest  # an error now rather than later
+        if self._stationary:
+            _ = self._stationary_rows  # an error now rather than later
         elif chain.length is None:
             raise UnsoundRequest(
-                "a chain without end that begins somewhere is not at rest; give `length`"
+                "an unbounded chain that begins somewhere is not stationary; give `length`",
+                field="length",
             )
 
     @property
     def size(self) -> int | None:
-        """How many entries there are; None if there is no end."""
+        """How many entries there are; None if the chain is unbounded."""
         return self._chain.length
 
     @property
     def walked(self) -> bool:
-        """Whether a constant ε is translated entry by entry, or as if there were no end."""
+        """Whether a constant ε is translated entry by entry, or as in an unbounded chain."""
         length = self._chain.length
         if length is None:
             return False
-        return not self._at_rest or length * self._size**2 <= WALKED
+        return not self._stationary or length * self._size**2 <= WALKED
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
         if not self.walked:
-            return self._endless_bound(self._endless(epsilon))
+            return self._unbounded_bound(self._unbounded(epsilon))
         length = self._chain.length or 1
         found = self.profile(np.full(length, epsilon))
-        if self._at_rest and self._blocks > 1 and length > LONGEST:
-            # too long to be walked in blocks: as if without end, in blocks, may be tighter
-            endless = self._endless_bound(self._endless(epsilon))
-            if endless.value < found.value and found.by_entry is not None:
-                capped = frozen(np.minimum(found.by_entry, endless.value))
-                found = Bound(endless.value, found.binding, capped, found.by_values)
+        if self._stationary and self._blocks > 1 and length > LONGEST:
+            # too long for blocks: the unbounded chain, in blocks, may have a lower bound
+            unbounded = self._unbounded_bound(self._unbounded(epsilon))
+            if unbounded.value < found.value and found.by_entry is not None:
+                capped = frozen(np.minimum(found.by_entry, unbounded.value))
+                found = Bound(unbounded.value, found.binding, capped, found.by_values)
         return found
 
     def profile(self, epsilon: Floats) -> Bound:
-        """The loss when entry i is charged ``epsilon[i]``; later entries of no end are not."""
+        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
         chain, spent = self._chain, np.asarray(epsilon, dtype=np.float64)
         if chain.length is not None and len(spent) != chain.length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries"
+                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries",
+                field="profile",
+                given=len(spent),
+                needed=chain.length,
             )
         beyond = 0
         if chain.length is None:
             beyond = TAIL
             spent = np.concatenate([spent, np.zeros(TAIL)])
         losses = chain_losses(
-            chain.transition, spent, start=None if self._at_rest else chain.start_law
+            chain.transition, spent, start=None if self._stationary else chain.start_law
         )
         tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
         by_entry, worst = self._by_entry(losses, tables)
@@ -114,7 +118,7 @@ class ChainTransport:
                 # there nothing is charged, and a step costs at most its dearest move
                 last = losses.backward[losses.backward_at[-1]]
                 later = max(later, float(last.max()))
-                if self._asked is not None and later > by_entry.max():  # this one binds
+                if self._secret_entries is not None and later > by_entry.max():  # this one binds
                     entry, table = far, last
                     x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
             by_entry = np.append(by_entry[:-beyond], later)
@@ -123,7 +127,7 @@ class ChainTransport:
         return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
 
     def rising(self, grid: Iterable[float]) -> Iterator[float]:
-        """The losses of a rising grid of ε, each found from the one before."""
+        """The losses of a rising grid of ε, each search started from the one before."""
         near: UnboundedLosses | None = None
         for epsilon in grid:
             if self.walked:
@@ -138,7 +142,7 @@ class ChainTransport:
                     near=near,
                     with_lower=False,
                 )
-                yield self._endless_bound(near).value
+                yield self._unbounded_bound(near).value
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
@@ -147,7 +151,7 @@ class ChainTransport:
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
             )
         found, _ = unbounded_allowance(self._chain.transition, target, tolerance=self._tolerance)
-        # the search begins each ε from the one before; a fresh start must confirm the answer
+        # the search starts each ε from the one before; a fresh start must confirm the result
         for _ in range(8):
             if found == 0 or self.uniform(found).value <= target:
                 return found
@@ -163,7 +167,7 @@ class ChainTransport:
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
         around, first = self._neighbourhood(epsilon, centre)
         law = self._law(centre)
-        sides = self._likely(law, bound)
+        sides = self._worst_pairs(law, bound)
         if not sides:
             return Witness(0.0, None)
         left, right = (
@@ -171,16 +175,16 @@ class ChainTransport:
         )
         found = best_product(around, left, right)
         factors = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
-        a, b = sides[found.question]
+        a, b = sides[found.pair]
         binding = Binding(joined(chain.states, a), joined(chain.states, b), entry=centre)
         entries = tuple(range(first, first + len(factors)))
         return Witness(found.leak, binding, entries, frozen(factors))
 
     def _further(self, entries: int) -> int | None:
-        """The first entry asked about that is not among the first ``entries``, if there is one."""
-        if self._asked is None:
+        """The first entry with secrets that is not among the first ``entries``, if there is one."""
+        if self._secret_entries is None:
             return entries
-        later = self._asked[self._asked >= entries]
+        later = self._secret_entries[self._secret_entries >= entries]
         return int(later[0]) if len(later) else None
 
     @property
@@ -188,20 +192,20 @@ class ChainTransport:
         return not bool(self._pairs[off_diagonal(self._size) > 0].all())
 
     @cached_property
-    def _rest(self) -> tuple[Floats, Floats, Floats]:
+    def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
         rows = transition_rows(self._chain.transition)
-        law = stationary_law(rows)
+        law = recurrent_law(rows)
         return rows, law, backward_rows(rows, law)[0]
 
-    def _endless(self, epsilon: float) -> UnboundedLosses:
+    def _unbounded(self, epsilon: float) -> UnboundedLosses:
         return unbounded_losses(
             self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
         )
 
-    def _endless_bound(self, losses: UnboundedLosses) -> Bound:
+    def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
         table = np.where(self._pairs, losses.upper, -np.inf)
         if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
-            rows, _, back = self._rest
+            rows, _, back = self._stationary_rows
             ahead = settle(rows, losses.epsilon, losses.forward.upper, slack=row_slack(self._size))
             behind = settle(
                 back, losses.epsilon, losses.backward.upper, slack=law_slack(self._size)
@@ -218,9 +222,9 @@ class ChainTransport:
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
         """``[entry][x, y]``: the losses when several entries are coupled at once."""
         chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
-        if self._at_rest:
-            rows = [self._rest[0]] * steps
-            back = [self._rest[2]] * steps
+        if self._stationary:
+            rows = [self._stationary_rows[0]] * steps
+            back = [self._stationary_rows[2]] * steps
             slack = law_slack(self._size)
         else:
             law, back = self._walk_back(steps)
@@ -236,12 +240,12 @@ class ChainTransport:
     def _by_entry(
         self, losses: ChainLosses, tables: list[Floats] | None
     ) -> tuple[Floats, tuple[int, int, int]]:
-        """``[entry]``: the largest loss over the questions asked there, and the worst of all."""
+        """``[entry]``: the largest loss over the secret pairs there, and where it is largest."""
         levels, level_at = np.unique(losses.epsilon, return_inverse=True)
         at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
         shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
         codes = np.ravel_multi_index(at, shape)
-        if tables is not None:  # entries are told apart one by one
+        if tables is not None:  # every entry has a table of its own
             codes = np.arange(len(codes))
         _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
         values, places = [], []
@@ -252,12 +256,12 @@ class ChainTransport:
             values.append(max(float(table.flat[place]), 0.0))
             places.append(place if np.isfinite(table.flat[place]) else -1)
         by_entry = np.array(values)[kind_at]
-        if self._asked is not None:
-            keep = np.isin(np.arange(len(by_entry)), self._asked)
+        if self._secret_entries is not None:
+            keep = np.isin(np.arange(len(by_entry)), self._secret_entries)
             by_entry = np.where(keep, by_entry, 0.0)
         entry = int(np.argmax(by_entry))
-        if self._asked is not None:  # all may be 0: even then it is one of them
-            listed = self._asked[self._asked < len(by_entry)]
+        if self._secret_entries is not None:  # all may be 0: even then it is one of them
+            listed = self._secret_entries[self._secret_entries < len(by_entry)]
             if not len(listed):
                 return by_entry, (0, -1, -1)
             entry = int(listed[np.argmax(by_entry[listed])])
@@ -266,34 +270,34 @@ class ChainTransport:
         return by_entry, (entry, x, y)
 
     def _binding(self, x: int, y: int, entry: int | None) -> Binding:
-        """The first question asked that holds the pair of values."""
+        """The first secret pair that holds the two values."""
         a, b = next(s for s in self._sides if x in s[0] and y in s[1])
         states = self._chain.states
         return Binding(joined(states, a), joined(states, b), entry=entry)
 
     @property
     def _middle(self) -> int:
-        if self._asked is not None:
-            return int(self._asked[len(self._asked) // 2])
+        if self._secret_entries is not None:
+            return int(self._secret_entries[len(self._secret_entries) // 2])
         length = self._chain.length
         return (self._reach if length is None else length // 2) or 0
 
     def _near(self, entry: int) -> int:
         """The entry itself, or one closer to a given start if it is very far from it."""
-        if self._at_rest or entry <= FAR:
+        if self._stationary or entry <= FAR:
             return entry
-        if self._asked is None:
+        if self._secret_entries is None:
             return FAR
-        close = self._asked[self._asked <= FAR]
-        return int(close[-1] if len(close) else self._asked[0])
+        close = self._secret_entries[self._secret_entries <= FAR]
+        return int(close[-1] if len(close) else self._secret_entries[0])
 
     @property
     def _reach(self) -> int:
-        """How many entries to each side a witness asks."""
+        """How many entries to each side a witness uses."""
         return max(32, min(400, 10**6 // self._size**2))
 
     def _law(self, entry: int) -> Law:
-        return Law.of(self._rest[1]) if self._at_rest else self._walk_back(entry)[0]
+        return Law.of(self._stationary_rows[1]) if self._stationary else self._walk_back(entry)[0]
 
     def _walk_back(self, entry: int) -> tuple[Law, list[Floats]]:
         """The law of an entry of a chain that begins somewhere; the rows back, nearest first."""
@@ -309,7 +313,7 @@ class ChainTransport:
         spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        # only the entries from the first to the last one: a chain without end is asked anywhere
+        # entries from the first to the last one: an unbounded chain may have secrets anywhere
         after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
         before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
         here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
@@ -319,13 +323,13 @@ class ChainTransport:
             given = spent[first:centre]
             before[: len(given)] = given
         before = before[::-1]
-        # far entries are left out where all together would be more than floats can hold
+        # far entries are left out if all together would exceed what floats can hold
         after, before = after[: within_reach(after)], before[: within_reach(before)]
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
-        if self._at_rest:
-            ahead = [self._rest[0]] * (last - centre)
-            behind = [self._rest[2]] * (centre - first)
+        if self._stationary:
+            ahead = [self._stationary_rows[0]] * (last - centre)
+            behind = [self._stationary_rows[2]] * (centre - first)
             slack += law_slack(self._size) * (1 + centre - first)
         else:
             law, behind = self._walk_back(centre)
@@ -342,26 +346,26 @@ class ChainTransport:
         )
         return around, first
 
-    def _likely(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The questions with the largest bounds, of those that can be asked."""
+    def _worst_pairs(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The secret pairs with the largest bounds, of those that are possible."""
         sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
         if bound.by_values is None:
-            return sides[:QUESTIONS]
+            return sides[:MOST_PAIRS]
         values = bound.by_values
-        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:QUESTIONS]
+        return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
 
 
 def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
-    """``[x, y]``: whether some question has x on its left and y on its right."""
+    """``[x, y]``: whether some secret pair has x on its left and y on its right."""
     mask = np.zeros((states, states), dtype=np.bool_)
     for a, b in sides:
         mask[np.ix_(a, b)] = True
     if not mask.any():
-        raise InvalidWorld("secrets", given="hold no pair", needed="ask about two states at least")
+        raise InvalidWorld("secrets", given="hold no pair", needed="name two states at least")
     return mask
 
 
-def asked_entries(secrets: Secrets, length: int | None) -> Integers | None:
+def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
     """The numbers of the entries that have secrets, rising; None if all have."""
     if secrets.entries is None:
         return None

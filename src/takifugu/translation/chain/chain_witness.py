@@ -4,7 +4,7 @@ A product :math:`g(D) = \prod_j g_j(x_j)` with :math:`1 \le g_j \le e^{ε_j}` is
 changing entry j changes one factor. For all factors but one held fixed, E[g|s]/E[g|s′] is a ratio
 of two linear functions of :math:`g_j`, so its best value takes two levels: e^ε on the values with
 the greatest ratio, 1 on the others. Messages along the chain give both functions; sweeping to and
-fro improves the ratio until it rests. What is reported is the ratio of the factors found,
+fro improves the ratio until it settles. What is reported is the ratio of the factors found,
 computed once more and rounded down: it is a mechanism's, whether or not the search found the best.
 
 For two states the best product is the worst mechanism of all, and it is known without a search
@@ -19,7 +19,7 @@ import numpy as np
 from takifugu._rounding import UNIT
 from takifugu.numeric import Floats, Integers
 
-MOST = 600.0  # the total of ε over the neighbours asked: e^MOST is a float, and so is its inverse
+MOST = 600.0  # the total of ε over the neighbours used: e^MOST is a float, and so is its inverse
 ROUNDS = 30
 ENOUGH = 1e-13  # an improvement below this share ends the search
 
@@ -46,10 +46,10 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """The best product found: which question, its leak, and the factors of each side."""
+class BestProduct:
+    """The best product found: for which pair, its leak, and the factors of each side."""
 
-    question: int
+    pair: int
     leak: float
     here: Floats
     ahead: Floats
@@ -58,11 +58,11 @@ class Found:
 
 def best_product(
     around: Neighbourhood, left: Floats, right: Floats, values: Integers | None = None
-) -> Found:
-    """Maximise over products, for several questions at once.
+) -> BestProduct:
+    """Maximise over products, for several secret pairs at once.
 
-    ``left`` and ``right`` are ``[question, x]``: the law of the entry given each side. ``values``
-    [x] says which value of the data a state stands for: factors then depend on that alone.
+    ``left`` and ``right`` are ``[pair, x]``: the law of the entry given each side. ``values`` [x]
+    is the value of the data that a state stands for: factors then depend on that alone.
     """
     sides = (
         _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape, values),
@@ -76,23 +76,23 @@ def best_product(
         for k, side in enumerate(sides):
             other = here * messages[1 - k]
             messages[k] = side.improve(left * other, right * other)
-        told = here * messages[0] * messages[1]
+        weight = here * messages[0] * messages[1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log((left * told).sum(axis=1)) - np.log((right * told).sum(axis=1))
+            ratio = np.log((left * weight).sum(axis=1)) - np.log((right * weight).sum(axis=1))
         settled = bool((ratio <= best + ENOUGH * (1 + np.abs(best))).all())
         best = np.maximum(best, ratio)
         if settled:
             break
-    question = int(np.argmax(ratio))
+    pair = int(np.argmax(ratio))
     steps = len(around.ahead) + len(around.behind) + 2
     states = left.shape[1]
-    rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[question]))
-    return Found(
-        question,
-        max(float(ratio[question]) - rounding - around.slack, 0.0),
-        here[question],
-        sides[0].factors[:, question],
-        sides[1].factors[:, question],
+    rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[pair]))
+    return BestProduct(
+        pair,
+        max(float(ratio[pair]) - rounding - around.slack, 0.0),
+        here[pair],
+        sides[0].factors[:, pair],
+        sides[1].factors[:, pair],
     )
 
 
@@ -103,7 +103,7 @@ def _scaled(around: Neighbourhood, spent: Floats) -> Floats:
 
 
 class _Side:
-    """One direction: the factors of its entries, nearest first, for every question."""
+    """One direction: the factors of its entries, nearest first, for every secret pair."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Side:
     def improve(self, left: Floats, right: Floats) -> Floats:
         """One sweep out with the factors as they are, one sweep in that improves each.
 
-        ``left`` and ``right`` weigh the values of the secret entry. Returns ``[question, x]``:
+        ``left`` and ``right`` weigh the values of the secret entry. Returns ``[pair, x]``:
         the expectation of the product of all factors, given x, up to a common factor.
         """
         if not len(self._rows):
@@ -153,7 +153,7 @@ def _unit(rows: Floats) -> Floats:
 
 
 def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
-    """``[question, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
+    """``[pair, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(a > 0, a / b, 0.0)
     order = np.argsort(-ratio, axis=1, kind="stable")
@@ -165,7 +165,7 @@ def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
         )
     size = np.argmax(value, axis=1)
     chosen = np.arange(a.shape[1])[None, :] <= size[:, None]
-    chosen[chosen.all(axis=1)] = False  # the same factor everywhere tells nothing
+    chosen[chosen.all(axis=1)] = False  # the same factor everywhere reveals nothing
     g = np.ones_like(a)
     np.put_along_axis(g, order, np.where(chosen, high, 1.0), axis=1)
     return g

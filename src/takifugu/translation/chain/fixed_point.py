@@ -1,12 +1,12 @@
-r"""A chain without end: a proven upper bound near the least fixed point of the step.
+r"""An unbounded chain: a proven upper bound near the least fixed point of the step.
 
 Let T be the step of the recursion with a constant ε, :math:`T(F)(x,y)` = the transport between
 rows x and y with costs :math:`ε[u≠v] + F(u,v)`. T is monotone: higher costs allow more g.
 
 **Claim.** If F ≥ 0 and T(F) ≤ F, then F bounds the loss of chains of every length.
 *Proof.* A chain with n entries to the right loses :math:`T^n(0)`. As 0 ≤ F, monotonicity gives
-:math:`T^n(0) ≤ T^n(F) ≤ T^{n-1}(F) ≤ … ≤ F`. ∎ The same holds with F in place of 0: whoever starts
-from a value at most F stays below F.
+:math:`T^n(0) ≤ T^n(F) ≤ T^{n-1}(F) ≤ … ≤ F`. ∎ The same holds with F in place of 0: started
+from a value at most F, the recursion stays below F.
 
 For fixed flows x let :math:`T_x ≥ T` be the bound they prove. So **T_x(F) ≤ F is enough**, for any
 flows, and that is checked entry by entry with every operation rounded up. How F was found does
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from takifugu._rounding import up
 from takifugu.numeric import Floats
-from takifugu.translation.chain.scalar import constant_cost
 from takifugu.translation.chain.steps import (
     LARGE,
     Couplings,
@@ -37,25 +37,25 @@ from takifugu.translation.chain.steps import (
 )
 
 Rows = Callable[[Floats], tuple[Floats, Floats]]  # cost -> (numerator rows, denominator rows)
-SWEEPS = 300  # of one set of trees, before they are solved again
+SWEEPS = 300  # with one set of trees, before they are solved again
 ROUNDS = 60  # of solving couplings
-ENDLESS = 1 - 1e-7  # at this rate sweeps no longer approach anything
+DIVERGING = 1 - 1e-7  # at this rate sweeps no longer converge
 STUCK = 6  # rounds at that rate before the search for a bound is given up
 NOISY = 1.5  # of the rounding of a step, for that of the next one may be larger
-RESOLVED = 4  # times that the lower bound may ask for better trees
+RESOLVED = 4  # times that trees are solved again for the lower bound
 
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """What one direction of an endless chain adds to the loss.
+    """What one direction of an unbounded chain adds to the loss.
 
     Attributes:
         epsilon: The DP loss spent on each entry.
         upper: ``[x, y]``: at least the loss of every chain length; infinite if no bound was found.
-        lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not asked for.
+        lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not computed.
         steps: How many entries that chain has.
         couplings: The flows that prove ``upper``; None where it is infinite.
-        solved: How often the couplings were solved.
+        solved: The number of times that the couplings were solved.
     """
 
     epsilon: float
@@ -69,6 +69,32 @@ class FixedPoint:
 def unbounded(size: int) -> Floats:
     """No bound between different states."""
     return np.where(np.eye(size) > 0, 0.0, np.inf)
+
+
+def constant_cost(rows: Floats, alpha: float) -> Floats:
+    r"""``[x, y]``: one step between rows x and y when all moves cost ``alpha``, rounded up.
+
+    The best g takes two values, high on the states A with the greatest ratio p/q, so
+
+    .. math:: \log t = \max_A \log\frac{1 + (e^\alpha - 1)\,p(A)}{1 + (e^\alpha - 1)\,q(A)}
+
+    over the prefixes A of that order (Cao, Yoshikawa, Xiao & Xiong, ICDE 2017: the largest entry
+    is their loss function L). Never more than ``alpha``, which is given where e^alpha is no float.
+    """
+    if alpha > 700:
+        return alpha * (1 - np.eye(len(rows)))
+    gain = np.expm1(alpha)
+    value = np.zeros((len(rows), len(rows)))
+    slack = 4 * (rows.shape[1] + 4) * 2.0**-53
+    for x, p in enumerate(rows):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(p > 0, p / rows, 0.0)  # [y, u]: an order, which may be any
+        order = np.argsort(-ratio, axis=1)
+        above = 1 + gain * np.cumsum(p[order], axis=1)
+        below = 1 + gain * np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+        value[x] = up(np.log(np.max(above / below, axis=1))) + slack
+        value[x, x] = 0.0
+    return np.maximum(value, 0.0)
 
 
 def fixed_rows(rows: Floats) -> Rows:
@@ -122,7 +148,7 @@ def fixed_point(
         # what rounding puts on top of a step, where flows are large beside the masses they reach
         noise = np.where(shown < np.inf, NOISY * np.maximum(shown - best, 0.0), 0.0)
         value, rate = _sweep(step, couplings, value, room, noise, least)
-        stuck = stuck + 1 if rate >= ENDLESS else 0
+        stuck = stuck + 1 if rate >= DIVERGING else 0
         if stuck == STUCK:
             break
         room = 0.1 * tolerance * (1 - rate) * float(value.max()) + 4 * slack + 1e-12
@@ -171,9 +197,9 @@ def _sweep(
     noise: Floats,
     least: Floats,
 ) -> tuple[Floats, float]:
-    """Sweep ``value`` with fixed trees until it rests; also the rate at which it does.
+    """Sweep ``value`` with fixed trees until it settles; also the rate of convergence.
 
-    Every step adds ``room`` and ``noise``, so that what it rests at can be proven.
+    Every step adds ``room`` and ``noise``, so that the limit can be proven.
     """
     last, rate, steady = np.inf, 0.5, 0
     limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
@@ -190,9 +216,9 @@ def _sweep(
             break
         now = moved / last
         steady = steady + 1 if abs(now - rate) < 0.02 else 0
-        rate = min(max(now, 0.0), ENDLESS)
+        rate = min(max(now, 0.0), DIVERGING)
         last = moved
-        if steady >= 4 and 0.6 < rate < ENDLESS:  # geometric: jump to where it leads
+        if steady >= 4 and 0.6 < rate < DIVERGING:  # geometric: jump to where it leads
             jump = np.maximum(value + gain * (rate / (1 - rate)), least)
             value = np.minimum(jump, limit)
             last, steady = np.inf, 0

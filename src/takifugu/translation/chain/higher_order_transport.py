@@ -32,18 +32,18 @@ from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,
-    asked_entries,
     joined,
     pair_mask,
+    secret_entries,
     within_reach,
 )
 from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
+    recurrent_law,
     row_slack,
-    stationary_law,
     transition_rows,
 )
 from takifugu.translation.chain.recursion import chain_losses
@@ -64,7 +64,7 @@ class HigherOrderTransport:
         self._windows = len(prior.windows)
         self._last = prior.windows[:, -1]
         self._metric = frozen(self._last[:, None] != self._last[None, :])
-        self._secret_entries = asked_entries(secrets, prior.length)
+        self._secret_entries = secret_entries(secrets, prior.length)
         sides = secrets.sides(prior.states)
         pair_mask(sides, len(prior.states))  # an error now rather than later
         able = [pair for pair in sides if all(self._members(side).any() for side in pair)]
@@ -75,7 +75,7 @@ class HigherOrderTransport:
         self._sides = list(dict.fromkeys(side for pair in able for side in pair))
         place = {side: k for k, side in enumerate(self._sides)}
         self._pairs = np.array([(place[a], place[b]) for a, b in able], dtype=np.int64)
-        known = Law.of(self._rest[1])
+        known = Law.of(self._stationary_rows[1])
         self._mixtures = np.array([known.given(self._members(side)) for side in self._sides])
 
     @property
@@ -89,7 +89,7 @@ class HigherOrderTransport:
         if length is not None and length * self._windows**2 <= WALKED:
             return self.profile(np.full(length, epsilon))
         losses = unbounded_losses(
-            self._rest[0],
+            self._stationary_rows[0],
             epsilon,
             tolerance=self._tolerance,
             with_lower=False,
@@ -103,11 +103,14 @@ class HigherOrderTransport:
         spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
         if length is not None and len(spent) != length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries"
+                f"the profile has {len(spent)} numbers; the chain has {length} entries",
+                field="profile",
+                given=len(spent),
+                needed=length,
             )
         tail = TAIL if length is None else 0
         charged = np.concatenate([spent, np.zeros(tail)])
-        losses = chain_losses(self._rest[0], charged, metric=self._metric)
+        losses = chain_losses(self._stationary_rows[0], charged, metric=self._metric)
         known: dict[tuple[float, int, int], tuple[float, int]] = {}
         by_entry, pairs = np.zeros(len(charged)), np.zeros(len(charged), dtype=np.int64)
         covered = self._covered(len(charged))
@@ -144,7 +147,7 @@ class HigherOrderTransport:
 
         after, before = charged(range(centre + 1, last + 1)), charged(range(first, centre))[::-1]
         after, before = after[: within_reach(after)], before[: within_reach(before)]
-        rows, _, back = self._rest
+        rows, _, back = self._stationary_rows
         steps = len(after) + len(before)
         around = Neighbourhood(
             [rows] * len(after),
@@ -161,7 +164,7 @@ class HigherOrderTransport:
         by_window = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
         factors = np.ones((len(by_window), len(self._prior.states)))
         factors[:, self._last] = by_window
-        a, b = (self._named(int(side)) for side in pairs[found.question])
+        a, b = (self._named(int(side)) for side in pairs[found.pair])
         entries = tuple(range(centre - len(before), centre + len(after) + 1))
         return Witness(found.leak, Binding(a, b, entry=centre), entries, frozen(factors))
 
@@ -169,7 +172,7 @@ class HigherOrderTransport:
         """The largest loss over all secret pairs of an entry, and which pair has it."""
         cost = closed(up(epsilon * self._metric + forward + backward))
         dearest = float(cost.max())
-        if not 0 < dearest < LARGE:  # some coupling always costs no more than the dearest move
+        if not 0 < dearest < LARGE:  # every coupling costs at most its dearest move
             return dearest, 0
         rows = self._mixtures
         guess = np.full((len(rows), len(rows)), min(dearest, epsilon))
@@ -181,10 +184,10 @@ class HigherOrderTransport:
         return float(losses[worst]), worst
 
     @cached_property
-    def _rest(self) -> tuple[Floats, Floats, Floats]:
+    def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
         """The rows of the window chain, its stationary law, and the rows back in time."""
         rows = transition_rows(self._prior.window_chain.transition)
-        law = stationary_law(rows)
+        law = recurrent_law(rows)
         return rows, law, backward_rows(rows, law)[0]
 
     def _members(self, side: tuple[int, ...]) -> Booleans:

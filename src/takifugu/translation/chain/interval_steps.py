@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import LEAST, Floats, frozen
+from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
-from takifugu.translation.chain.laws import row_slack
 from takifugu.translation.chain.unbounded import UnboundedLosses
 
 
@@ -38,6 +38,7 @@ def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
             "upper",
             given=f"has shape {high.shape} beside `lower` of shape {low.shape}",
             needed="be square, as `lower` is",
+            reason="shape",
         )
     if not ((low >= 0) & (low <= high) & (high <= 1)).all():
         raise InvalidPrior("lower", given="leaves its range", needed="be 0 or more, below `upper`")
@@ -45,13 +46,15 @@ def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
     edge = 4 * len(low) * UNIT
     if not ((below <= 1 + edge) & (above >= 1 - edge)).all():
         row = int(np.argmax(~((below <= 1 + edge) & (above >= 1 - edge))))
-        raise InvalidPrior("lower", given=f"row {row} holds no distribution", needed="hold one")
-    tight_low = np.maximum(low, 1 - (above - high) - edge)
-    tight_high = np.minimum(high, 1 - (below - low) + edge)
+        raise InvalidPrior(
+            "lower", given=f"row {row} holds no distribution", needed="hold one", reason="sum"
+        )
+    narrow_low = np.maximum(low, 1 - (above - high) - edge)
+    narrow_high = np.minimum(high, 1 - (below - low) + edge)
     # a box may always be wider: what is too small for products of two is moved outwards
-    tight_low = np.where(tight_low < LEAST, 0.0, tight_low)
-    tight_high = np.where((tight_high > 0) & (tight_high < LEAST), LEAST, tight_high)
-    return tight_low, np.maximum(tight_high, tight_low)
+    narrow_low = np.where(narrow_low < LEAST, 0.0, narrow_low)
+    narrow_high = np.where((narrow_high > 0) & (narrow_high < LEAST), LEAST, narrow_high)
+    return narrow_low, np.maximum(narrow_high, narrow_low)
 
 
 def robust_rows(lower: Floats, upper: Floats) -> Rows:
@@ -116,9 +119,9 @@ def backward_boxes(
 def interval_losses(
     lower: ArrayLike, upper: ArrayLike, epsilon: float, *, tolerance: float = 1e-3
 ) -> UnboundedLosses:
-    """Bound the loss in an endless chain whose rows may change within boxes from entry to entry.
+    """Bound the loss in an unbounded chain whose rows may change within boxes at every entry.
 
-    Only an upper bound: ``lower`` of the answer is ε alone.
+    Only an upper bound: ``lower`` of the result is ε alone.
     """
     if not 0 <= epsilon < np.inf:
         raise Malformed("epsilon", given=f"is {epsilon:g}", needed="be a finite loss, 0 or more")
@@ -152,7 +155,7 @@ def _expected(low: Floats, high: Floats, worth: Floats, *, most: bool) -> float:
     """The largest Σ μ·worth over distributions μ between ``low`` and ``high``, or the least.
 
     What is left beyond ``low`` is a difference from 1: it is rounded towards more for the largest
-    and towards less for the least, so that a sum that seems to be full does not hide a small rest.
+    and towards less for the least, so that a small remainder is not lost to rounding.
     """
     order = np.argsort(-worth if most else worth)
     room = (high - low)[order]

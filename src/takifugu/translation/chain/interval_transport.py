@@ -1,4 +1,4 @@
-"""The tight translation of chains that are known within intervals: an upper bound, with margin."""
+"""The transport bound of chains whose rows are known within intervals."""
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from takifugu.translation.accounting.inverse import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
+from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import fixed_point
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
@@ -20,7 +21,6 @@ from takifugu.translation.chain.interval_steps import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.laws import row_slack
 from takifugu.translation.chain.steps import LARGE, bound, closed, improve, off_diagonal
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
@@ -39,7 +39,7 @@ class IntervalTransport:
 
     @property
     def size(self) -> int | None:
-        """How many entries there are; None if there is no end."""
+        """How many entries there are; None if the chain is unbounded."""
         return self._chain.length
 
     def uniform(self, epsilon: float) -> Bound:
@@ -93,14 +93,14 @@ class IntervalTransport:
                 value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
         if length is None or length - 2 > steps:
-            rest = fixed_point(
+            later = fixed_point(
                 *(rows, size, epsilon),
                 slack=slack,
                 tolerance=self._tolerance,
                 above=value,
                 with_lower=False,
             ).upper
-            behind = np.maximum(behind, rest)
+            behind = np.maximum(behind, later)
         total = up(epsilon + up(ahead + behind))
         np.fill_diagonal(total, 0.0)
         return total
@@ -114,7 +114,7 @@ class IntervalTransport:
         return largest_within(lambda e: self.uniform(e).value, target, tolerance=self._tolerance)
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
-        """The witness of one chain within the bounds: its middle, at rest."""
+        """The witness of one chain within the bounds: the middle one, stationary."""
         chain = self._chain
         below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
@@ -123,7 +123,7 @@ class IntervalTransport:
         kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
         try:
             inside = MarkovChain(middle, chain.states, length=chain.length)
-            tight = kind(inside, self._secrets)
-        except InvalidPrior:  # it has no single stationary law: nothing is shown from below
+            transport = kind(inside, self._secrets)
+        except InvalidPrior:  # it has no single stationary law: there is no lower bound
             return Witness(0.0, None)
-        return tight.witness(epsilon, Bound(bound.value))
+        return transport.witness(epsilon, Bound(bound.value))

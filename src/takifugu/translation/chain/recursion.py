@@ -1,4 +1,4 @@
-r"""The tight translation for a Markov chain of finite length, entry by entry.
+r"""The transport bound of a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
 that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and
@@ -7,7 +7,8 @@ future are independent given X_i, so the pair (x, y) at entry i loses at most
 .. math:: ε_i + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ ε_{i+1}[u≠v] + F_{i+1}),\quad F_{T}=0,
 
 where T is the transport between rows x and y (`takifugu.translation.chain.steps`), and B runs the
-other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 was not queried.
+other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 means that
+entry i was not queried.
 
 Long stretches in which nothing changes are not walked one by one. T is monotone, and adding a
 constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
@@ -20,8 +21,8 @@ longer change. Both are paid for in ``slack``, the rounding of a step's rows:
 * Rows within a factor of 1 ± `HELD` of the first ones of a stretch are taken to be those: the
   log-ratio of two expectations changes by 2·`HELD`.
 * If n more steps change no *ratio* of two probabilities by more than e^{n·drift} (see
-  `takifugu.translation.chain.laws.Law.drift`), the rows stay within that factor too, and 2n·drift
-  pays for it. The drift is a relative one: a law that is small but falls is not at rest.
+  `takifugu.translation.chain.entry_laws.Law.drift`), the rows stay within that factor too, and
+  2n·drift pays for it. The drift is relative: a law that is small but falls is not stationary.
 * What is at most p in a row adds at most p·e^c to E[g], as a share, where c is the most that g may
   vary: at most the sum S of all ε, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m is taken to be
   0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
@@ -37,24 +38,24 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
-from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
     law_slack,
+    recurrent_law,
     row_slack,
-    stationary_law,
     transition_rows,
 )
+from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.chain.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
 
-STILL = 1e-7  # a change by this share is none
-NOTHING = 1e-10  # and so is a change by this much
-PATIENCE = 40  # steps of a stretch that are taken one by one before a bound on the rest is sought
-STILL_LAW = 1e-9  # total drift of a law, as a share, over the part of a stretch that it is held
-LASTING = 10_000  # steps that a law which never ends is held for, at least
-HELD = 1e-12  # rows that differ by no more than this share are taken to be the same
-MOST = 1e300  # more ε in total than this is refused: sums of it would not be floats
+STILL = 1e-7  # a smaller relative change counts as none
+NOTHING = 1e-10  # and so does a smaller absolute change
+PATIENCE = 40  # steps of a stretch that are taken one by one before the others are bounded at once
+STILL_LAW = 1e-9  # total relative drift of a law over the part of a stretch that it is held
+LASTING = 10_000  # steps of a long stretch that a law is held for, at least
+HELD = 1e-12  # rows that differ relatively by no more than this are taken to be the same
+MOST = 1e300  # a larger total of ε is refused: sums of it would not be floats
 PIECES = 64  # in which a stretch that never settles is bounded by a straight line, at least
 NUMBERS = 20_000  # that the tables of such pieces may hold, where more of them are possible
 
@@ -65,7 +66,7 @@ class ChainLosses:
 
     Attributes:
         epsilon: ``[i]``: the total DP loss spent on entry i.
-        forward: The different tables ``[x, y]`` of what the entries after one tell.
+        forward: The different tables ``[x, y]`` of what the entries after one reveal.
         forward_at: ``[i]``: which of them holds at entry i.
         backward: The same for the entries before.
         backward_at: ``[i]``: which of them holds at entry i.
@@ -86,7 +87,7 @@ class ChainLosses:
     metric: Floats
 
     def at(self, entry: int) -> Floats:
-        """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot be asked."""
+        """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot happen."""
         return _combined(
             float(self.epsilon[entry]) * self.metric,
             self.forward[self.forward_at[entry]],
@@ -118,8 +119,8 @@ def chain_losses(
     """Bound the loss at every entry of a chain whose entry i was queried with ``epsilon[i]``.
 
     ``transitions`` is one matrix, or one for each step from an entry to the next. Without
-    ``start``, the law of the first entry, one matrix is taken to be at rest. ``metric`` [u, v] is
-    what a change of an entry from u to v costs, as a multiple of its ε; 1 if it is not given.
+    ``start``, the law of the first entry, the chain is stationary, with one matrix. ``metric``
+    [u, v] is what a change of an entry from u to v costs, as a multiple of its ε; 1 by default.
     """
     spent = frozen(epsilon)
     if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
@@ -127,7 +128,12 @@ def chain_losses(
     with np.errstate(over="ignore"):
         total = float(spent.sum())
     if not total < MOST:
-        raise Malformed("epsilon", given=f"sums to {total:g}", needed=f"sum to less than {MOST:g}")
+        raise Malformed(
+            "epsilon",
+            given=f"sums to {total:g}",
+            needed=f"sum to less than {MOST:g}",
+            reason="sum",
+        )
     steps = len(spent) - 1
     matrices = _matrices(transitions, steps)
     size = len(matrices[0])
@@ -175,6 +181,7 @@ def _matrices(transitions: ArrayLike | Sequence[ArrayLike], steps: int) -> list[
             "transitions",
             given=f"has {len(given)} matrices for {steps + 1} entries",
             needed="have one matrix fewer than entries, or be a single matrix",
+            reason="count",
         )
     known: dict[bytes, Floats] = {}
     matrices = []
@@ -205,19 +212,25 @@ def _behind(
     if start is None:
         if any(matrix is not matrices[0] for matrix in matrices):
             raise InvalidPrior(
-                "start", given="is missing", needed="be the law of the first entry: rows change"
+                "start",
+                given="is missing",
+                needed="be the law of the first entry: rows change",
+                reason="missing",
             )
-        law = stationary_law(matrices[0])
+        law = recurrent_law(matrices[0])
         back, possible = backward_rows(matrices[0], law)
-        at_rest = [
+        stretches = [
             _Stretch(back, eps, law_slack(size), count)
             for _, eps, count in _runs(matrices, spent[:-1])
         ]
-        return at_rest, (possible,), np.zeros(steps + 1, dtype=np.int64)
+        return stretches, (possible,), np.zeros(steps + 1, dtype=np.int64)
     given = distribution(start, "start", InvalidPrior)
     if given.shape != (size,):
         raise InvalidPrior(
-            "start", given=f"has shape {given.shape}", needed=f"have one entry for {size} states"
+            "start",
+            given=f"has shape {given.shape}",
+            needed=f"have one entry for {size} states",
+            reason="shape",
         )
     walk = _LawWalk(Law.of(given), faint=np.exp(-min(float(spent.sum()), LARGE)) * 2.0**-60 / size)
     for matrix, eps, count in _runs(matrices, spent[:-1]):
@@ -261,9 +274,9 @@ class _LawWalk:
             left, first, self._law = left - taken, False, after
 
 
-def _alike(rows: Floats, held: Floats, asked: Booleans) -> bool:
-    """Whether every entry of the rows asked for is that of the held ones, up to `HELD`."""
-    one, other = rows[asked], held[asked]
+def _alike(rows: Floats, held: Floats, needed: Booleans) -> bool:
+    """Whether the rows that are needed are the held ones, up to `HELD`."""
+    one, other = rows[needed], held[needed]
     return bool((np.abs(one - other) <= 0.5 * HELD * other).all())
 
 
@@ -297,7 +310,7 @@ def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, 
             if left * rise <= still:
                 tables.append(frozen(up(value + left * rise * off_diagonal(size))))
             elif stretch.count - left >= PATIENCE and left > PATIENCE:
-                tables.extend(_rest(stretch, metric, value, couplings, rise, left))
+                tables.extend(_remainder(stretch, metric, value, couplings, rise, left))
             else:
                 continue
             added = len(tables) - 1 - at[place]
@@ -312,7 +325,7 @@ def _step(
     """One certified step, and the couplings that prove it."""
     unit = off_diagonal(len(last))
     cost = closed(stretch.epsilon * metric + last)
-    dearest = float(cost.max())  # some coupling always costs no more than the dearest move
+    dearest = float(cost.max())  # every coupling costs at most its dearest move
     if not 0 < dearest < LARGE:
         return dearest * unit, couplings
     rows = stretch.rows
@@ -321,7 +334,7 @@ def _step(
     return np.minimum(proven, dearest * unit), found
 
 
-def _rest(
+def _remainder(
     stretch: _Stretch,
     metric: Floats,
     value: Floats,
@@ -329,7 +342,7 @@ def _rest(
     rise: float,
     left: int,
 ) -> list[Floats]:
-    """Tables that bound the rest of a stretch which is at ``value`` and still rises."""
+    """Tables that bound what is left of a stretch which is at ``value`` and still rises."""
     unit = off_diagonal(len(value))
     if couplings is not None:
         settled = fixed_point(

@@ -7,7 +7,7 @@ For rows p, q and costs c the step is :math:`T(p,q,c) = \log\max_g E_p[g]/E_q[g]
 
 because with t the maximum, :math:`E_p g \le t E_q g + \sum x(u,v)[g(u) - e^{c(u,v)}g(v)]` and the
 last sum is not positive. It is the coupling of theory with γ(u, v) = x(u, v) off the diagonal, but
-needs neither the triangle inequality nor row sums, so it keeps its worth when c or p changes.
+needs neither the triangle inequality nor row sums, so it remains a proof when c or p changes.
 """
 
 import os
@@ -23,7 +23,7 @@ from takifugu.errors import TooLarge
 from takifugu.numeric import Booleans, Floats
 
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself
-NUDGE = 1e-9  # costs are told apart by this share, so that no two trees tie
+NUDGE = 1e-9  # relative perturbation of costs, so that no two trees tie
 MOST_STATES = 256  # beyond it the couplings of all pairs would take gigabytes
 
 
@@ -72,7 +72,6 @@ def improve(
     *,
     guess: Floats,
     known: Couplings | None = None,
-    only_first: bool = False,
 ) -> tuple[Floats, Couplings]:
     """The best coupling of row x of ``numerator`` with row y of ``denominator``, all x ≠ y.
 
@@ -85,8 +84,11 @@ def improve(
     n, m = numerator.shape
     if m > MOST_STATES:
         raise TooLarge(
-            f"the tight translation of {m} states needs a coupling for each of {n * n} pairs; "
-            f"merge states until there are at most {MOST_STATES}, or use the influence curve"
+            f"the transport bound of {m} states needs a coupling for each of {n * n} pairs; "
+            f"merge states until there are at most {MOST_STATES}, or use the influence curve",
+            field="states",
+            size=m,
+            limit=MOST_STATES,
         )
     apart = 0.5 + 0.5 * np.modf(np.arange(1, m * m + 1) * 0.6180339887498949)[0].reshape(m, m)
     top = float(cost.max(initial=0.0))
@@ -109,7 +111,7 @@ def improve(
             *(parent, leaves, order, mass, value),
         )
 
-    _share(work, 1 if only_first else n, m)
+    _share(work, n, m)
     return value, Couplings(parent, leaves, order, mass)
 
 

@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import down, up
 from takifugu.errors import Malformed
 from takifugu.numeric import Floats, frozen
-from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
-from takifugu.translation.chain.laws import (
+from takifugu.translation.chain.entry_laws import (
     backward_rows,
     law_slack,
+    recurrent_law,
     row_slack,
-    stationary_law,
     transition_rows,
 )
+from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
 
-TRIALS = 40  # evaluations before a search for the largest ε gives what it has
-HOPELESS = 1e-6  # a share of the target below which no ε is looked for
+TRIALS = 40  # evaluations after which a search for the largest ε stops
+HOPELESS = 1e-6  # share of the target below which no ε is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class UnboundedLosses:
     """Both directions of an unbounded chain at one ε.
 
     ``upper`` [x, y] is certified; ``lower`` bounds the recursion, not the truth, from below:
-    it tells how much of ``upper`` is still slack of the search.
+    the difference is what the search has left open.
     """
 
     epsilon: float
@@ -48,7 +48,7 @@ class UnboundedLosses:
 
     @cached_property
     def lower(self) -> Floats:
-        """``[x, y]``: at most the loss of the pair; ε alone if lower bounds were not asked for."""
+        """``[x, y]``: at most the loss of the pair; ε alone if lower bounds were not computed."""
         return _sum(self.epsilon, down(self.forward.lower + self.backward.lower), down)
 
     @property
@@ -74,8 +74,8 @@ def unbounded_losses(
 ) -> UnboundedLosses:
     """Bound the loss of every pair in an unbounded stationary chain with ``epsilon`` on each entry.
 
-    ``near`` is the answer for another ε of the same chain: its couplings are where the search
-    begins. The answer is within about ``tolerance`` of the best, and certified in any case.
+    ``near`` is the result for another ε of the same chain: its couplings are where the search
+    begins. The result is within about ``tolerance`` of the best, and certified in any case.
     """
     return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower, metric)
 
@@ -128,7 +128,7 @@ class _Chain:
     @classmethod
     def of(cls, transition: ArrayLike) -> "_Chain":
         rows = transition_rows(transition)
-        law = stationary_law(rows)
+        law = recurrent_law(rows)
         return cls(rows, backward_rows(rows, law)[0])
 
 

@@ -33,13 +33,13 @@ from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
-from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.pinning import PairwiseField, log_odds_rise, pairwise_field
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
 LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
-VISITS = 100_000  # how far pinning looks before it stops
+VISITS = 100_000  # entries that pinning visits before it stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class AttractiveLosses:
         upper: ``[pair]``: no per-entry ε-DP mechanism loses more.
         lower: ``[pair]``: the mechanism that counts loses at least this much.
         by_entry: ``[entry]``: the largest upper bound of its pairs; −∞ if it has none.
-        exact: Whether it is a closed form, whose largest bounds agree to a share of 1e-6.
+        exact: Whether it is a closed form, whose largest bounds agree to a relative 1e-6.
     """
 
     entries: tuple[Name, ...]
@@ -100,9 +100,9 @@ def attractive_losses(
     they get closer with ``visits``.
     """
     check_attractive(model)
-    asked = secrets or Secrets()
+    protected = secrets or Secrets()
     spent = spent_per_entry(model.entries, epsilon)
-    chosen = [v for v in chosen_entries(model, asked) if asked.sides(model.states[v])]
+    chosen = [v for v in chosen_entries(model, protected) if protected.sides(model.states[v])]
     try:
         lower, upper = _summed(junction_tree(model, largest=largest), model, spent, chosen)
         summed = True
@@ -114,7 +114,7 @@ def attractive_losses(
     by_entry = np.full(len(model.entries), -np.inf)
     for k, entry in enumerate(chosen):
         name, states = model.entries[entry], model.states[entry]
-        for left, right in asked.sides(states):
+        for left, right in protected.sides(states):
             way = 0 if left == (1,) else 1
             one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
             pairs.append(SecretPair(one, other))
@@ -137,15 +137,20 @@ def _summed(
 ) -> tuple[Floats, Floats]:
     """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
     if not spent.max() < STEEP:
-        raise TooLarge(f"an ε of {spent.max():g} is too large to be exponentiated")
+        raise TooLarge(
+            f"an ε of {spent.max():g} is too large to be exponentiated",
+            field="epsilon",
+            size=float(spent.max()),
+            limit=STEEP,
+        )
     factors = model.factors()
     gain = np.exp(spent)
-    plain = Sums(tree, factors)
+    plain = PartitionSums(tree, factors)
     lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
     for way in (0, 1):
         value = 1 - way  # the value that the worst mechanism counts
         tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(spent)) if spent[j]}
-        tilted = Sums(tree, factors, tilt)
+        tilted = PartitionSums(tree, factors, tilt)
         for k, entry in enumerate(chosen):
             after, before = tilted.entry(entry), plain.entry(entry)
             error = gamma(max(after.roundings, before.roundings) + 4)

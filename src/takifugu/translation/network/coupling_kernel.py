@@ -1,6 +1,6 @@
 """The transport with gains between two short lists of states, compiled.
 
-Sources u have chances p > 0, sinks v chances q ≥ 0, and gains W(u, v). The least t for which some γ
+Sources u have masses p > 0, sinks v masses q ≥ 0, and gains W(u, v). The least t for which some γ
 ≥ 0 has Σ_v γ(u, v) = p(u) and Σ_u γ(u, v) W(u, v) ≤ t q(v) is the largest Σ p a / Σ q b over
 positive a, b with a(u) ≤ W(u, v) b(v). An extreme ray (a, b) is a spanning tree of tight arcs.
 Along a tight arc mass times potential is conserved, so each arc's flow is the sum of p a − t q b
@@ -22,7 +22,7 @@ from takifugu.numeric import Floats, Integers
 from takifugu.translation.chain.kernel import compiled
 
 SPREAD = 300.0  # costs further apart than this are not exponentiated
-NUDGE = 1e-10  # gains are told apart by this share, so that no two trees tie
+NUDGE = 1e-10  # relative perturbation of gains, so that no two trees tie
 BALANCED = 1e-13  # a flow this small beside the values it balances counts as zero
 
 
@@ -154,7 +154,7 @@ def _proven(
 ) -> float:
     """An upper bound on t from the flow alone: rows are scaled up to p, columns read off.
 
-    A sink without a chance takes nothing: what was sent there goes elsewhere.
+    A sink without mass takes nothing: what was sent there goes elsewhere.
     """
     k, w = gain.shape
     leaving, arriving = sums[0], sums[1]

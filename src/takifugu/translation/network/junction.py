@@ -1,4 +1,4 @@
-r"""The tight translation for Bayesian networks and random fields of small treewidth.
+r"""The transport bound of Bayesian networks and random fields of small treewidth.
 
 Let S separate the junction tree in two. For states σ, σ′ of S the *message* to S bounds
 :math:`\log E[h|σ]/E[h|σ']` over all admissible h of the entries on one side. One step couples
@@ -31,13 +31,13 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
-from takifugu.translation.network.partition_function import Sums, Weights, positions
+from takifugu.translation.network.partition_function import PartitionSums, Weights, positions
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
 LARGEST = 4096  # states of a clique; a message then compares millions of pairs of them
 AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
 AT_LAST = 256  # the same for the step to a secret, of which there are few
-WITHIN = 2.0**-500  # a rarer state counts as this rare where it must go, as none to go to
+WITHIN = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
 ALSO = 512  # states up to which a second clique that holds a secret is tried
 
 
@@ -62,12 +62,12 @@ class NetworkLosses:
 
     @property
     def loss(self) -> float:
-        """The largest loss of all; 0 if no pair can be asked."""
+        """The largest loss of all; 0 if no pair is possible."""
         return float(self.upper.max(initial=0.0))
 
     @property
     def binding(self) -> SecretPair | None:
-        """The pair with the largest loss; None if no pair can be asked."""
+        """The pair with the largest loss; None if no pair is possible."""
         if not np.isfinite(self.upper).any():
             return None
         return self.pairs[int(np.argmax(self.upper))]
@@ -85,17 +85,17 @@ def network_losses(
     ``epsilon`` is one number, or one for each entry. A model whose junction tree has a clique of
     more than ``largest`` states is refused (`TooLarge`).
     """
-    asked = secrets or Secrets()
+    protected = secrets or Secrets()
     spent = spent_per_entry(model.entries, epsilon)
-    chosen = chosen_entries(model, asked)
+    chosen = chosen_entries(model, protected)
     tree = junction_tree(model, largest=largest)
-    recursion = _Recursion(tree, Sums(tree, model.factors()), spent)
+    recursion = _Recursion(tree, PartitionSums(tree, model.factors()), spent)
     pairs: list[SecretPair] = []
     upper: list[float] = []
     by_entry = np.full(len(model.entries), -np.inf)
     for entry in chosen:
         name, states = model.entries[entry], model.states[entry]
-        sides = asked.sides(states)
+        sides = protected.sides(states)
         found = recursion.secret(entry, sides)
         by_entry[entry] = found.max(initial=-np.inf)
         upper += found.tolist()
@@ -111,7 +111,7 @@ Term = tuple[tuple[int, ...], Floats]  # a cost [state, state] between states of
 class _Recursion:
     """All messages of one model under one spending."""
 
-    def __init__(self, tree: JunctionTree, sums: Sums, spent: Floats) -> None:
+    def __init__(self, tree: JunctionTree, sums: PartitionSums, spent: Floats) -> None:
         self.tree, self.sums, self.spent = tree, sums, spent
         self.sent: dict[tuple[int, int], Floats] = {}
         count = len(tree.cliques)
@@ -217,13 +217,13 @@ class _Recursion:
             return np.zeros(len(lefts))
         weight = law.table.ravel()
         kept = [side[weight[side] > 0] for side in sides]
-        chances = np.concatenate([_normalised(weight[side]) for side in kept])
+        probabilities = np.concatenate([_normalised(weight[side]) for side in kept])
         values = np.zeros(len(lefts))
         coupling_kernel.cross(
             np.cumsum([0, *map(len, kept)]),
             np.concatenate(kept),
-            np.maximum(chances, WITHIN),
-            np.where(chances >= WITHIN, chances, 0.0),
+            np.maximum(probabilities, WITHIN),
+            np.where(probabilities >= WITHIN, probabilities, 0.0),
             np.array([positions(law.scope, part, self.tree.sizes) for part, _ in terms]),
             np.concatenate([cost.ravel() for _, cost in terms]),
             np.cumsum([0, *(cost.size for _, cost in terms)])[:-1],
@@ -239,7 +239,7 @@ class _Recursion:
 def _normalised(weight: Floats) -> Floats:
     """Positive weights divided by their sum, whatever their size.
 
-    They lie within 2⁹⁶⁰ of one another (`partition` refuses the rest), so none is lost.
+    They lie within 2⁹⁶⁰ of one another (`PartitionSums` refuses others), so none is lost.
     """
     if not weight.size:
         return weight

@@ -79,7 +79,10 @@ def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
         raise TooLarge(
             f"{model.name!r} is too densely connected for an exact recursion: its largest cliques"
             f" hold {', '.join(map(str, widest))} entries and up to {most:,} states, and at most"
-            f" {largest:,} are handled. Use the influence curve of the model instead"
+            f" {largest:,} are handled. Use the influence curve of the model instead",
+            field="largest",
+            size=most,
+            limit=largest,
         )
     return _joined(sizes, cliques)
 

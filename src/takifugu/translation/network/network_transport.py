@@ -1,4 +1,4 @@
-"""The tight translation of Bayesian networks and random fields."""
+"""The transport bound of Bayesian networks and random fields."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-r"""A real mechanism that leaks: what the loss of a network is at least.
+r"""A mechanism and what it leaks: a lower bound on the loss of a network.
 
 For a fixed output, :math:`g(D) = \prod_j g_j(x_j)` with 1 ≤ g_j ≤ e^{ε_j} is per-entry ε-DP: it
-answers a question about every entry by randomised response and shows one combined answer. Given
+applies randomised response to every entry and publishes one combined output. Given
 all other factors the loss is linear-fractional in g_j, so its best values are 1 and e^{ε_j}, the
 higher ones where the odds of the secret are better: a threshold. Factors are improved in turn.
 """
@@ -16,7 +16,7 @@ from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.network.junction_tree import junction_tree
-from takifugu.translation.network.partition_function import Sums
+from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.spending import Spending, spent_per_entry
 
 ROUNDS = 8  # of improving all factors at once
@@ -32,7 +32,7 @@ class ProductWitness:
     Attributes:
         pair: The secret pair that it was built for.
         lower: At least this much is lost for ``pair`` when the output is seen; rounded down.
-        factors: For each entry ``[value]``: the factor of the output's chance, from 1 to e^ε.
+        factors: For each entry ``[value]``: the factor of the output's probability, from 1 to e^ε.
     """
 
     pair: SecretPair
@@ -54,7 +54,7 @@ def product_witness(
     high = np.maximum(np.exp(_written(spent, others)) * (1 - 4 * UNIT), 1.0)
     chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
     try:
-        best = _searched(_Search(model, entry, left, right), chosen, high, others, sweeps)
+        best = _searched(_WitnessSearch(model, entry, left, right), chosen, high, others, sweeps)
     except TooLarge:  # the secret's own entry alone: nothing has to be summed for it
         best = 0.0
         chosen = [np.zeros(len(states), dtype=np.bool_) for states in model.states]
@@ -67,7 +67,7 @@ def product_witness(
 def _written(spent: Floats, others: list[int]) -> Floats:
     """ε of each entry, or less, so that factors and their products are floats.
 
-    A mechanism that uses less than it may is still one that it may be.
+    A mechanism that spends less than it may is still admissible.
     """
     used = np.minimum(spent, MOST)
     if others and float(used[others].sum()) > MOST:
@@ -76,7 +76,7 @@ def _written(spent: Floats, others: list[int]) -> Floats:
 
 
 def _searched(
-    search: "_Search", chosen: list[Booleans], high: Floats, others: list[int], sweeps: int
+    search: "_WitnessSearch", chosen: list[Booleans], high: Floats, others: list[int], sweeps: int
 ) -> float:
     """Improve ``chosen`` in place, and return the loss of the others' factors."""
     best = search.loss(chosen, high)
@@ -98,7 +98,7 @@ def _searched(
     return best
 
 
-class _Search:
+class _WitnessSearch:
     """Losses of product mechanisms for one pair, the factor of the secret's entry left out."""
 
     def __init__(self, model: FactorModel, entry: int, left: Booleans, right: Booleans) -> None:
@@ -109,11 +109,14 @@ class _Search:
 
     def _odds(self, extra: dict[int, Floats], *, reverse: bool) -> float:
         """An upper bound on the log odds of the left side, or of the right one."""
-        weight = Sums(self.tree, self.factors, extra).entry(self.entry)
+        weight = PartitionSums(self.tree, self.factors, extra).entry(self.entry)
         sides = [float(weight.table[side].sum()) for side in (self.left, self.right)]
         if not min(sides) > 0:
             raise InvalidPrior(
-                "pair", given="has a side that cannot happen", needed="be possible on both sides"
+                "pair",
+                given="has a side that cannot happen",
+                needed="be possible on both sides",
+                reason="impossible",
             )
         one, other = sides[::-1] if reverse else sides
         return float(log_ratio_up(one, other, error=gamma(weight.roundings + len(self.left))))
@@ -131,7 +134,7 @@ class _Search:
         """The best factor of each of ``changing``, given all the others as they are."""
         extra = self._extra(chosen, high)
         given = [
-            Sums(self.tree, self.factors, {**extra, self.entry: side.astype(np.float64)})
+            PartitionSums(self.tree, self.factors, {**extra, self.entry: side.astype(np.float64)})
             for side in (self.left, self.right)
         ]
         better = list(chosen)
@@ -146,7 +149,7 @@ class _Search:
             better[j] = np.zeros(len(order), dtype=np.bool_)
             better[j][order[: best + 1]] = True
             if better[j].all():
-                better[j][:] = False  # the same factor everywhere tells nothing
+                better[j][:] = False  # the same factor everywhere reveals nothing
         return better
 
 
@@ -155,10 +158,15 @@ def _sides(model: FactorModel, pair: SecretPair) -> tuple[int, Booleans, Boolean
     left, right = pair.left, pair.right
     if not (isinstance(left, EntryIs) and isinstance(right, EntryIs)) or left.entry != right.entry:
         raise InvalidPrior(
-            "pair", given=f"{pair} is not about one entry", needed="compare two values of an entry"
+            "pair",
+            given=f"{pair} is not about one entry",
+            needed="compare two values of an entry",
+            reason="entries",
         )
     if left.entry not in model.entries:
-        raise InvalidPrior("pair", given=f"names {left.entry!r}", needed="name an entry")
+        raise InvalidPrior(
+            "pair", given=f"names {left.entry!r}", needed="name an entry", reason="entry"
+        )
     entry = model.entries.index(left.entry)
     states = model.states[entry]
     sides = []
@@ -168,8 +176,11 @@ def _sides(model: FactorModel, pair: SecretPair) -> tuple[int, Booleans, Boolean
                 "pair",
                 given=f"says {side}",
                 needed=f"use the values {', '.join(map(repr, states[:12]))}",
+                reason="value",
             )
         sides.append(np.array([state in side.values for state in states]))
     if (sides[0] & sides[1]).any():
-        raise InvalidPrior("pair", given=f"{pair} overlaps", needed="share no value")
+        raise InvalidPrior(
+            "pair", given=f"{pair} overlaps", needed="share no value", reason="overlap"
+        )
     return entry, sides[0], sides[1]

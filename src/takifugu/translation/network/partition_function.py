@@ -36,7 +36,10 @@ class Weights:
         scaled = np.ldexp(table, -top)
         if table.size and not scaled.any():
             raise InvalidPrior(
-                "factors", given="allow no dataset at all", needed="leave at least one possible"
+                "factors",
+                given="allow no dataset at all",
+                needed="leave at least one possible",
+                reason="impossible",
             )
         positive = scaled if scaled.all() else scaled[scaled > 0]
         return cls(scope, scaled, roundings, int(np.frexp(positive.min())[1]) - 1)
@@ -60,7 +63,11 @@ def product(scope: Sequence[int], sizes: Sequence[int], parts: Sequence[Weights]
     for part in parts:
         least, roundings = least + part.least, roundings + part.roundings + 1
         if least < DEEPEST:
-            raise TooLarge("the weights of this model span more than float64 can hold")
+            raise TooLarge(
+                "the weights of this model span more than float64 can hold",
+                field="factors",
+                reason="range",
+            )
         order = np.argsort([place[v] for v in part.scope])
         axes = [1] * len(place)
         for v in part.scope:
@@ -69,7 +76,7 @@ def product(scope: Sequence[int], sizes: Sequence[int], parts: Sequence[Weights]
     return Weights.of(tuple(scope), table, roundings)
 
 
-class Sums:
+class PartitionSums:
     """A product of tables on a junction tree, with all messages in both directions.
 
     ``extra`` holds further weights on single entries (tilts, evidence), each with up to four

@@ -81,7 +81,9 @@ def pairwise_field(model: FactorModel) -> PairwiseField:
                 raise TooLarge(
                     f"{model.name!r} is too densely connected to be summed over, and a table joins"
                     f" {len(factor.scope)} entries; bounds without sums are for pairs only."
-                    " Use the influence curve of the model instead"
+                    " Use the influence curve of the model instead",
+                    size=len(factor.scope),
+                    limit=2,
                 )
     off = 16 * UNIT * size
     contacts: list[list[tuple[float, float, int]]] = [[] for _ in range(count)]
@@ -109,8 +111,8 @@ def log_odds_rise(
 ) -> tuple[Floats, Floats]:
     """``[entry]`` twice: bounds from below and above on E of each of ``entries``.
 
-    All get a first look. The rest of ``visits`` goes to those that may be the largest, until the
-    largest is known to a share of ``close``, or what is left out is less than the rounding.
+    Each is explored once. The remaining ``visits`` go to those that may be the largest, until the
+    largest is known to a relative ``close``, or what is left out is less than the rounding.
     """
     from takifugu.translation.network import pinning_kernel
 
@@ -125,9 +127,9 @@ def log_odds_rise(
     tolerance = float(epsilon.max(initial=0.0)) / 10
     finest = UNIT * tolerance  # what is left out below this is less than the rounding
     open_ones = list(range(len(entries)))
-    left, looked = visits, False
-    while open_ones and ((left > 0 and tolerance > finest) or not looked):
-        looked = True  # each of them at least once
+    left, explored = visits, False
+    while open_ones and ((left > 0 and tolerance > finest) or not explored):
+        explored = True  # each of them at least once
         for k in open_ones:
             made[0] = 0
             _, _, least, greatest = pinning_kernel.explore(

@@ -136,7 +136,7 @@ def explore(
 ) -> Box:
     """The box of ``entry`` with the entries ``gone`` taken out and their pins in ``pinned``.
 
-    A contact is looked at more closely while what is unknown about it, times ``share`` (how much
+    A contact is explored further while what is unknown about it, times ``share`` (how much
     of it reaches the first entry), is above ``tolerance``, up to ``most`` visits in all.
     """
     visits[0] += 1

@@ -14,7 +14,7 @@ Spending = float | Mapping[Name, float] | Sequence[float] | Floats
 def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
     """``[entry]``: the total ε of every entry, from one number, a mapping by name, or a list.
 
-    0 says that no mechanism looked at the entry.
+    0 means that no mechanism used the entry.
     """
     listed: object = epsilon
     if isinstance(epsilon, Mapping):

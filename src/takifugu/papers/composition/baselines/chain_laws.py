@@ -11,7 +11,7 @@ from takifugu._rounding import down
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.powers import LogProduct, products
 from takifugu.numeric import Floats, distribution, frozen
-from takifugu.translation.chain.laws import stationary_law
+from takifugu.translation.chain.entry_laws import recurrent_law
 
 
 def group_to_dp(length: int, epsilon: float) -> float:
@@ -22,7 +22,7 @@ def group_to_dp(length: int, epsilon: float) -> float:
 
 def stationary(transition: ArrayLike) -> Floats:
     """The stationary law of a chain that allows every state again and again."""
-    return frozen(stationary_law(np.array(square(transition))))
+    return frozen(recurrent_law(np.array(square(transition))))
 
 
 def laws_over_time(start: Floats, error: float, P: Floats) -> Iterator[LogProduct]:

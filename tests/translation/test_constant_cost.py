@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from takifugu.translation.chain.scalar import constant_cost
+from takifugu.translation.chain.fixed_point import constant_cost
 
 ROWS = np.array([[0.9, 0.1], [0.2, 0.8]])
 

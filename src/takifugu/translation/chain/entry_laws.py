@@ -3,8 +3,8 @@ r"""Laws and backward kernels of a chain, with a bound on what rounding did to t
 The law of a late entry may be smaller than any float although the state can happen: from the
 first state of [[.5, .5], [0, 1]] it is still there after n steps with probability 2⁻ⁿ. So two
 things are kept apart. *Which states can happen* is walked as a set: u leads to x if u can happen
-and P(u, x) > 0; no law is asked. *How likely they are* is walked with an exponent of its own for
-every state (`Law`), a whole number that has no end.
+and P(u, x) > 0; no law is needed. *How likely they are* is walked with an exponent of its own for
+every state (`Law`), an integer without bounds.
 
 **Rounding of a walked law.** Let m be the number of states and u the unit roundoff. One step is a
 sum of m products with rows that were divided by their sums: each entry gains a relative error of
@@ -14,7 +14,7 @@ entry of P, by a sum of the same: its relative error is at most 2η + (3m + 2)·
 g > 0 under it has the same relative error, and the logarithm of a ratio of two expectations at
 most twice that: (8m·i + 6m + 4)·u, which `Law.slack` covers.
 
-**What is too faint to be written.** A term 2⁻¹⁰⁰⁰ times the largest of its sum is left out of it;
+**Terms too small to be kept.** A term 2⁻¹⁰⁰⁰ times the largest of its sum is left out of it;
 a backward row's entry below `FAINT` = 2⁻⁹⁶⁰ becomes 0. If g(u) ≤ e^c·g(v) for all u, v, then what
 is left out changes E[g] by a share of at most m·2⁻⁹⁶⁰·e^c: below m·2⁻⁹⁰ for c ≤ 600, the most
 that anything here exponentiates. All other entries are normal floats, far from underflow.
@@ -28,10 +28,9 @@ from numpy.typing import ArrayLike
 from takifugu._rounding import UNIT
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Booleans, Floats, Integers, distribution
-from takifugu.priors.stationary import reachable
-from takifugu.priors.stationary import stationary_law as law_at_rest
+from takifugu.priors.stationary import reachable, stationary_law
 
-FAINT = 2.0**-960  # what is less likely than this is not written into a row
+FAINT = 2.0**-960  # a smaller probability in a backward row becomes 0
 LOST = -1000  # a term this many powers of 2 below the largest is not added to it
 NEVER = np.iinfo(np.int64).min // 4  # the exponent of what cannot happen
 
@@ -40,7 +39,9 @@ def transition_rows(transition: ArrayLike, field: str = "transition") -> Floats:
     """A square matrix of distributions, each divided by its sum."""
     rows = distribution(transition, field, InvalidPrior)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1]:
-        raise InvalidPrior(field, given=f"has shape {rows.shape}", needed="be square")
+        raise InvalidPrior(
+            field, given=f"has shape {rows.shape}", needed="be square", reason="shape"
+        )
     return np.ascontiguousarray(rows / rows.sum(axis=1, keepdims=True))
 
 
@@ -50,7 +51,7 @@ def row_slack(states: int) -> float:
 
 
 def law_slack(states: int) -> float:
-    """The same for backward rows made with `stationary_law`.
+    """The same for backward rows made with `recurrent_law`.
 
     Every entry of the law has a relative error of at most m²(m + 4) + 2m(m + 1) units (see
     `takifugu.priors.stationary`); a backward row divides two of them.
@@ -58,8 +59,8 @@ def law_slack(states: int) -> float:
     return 16 * (states + 2) ** 3 * UNIT
 
 
-def stationary_law(rows: Floats) -> Floats:
-    """The law that ``rows`` leave unchanged, for a chain that allows every state again and again.
+def recurrent_law(rows: Floats) -> Floats:
+    """The stationary law of a chain in which every state leads to every other one.
 
     Its relative error is far below `law_slack`: rows are within (m + 1) units of what they were.
     """
@@ -67,9 +68,10 @@ def stationary_law(rows: Floats) -> Floats:
         raise InvalidPrior(
             "transition",
             given="does not lead from every state to every other one",
-            needed="do so for a chain at rest; give `start` if it begins somewhere",
+            needed="do so for a stationary chain; give `start` if it begins somewhere",
+            reason="recurrence",
         )
-    return law_at_rest(rows, entry_error=(len(rows) + 1) * UNIT)[0]
+    return stationary_law(rows, entry_error=(len(rows) + 1) * UNIT)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +104,14 @@ class Law:
     def back(self, rows: Floats) -> tuple[Floats, "Law"]:
         """``[x, u]``: P(u was before | x is now) for a step from this law, and the law after it.
 
-        Where x cannot happen the row is this law: any row would do, for no pair asks for it.
+        Where x cannot happen the row is this law: any row would do, since no pair uses it.
         """
-        chance, shift = np.frexp(rows)
+        probability, shift = np.frexp(rows)
         able = self.possible[:, None] & (rows > 0)  # [u, x]
         scale = np.where(able, self.exponent[:, None] + shift, NEVER)
         possible: Booleans = np.logical_or.reduce(able, axis=0)
         top = scale.max(axis=0)
-        joint = _scaled(np.where(able, self.mantissa[:, None] * chance, 0.0), scale - top)
+        joint = _scaled(np.where(able, self.mantissa[:, None] * probability, 0.0), scale - top)
         totals = joint.sum(axis=0)  # at least 1/4 where x can happen
         share = joint / np.where(possible, totals, 1.0)
         back = np.where(possible[:, None], share.T, self.given(self.possible))
@@ -120,9 +122,9 @@ class Law:
 
     def given(self, side: Booleans) -> Floats:
         """``[x]``: the law, given that x is in ``side``, which can happen."""
-        asked = side & self.possible
-        top = self.exponent[asked].max()
-        kept = _scaled(np.where(asked, self.mantissa, 0.0), self.exponent - top)
+        inside = side & self.possible
+        top = self.exponent[inside].max()
+        kept = _scaled(np.where(inside, self.mantissa, 0.0), self.exponent - top)
         law: Floats = kept / kept.sum()
         return np.where(law < FAINT, 0.0, law)
 
@@ -151,7 +153,7 @@ def backward_rows(rows: Floats, before: Floats) -> tuple[Floats, Booleans]:
 
 
 def _scaled(values: Floats, exponents: Integers) -> Floats:
-    """Each value times 2^exponent, and 0 where that is too faint to be told beside 1."""
-    told = np.where(exponents > LOST, values, 0.0)
-    scaled: Floats = np.ldexp(told, np.clip(exponents, LOST, 0).astype(np.int32))
+    """Each value times 2^exponent, and 0 where that is negligible beside 1."""
+    kept = np.where(exponents > LOST, values, 0.0)
+    scaled: Floats = np.ldexp(kept, np.clip(exponents, LOST, 0).astype(np.int32))
     return scaled

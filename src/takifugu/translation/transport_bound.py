@@ -1,0 +1,209 @@
+"""The transport bound of each family of priors, or why there is none."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
+from takifugu.numeric import Floats
+from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
+from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.bounds import Bound, LooserTranslation, Witness, worst
+from takifugu.translation.chain.binary_transport import BinaryTransport
+from takifugu.translation.chain.chain_transport import ChainTransport
+from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
+from takifugu.translation.chain.interval_transport import IntervalTransport
+from takifugu.translation.chain.steps import MOST_STATES
+from takifugu.translation.explicit_transport import ExplicitTransport
+from takifugu.translation.independent_transport import IndependentTransport
+
+
+class TransportBound(Protocol):
+    """The largest loss of any per-entry DP mechanism under one prior, or an upper bound on it.
+
+    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport`, `HigherOrderTransport`
+    (chains); `NetworkTransport` (networks and random fields); `ExplicitTransport`,
+    `IndependentTransport`; and, of several of them, `AlternativePriors` and `IndependentPeople`.
+
+    None of them claims to be exact. A bound is exact where its witness leaks as much.
+    """
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if they are unbounded."""
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss if every entry is charged ``epsilon``."""
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss if entry i is charged ``epsilon[i]``."""
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """A mechanism that leaks nearly as much as ``bound``."""
+
+
+def transport_bound(
+    prior: Prior, secrets: Secrets, *, tolerance: float = 1e-3
+) -> TransportBound | None:
+    """The transport bound of ``prior``; None, with a warning that says why, if there is none.
+
+    A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
+    """
+    match prior:
+        case MarkovChain() if len(prior.states) == 2:
+            return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
+        case MarkovChain():
+            return _if_it_fits(prior, lambda: ChainTransport(prior, secrets, tolerance=tolerance))
+        case IntervalMarkovChain():
+            return _if_it_fits(
+                prior, lambda: IntervalTransport(prior, secrets, tolerance=tolerance)
+            )
+        case HigherOrderChain():
+            return _if_it_fits(
+                prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
+            )
+        case Explicit():
+            return ExplicitTransport(prior, secrets)
+        case IndependentEntries():
+            return IndependentTransport(prior, secrets)
+        case Product():
+            people = _all_bounds(prior.parts, secrets, tolerance)
+            return None if people is None else IndependentPeople(people)
+        case BayesianNetwork() | MarkovRandomField():
+            from takifugu.translation.network.network_transport import NetworkTransport
+
+            try:
+                return NetworkTransport(prior, secrets)
+            except TooLarge as error:
+                _warn(str(error))
+                return None
+        case Gaussian():
+            return None
+        case _:
+            raise UnsoundRequest(
+                f"a {type(prior).__name__} is not a prior that can be translated", field="prior"
+            )
+
+
+def transport_bound_of_any(
+    priors: Mapping[str, Prior], secrets: Secrets, *, tolerance: float = 1e-3
+) -> TransportBound | None:
+    """The transport bound of a set of priors over the same entries: the largest of all."""
+    parts = _all_bounds(priors, secrets, tolerance)
+    return None if parts is None else AlternativePriors(parts)
+
+
+def _all_bounds(
+    priors: Mapping[str, Prior], secrets: Secrets, tolerance: float
+) -> dict[str, TransportBound] | None:
+    """The bound of each prior; None if some prior has none."""
+    bounds = {name: transport_bound(p, secrets, tolerance=tolerance) for name, p in priors.items()}
+    found = {name: bound for name, bound in bounds.items() if bound is not None}
+    return found if len(found) == len(bounds) else None
+
+
+def _if_it_fits(prior: Prior, transport: Callable[[], TransportBound]) -> TransportBound | None:
+    """The transport bound of a sequence, unless it has too many states or no proof applies."""
+    if prior.breadth > MOST_STATES:
+        _warn(f"{prior.breadth} states are more than the {MOST_STATES} that a step can join")
+        return None
+    try:
+        return transport()
+    except (InvalidPrior, TooLarge, UnsoundRequest) as error:
+        _warn(str(error))
+        return None
+
+
+def _warn(why: str) -> None:
+    warnings.warn(
+        f"translated by the influence curve, which is looser: {why}",
+        LooserTranslation,
+        stacklevel=4,
+    )
+
+
+class AlternativePriors:
+    """Several priors over the same entries: the largest loss under any of them."""
+
+    def __init__(self, parts: Mapping[str, TransportBound]) -> None:
+        self._parts = parts
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if they are unbounded."""
+        sizes = [part.size for part in self._parts.values()]
+        return None if None in sizes else max(size for size in sizes if size is not None)
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The largest loss of any part if every entry is charged ``epsilon``."""
+        found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
+        return Bound(found.value, found.binding, by_values=found.by_values)
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The largest loss of any part if entry i is charged ``epsilon[i]``."""
+        bounds = {name: part.profile(epsilon) for name, part in self._parts.items()}
+        found = worst(bounds)
+        lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
+        by_entry = np.max(lists, axis=0) if len(lists) == len(bounds) else None
+        return Bound(found.value, found.binding, by_entry, found.by_values)
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε that every part allows."""
+        return min(part.largest(target) for part in self._parts.values())
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """The witness of the part that binds."""
+        name = next(iter(self._parts))
+        if bound.binding is not None and bound.binding.prior in self._parts:
+            name = bound.binding.prior or name
+        return self._parts[name].witness(epsilon, bound).named(name)
+
+
+class IndependentPeople(AlternativePriors):
+    """Independent people, whose entries follow one another: each is revealed by their own only."""
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if they are unbounded."""
+        sizes = [part.size for part in self._parts.values()]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The largest loss when the entries, person by person, are charged ``epsilon``."""
+        return worst(
+            {name: self._parts[name].profile(part) for name, part in self._cut(epsilon).items()}
+        )
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """The witness of the person that binds."""
+        if isinstance(epsilon, float):
+            return super().witness(epsilon, bound)
+        name = next(iter(self._parts))
+        if bound.binding is not None and bound.binding.prior in self._parts:
+            name = bound.binding.prior or name
+        return self._parts[name].witness(self._cut(epsilon)[name], bound).named(name)
+
+    def _cut(self, epsilon: Floats) -> dict[str, Floats]:
+        if self.size is None or len(epsilon) != self.size:
+            raise UnsoundRequest(
+                f"the profile has {len(epsilon)} numbers; needed are {self.size},"
+                " one for each entry, person by person",
+                field="profile",
+                given=len(epsilon),
+                needed=self.size,
+            )
+        ends = np.cumsum([part.size for part in self._parts.values()])
+        return dict(zip(self._parts, np.split(epsilon, ends[:-1]), strict=True))
