@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from takifugu.engines import Category, Engine, Source, open_engine
+from takifugu.engines.backends.duckdb_backend import FileBackend
 from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import (
@@ -81,22 +82,22 @@ FOUR = ("p0", "p1", "p2", "p3")
 
 def worlds(rows: int) -> tuple[Any, Any]:
     """``[table, row]`` and their chances: the field over people, each the same in all rows."""
-    every, chances = [], []
+    every, probabilities = [], []
     for people in product((0, 1), repeat=4):
-        chance = 1.0
+        confidence = 1.0
         for who in people:
-            chance *= WEIGHTS[0][who]
+            confidence *= WEIGHTS[0][who]
         for one, other in pairwise(people):
-            chance *= WEIGHTS[1][one][other]
+            confidence *= WEIGHTS[1][one][other]
         every.append([who for who in people for _ in range(rows)])
-        chances.append(chance)
-    return np.array(every), np.array(chances) / sum(chances)
+        probabilities.append(confidence)
+    return np.array(every), np.array(probabilities) / sum(probabilities)
 
 
 def leak(scale: float, rows: int) -> float:
-    every, chances = worlds(rows)
+    every, probabilities = worlds(rows)
     count = oracle.Noisy(((frozenset(range(4 * rows)), 1),), scale)
-    return oracle.leak(every, chances, [count], most=100)
+    return oracle.leak(every, probabilities, [count], most=100)
 
 
 def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path: Path) -> None:
@@ -444,7 +445,7 @@ def test_rows_are_matched_at_plan_and_at_release(
 def test_sequences_of_a_table_that_others_write_to_are_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takifugu.session.session.MAY_CHANGE", ("csv",))
+    monkeypatch.setattr(FileBackend, "may_change", True)
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan.count(["ward"], epsilon=1)
         monkeypatch.setattr(Engine, "lengths", lambda _: SimpleNamespace(longest=5))

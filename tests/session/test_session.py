@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
-from takifugu.engines.answers import Histogram
+from takifugu.engines.aggregates import Histogram
 from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalyst, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
@@ -54,8 +54,8 @@ def test_answers_are_those_of_the_table(tmp_path: Path) -> None:
 
 
 def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
-    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
-    how: dict[str, Any] = {"protected": (WEIGHT,), "translation": belief}
+    translation = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
+    how: dict[str, Any] = {"protected": (WEIGHT,), "translation": translation}
     with opened(tmp_path, budget=20 * SURE, **how) as (session, _, _):
         assert session.release(session.plan.sum(by="zone", epsilon=8 * SURE)).column(
             "estimate"
@@ -68,8 +68,8 @@ def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:
 
 def test_a_value_that_may_be_missing_moves_a_sum_by_all_of_it(tmp_path: Path) -> None:
     far = replace(WEIGHT, low=Fraction(3), missing="drop")
-    belief = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
-    with opened(tmp_path, protected=(far,), translation=belief) as (session, _, _):
+    translation = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
+    with opened(tmp_path, protected=(far,), translation=translation) as (session, _, _):
         plan = session.plan.sum(epsilon=1)
         assert plan.mechanism.describe()["sensitivity"]["l1"] == 8  # from 0 to 4 in halves
         with raises(UnsoundRequest, field="weight", reason="no-public-size"):
@@ -239,7 +239,7 @@ def test_a_prior_must_speak_of_the_data(tmp_path: Path) -> None:
             pass
 
 
-def test_a_budget_is_spent_under_one_belief(tmp_path: Path) -> None:
+def test_a_budget_is_spent_under_one_prior(tmp_path: Path) -> None:
     with opened(tmp_path) as (session, ledger, engine):
         plan = session.plan.histogram(epsilon=1)
         session.release(plan)

@@ -35,7 +35,7 @@ from takifugu.session.query.query import (
     Aim,
     ChosenMechanism,
     Query,
-    Table,
+    ResultTable,
     own_columns,
 )
 from takifugu.session.query_options import QueryOptions
@@ -161,7 +161,7 @@ class QuantileQuery(Query):
         exact = self.exact(engine)
         return draw_filled(self, mechanism, exact.reshape(-1, exact.shape[-1]), engine)
 
-    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> Table:
+    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> ResultTable:
         """Levels between which each number is a quantile; none where their number is protected."""
         axes = self.axes(engine)
         names = tuple(name for name, _ in axes)
