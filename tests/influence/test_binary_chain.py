@@ -10,11 +10,11 @@ from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_
 from takifugu.influence.chain.chain_curves import chain_curve
 from tests.raising import raises
 
-CHANCES = st.floats(0.001, 0.999)
+PROBABILITIES = st.floats(0.001, 0.999)
 
 
 @settings(max_examples=60)
-@given(p=CHANCES, q=CHANCES)
+@given(p=PROBABILITIES, q=PROBABILITIES)
 def test_the_printed_form_is_an_upper_bound_and_tight_for_sticky_chains(p: float, q: float) -> None:
     printed = printed_binary_curve(p, q, max_exposed=12)
     true = chain_curve(binary_chain(p, q), max_exposed=12, symmetric=True)
