@@ -32,7 +32,7 @@ def world_of(prior: Explicit) -> World:
 @given(prior=priors())
 def test_every_point_is_what_enumeration_finds(prior: Explicit) -> None:
     world = world_of(prior)
-    if all((world.chances[0, [s, t]] == 0).any() for s, t in world.sides):
+    if all((world.secret_probabilities[0, [s, t]] == 0).any() for s, t in world.sides):
         with raises(InvalidWorld, field="pairs"):
             explicit_curve(world)
         return

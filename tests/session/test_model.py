@@ -310,7 +310,7 @@ class World:
                 (worst,) = ledger.lost(dataset, analyst=analyst)
                 assert max(rows.values(), default=Fraction(0)) <= worst.epsilon
             named = ZONES[self.zone][1]
-            if by_cell and ledger.cells_changed("visits", self.cells()) is None:
+            if by_cell and ledger.snapshot("visits", cells=self.cells()).changes is None:
                 for row in self.rows():
                     place = row[1 + self.order]
                     window = Window(place, place + 1)

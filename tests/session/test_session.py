@@ -268,13 +268,14 @@ def test_an_acceptance_during_a_release_is_seen_under_the_lock(
     other = Translation(CHAIN, uncertainty=0.1)
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan.histogram(epsilon=1)
-        found = ledger.lookup
+        quote = ledger.quote
 
-        def late(charge: Any) -> Any:
+        def late(*charge: Any) -> Any:
+            found = quote(*charge)
             accept(ledger, other)
-            return found(charge)
+            return found
 
-        monkeypatch.setattr(ledger, "lookup", late)
+        monkeypatch.setattr(ledger, "quote", late)
         with pytest.raises(NotAccepted):
             session.release(plan)
         assert not list(ledger.history(kind="charge"))

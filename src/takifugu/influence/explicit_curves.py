@@ -63,7 +63,7 @@ def explicit_curve(
     for k, prior in enumerate(world.listed_priors):
         label = f"{prior.name}: " if len(world.listed_priors) > 1 else ""
         for pair, (s, t) in zip(world.pairs, world.sides, strict=True):
-            if world.chances[k, s] == 0 or world.chances[k, t] == 0:
+            if world.secret_probabilities[k, s] == 0 or world.secret_probabilities[k, t] == 0:
                 continue
             left, right = world.conditional(k, pair.left), world.conditional(k, pair.right)
             leak, splits = _best_splits(world.universe, left, right, uncertainty, symmetric)

@@ -58,7 +58,7 @@ def influence_curve(
         case IndependentEntries():
             return per_entry(len(prior.marginals))
         case Explicit():
-            return _cut(explicit_curve(World.asked(prior, secrets)), max_exposed)
+            return _cut(explicit_curve(World.about_entries(prior, secrets)), max_exposed)
         case Product():
             return _product(prior, secrets, max_exposed, progress)
         case _:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from takifugu.engines import Declaration, Engine
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data.preparation import About, Parts, prepare_table
+from takifugu.papers.composition.data.preparation import DatasetInfo, Parts, prepare_table
 from takifugu.papers.composition.data.prepared_files import read_prepared, write_prepared
-from takifugu.papers.composition.data.raw_tables import Table
-from takifugu.papers.composition.data.source_files import Found, Needed, Progress
+from takifugu.papers.composition.data.raw_tables import EntryTable
+from takifugu.papers.composition.data.source_files import FoundFiles, Progress, RequiredFile
 from takifugu.papers.composition.experiments.measurements import Prepared
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperDataset:
     """A dataset that someone may have.
 
     Attributes:
@@ -28,11 +28,11 @@ class Source:
         derived: Whether its file was made from what they publish, and is not published itself.
     """
 
-    about: About
-    files: Mapping[str, Needed]
+    about: DatasetInfo
+    files: Mapping[str, RequiredFile]
     published: str
     cite: str
-    table: Callable[[str, Found, Path, Progress], Table]
+    table: Callable[[str, FoundFiles, Path, Progress], EntryTable]
     declare: Callable[[Path], Declaration]
     split: Callable[[Engine], Parts]
     derived: bool = False
@@ -47,7 +47,7 @@ class Source:
         """What it is, for people."""
         return self.about.title
 
-    def missing(self, needed: Needed, folder: Path | None) -> InvalidFile:
+    def missing(self, needed: RequiredFile, folder: Path | None) -> InvalidFile:
         """The error for a file that is not there: its name, its columns, where it is published."""
         where = "it is made from what its authors" if self.derived else "its authors"
         return InvalidFile(
@@ -57,9 +57,9 @@ class Source:
             f"{'' if self.derived else ' it'} at {self.published}",
         )
 
-    def within(self, folder: Path | None) -> Found:
+    def within(self, folder: Path | None) -> FoundFiles:
         """Its files in ``folder``; an error that names the first one that is not there."""
-        found: dict[str, tuple[Needed, tuple[Path, ...]]] = {}
+        found: dict[str, tuple[RequiredFile, tuple[Path, ...]]] = {}
         for name, needed in self.files.items():
             paths = () if folder is None else needed.within(folder)
             if not paths:
@@ -69,15 +69,15 @@ class Source:
 
 
 def prepare(
-    source: Source, data_dir: Path | str | None, work_dir: Path | str, progress: Progress
+    source: PaperDataset, data_dir: Path | str | None, work_dir: Path | str, progress: Progress
 ) -> Prepared:
     """Read, check, fit and count; what was made before and is still right is not made again.
 
     Args:
         source: The dataset.
-        data_dir: Where its files are; None for one that is made up.
+        data_dir: Where its files are; None for a simulated dataset.
         work_dir: Where tables are put, for this run and the next.
-        progress: Told what is being done, how many steps are done and how many there are.
+        progress: Called with what is being done, the steps done and the steps in all.
     """
     work = Path(work_dir)
     found = source.within(None if data_dir is None else Path(data_dir))

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.auditing import Claim, epsilon_below, largest_finding, power
-from takifugu.auditing.bounds import chance_above, chance_below
+from takifugu.auditing.epsilon_bounds import probability_above, probability_below
 from takifugu.errors import UnsoundRequest
+from tests.raising import raises
 
 
 def binomial(n: int, p: Fraction) -> list[Fraction]:
@@ -25,7 +26,7 @@ def test_a_chance_at_its_bound_would_hardly_give_the_count(
     """Clopper and Pearson: the bound is the chance at which the tail is exactly the error."""
     k = data.draw(st.integers(0, n))
     error = 10.0**-exponent
-    low, high = (float(f(k, n, error=error)) for f in (chance_below, chance_above))
+    low, high = (float(f(k, n, error=error)) for f in (probability_below, probability_above))
     assert 0 <= low <= k / n <= high <= 1
     if k > 0:
         tail = sum(binomial(n, Fraction(low))[k:])
@@ -87,14 +88,14 @@ def test_the_largest_finding_grows_with_the_tests() -> None:
 
 def test_bad_numbers_are_refused() -> None:
     for epsilon in (-0.1, inf, float("nan")):
-        with pytest.raises(UnsoundRequest, match="0 or more and finite"):
+        with raises(UnsoundRequest, field="epsilon"):
             Claim(epsilon)
     for delta in (-0.1, 1.0, float("nan")):
-        with pytest.raises(UnsoundRequest, match="0 or more and below 1"):
+        with raises(UnsoundRequest, field="delta"):
             Claim(1.0, delta)
-    with pytest.raises(UnsoundRequest, match="at least one output"):
+    with raises(UnsoundRequest, field="tests", given=0):
         power(0.5, 0.1, Claim(1.0), tests=0)
-    with pytest.raises(UnsoundRequest, match="between 0 and 1"):
+    with raises(UnsoundRequest, field="probability"):
         power(1.5, 0.1, Claim(1.0), tests=10)
-    with pytest.raises(UnsoundRequest, match="confidence is 1"):
+    with raises(UnsoundRequest, field="confidence", given=1.0):
         largest_finding(10, confidence=1.0)

@@ -1,8 +1,8 @@
 """Mechanisms that answer with GF(2)-linear maps: Example 2 of the paper, and all like it.
 
 The data are n fair bits; the mechanism draws one of several linear maps and answers with its
-value. Bit i is not touched by one run if and only if the unit vector e_i
-is in the row space of no map, for then some v with v_i = 1 has A v = 0, and x ↦ x ⊕ v is a
+value. One run reveals nothing about bit i if and only if the unit vector e_i is in the row space of
+no map, for then some v with v_i = 1 has A v = 0, and x ↦ x ⊕ v is a
 bijection between the datasets with x_i = 0 and with x_i = 1 that give the same answer. Bit i is
 known as soon as e_i is in the joint row space of the maps seen.
 """
@@ -18,16 +18,19 @@ from typing import cast
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Integers
-from takifugu.papers.composition.collapse.affine import ANSWER_BITS as BITS
-from takifugu.papers.composition.collapse.affine import AffineBelief, Collectors
-from takifugu.papers.composition.collapse.exact import ExactLoss, Number, shares
+from takifugu.papers.composition.collapse.exact_loss import ExactLoss, Number, shares
 from takifugu.papers.composition.collapse.gf2 import Span, kernel, parity
-from takifugu.papers.composition.collapse.repeated_runs import Printed, at_least_one
-from takifugu.papers.composition.collapse.waiting import Waiting
-from takifugu.papers.composition.collapse.written import room_for
+from takifugu.papers.composition.collapse.linear_adversaries import ANSWER_BITS as BITS
+from takifugu.papers.composition.collapse.linear_adversaries import (
+    AffinePosterior,
+    LinearAdversaries,
+)
+from takifugu.papers.composition.collapse.rational_world import room_for
+from takifugu.papers.composition.collapse.repeated_runs import PrintedNumber, at_least_one
+from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
@@ -44,32 +47,32 @@ class LinearAnswers:
     Attributes:
         n: The number of bits, counted from 0 as in `Tables.bits`.
         maps: 0/1 matrices with n columns: for every map its rows.
-        chances: How likely each map is to be drawn; exact.
+        probabilities: The probability of drawing each map; exact.
         names: What each map is called in the output.
-        secrets: The bits to protect; all of them unless said otherwise.
-        title: What the example is about.
-        printed: What a paper says of it.
+        secrets: The bits to protect; all of them by default.
+        title: The example in one line.
+        printed: Numbers that the paper prints about it.
     """
 
     n: int
     maps: tuple[tuple[tuple[int, ...], ...], ...]
-    chances: tuple[Fraction, ...]
+    probabilities: tuple[Fraction, ...]
     names: tuple[str, ...]
     secrets: tuple[int, ...]
     title: str = "linear answers"
-    printed: tuple[Printed, ...] = ()
+    printed: tuple[PrintedNumber, ...] = ()
 
     @classmethod
     def of(
         cls,
         maps: Sequence[Sequence[Sequence[int]]],
         *,
-        chances: Sequence[Number] | None = None,
+        probabilities: Sequence[Number] | None = None,
         names: Sequence[str] | None = None,
         secrets: Sequence[int] | None = None,
         title: str = "linear answers",
     ) -> "LinearAnswers":
-        """From 0/1 matrices; ``chances`` are weights, equal by default.
+        """From 0/1 matrices; ``probabilities`` are weights, equal by default.
 
         >>> LinearAnswers.of([[[1, 1]], [[0, 1]]], secrets=[0]).waiting().expectation
         Fraction(3, 1)
@@ -81,7 +84,9 @@ class LinearAnswers:
                 needed="hold at least one row each",
             )
         n = len(maps[0][0])
-        weights = shares([1] * len(maps) if chances is None else chances, "chances")
+        weights = shares(
+            [1] * len(maps) if probabilities is None else probabilities, "probabilities"
+        )
         called = tuple(f"map{j}" for j in range(len(maps))) if names is None else tuple(names)
         kept = tuple(tuple(tuple(int(bit) for bit in row) for row in rows) for rows in maps)
         bits = tuple(range(n)) if secrets is None else tuple(secrets)
@@ -100,11 +105,15 @@ class LinearAnswers:
                 "maps", given="hold a longer map", needed=f"have at most {BITS} rows each"
             )
         if len(self.maps) > MAPS:
-            raise TooLarge(f"{len(self.maps)} maps have too many subsets; take at most {MAPS}")
-        if not len(self.maps) == len(self.chances) == len(set(self.names)) == len(self.names):
+            raise TooLarge(
+                f"{len(self.maps)} maps have too many subsets; use at most {MAPS}",
+                size=len(self.maps),
+                limit=MAPS,
+            )
+        if not len(self.maps) == len(self.probabilities) == len(set(self.names)) == len(self.names):
             raise InvalidMechanism(
                 "names",
-                given="or `chances` do not match the maps",
+                given="or `probabilities` do not match the maps",
                 needed="hold one for each map, each name once",
             )
         if not self.secrets or not set(self.secrets) <= set(range(self.n)):
@@ -112,8 +121,8 @@ class LinearAnswers:
                 "secrets", given=f"is {self.secrets}", needed=f"name bits from 0 to {self.n - 1}"
             )
 
-    def noting(self, *printed: Printed) -> "LinearAnswers":
-        """The same mechanism with what a paper says of it."""
+    def noting(self, *printed: PrintedNumber) -> "LinearAnswers":
+        """The same mechanism with the numbers that the paper prints."""
         return replace(self, printed=printed)
 
     # --- exact ---
@@ -126,7 +135,7 @@ class LinearAnswers:
     def flip(self, bit: int, number: int) -> int | None:
         """A change of the data that flips ``bit`` and leaves the answer of a map; None if none.
 
-        It proves that the answer of map ``number`` says nothing about the bit.
+        It proves that the answer of map ``number`` reveals nothing about the bit.
         """
         return next((v for v in kernel(self.masks[number], self.n) if v >> bit & 1), None)
 
@@ -145,12 +154,12 @@ class LinearAnswers:
         )
         return ExactLoss(Fraction(1) if safe else math.inf)
 
-    def chance(self, number: int) -> Fraction:
+    def probability(self, number: int) -> Fraction:
         """P(one particular possible answer of a map | a bit it does not reveal) = c·2^−rank.
 
         Half of the 2^(n−rank) datasets with that answer have the bit at either value.
         """
-        return self.chances[number] / (1 << Span.of(self.masks[number]).rank)
+        return self.probabilities[number] / (1 << Span.of(self.masks[number]).rank)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
@@ -165,11 +174,11 @@ class LinearAnswers:
         """Whether a set of maps determines every secret bit."""
         return all(1 << bit in self.spans[subset] for bit in self.secrets)
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingTime:
         r"""The law of the runs until every secret bit is known: a coupon collector's.
 
-        The maps seen after k runs lie within R with chance w(R)^k. Summing over the sets that do
-        not reveal, with inclusion and exclusion, P(T > k) = Σ_R c_R·w(R)^k where
+        The maps seen after k runs lie within R with probability w(R)^k. Summing over the sets that
+        do not reveal, with inclusion and exclusion, P(T > k) = Σ_R c_R·w(R)^k where
         c_R = Σ_{S ⊇ R, S hides} (−1)^{|S∖R|}.
         """
         coefficients = [int(not self.reveals(subset)) for subset in range(2 ** len(self.maps))]
@@ -177,12 +186,12 @@ class LinearAnswers:
             for subset in range(len(coefficients)):
                 if not subset >> j & 1:
                     coefficients[subset] -= coefficients[subset | 1 << j]
-        return Waiting.of((c, self._drawn_within(s)) for s, c in enumerate(coefficients))
+        return WaitingTime.of((c, self._drawn_within(s)) for s, c in enumerate(coefficients))
 
     def _drawn_within(self, subset: int) -> Fraction:
-        return sum((c for j, c in enumerate(self.chances) if subset >> j & 1), Fraction(0))
+        return sum((c for j, c in enumerate(self.probabilities) if subset >> j & 1), Fraction(0))
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Answers to the dataset of zeros that reveal a secret bit, as few as possible."""
         for size in range(1, len(self.maps) + 1):
             for which in combinations(range(len(self.maps)), size):
@@ -191,14 +200,14 @@ class LinearAnswers:
                     return tuple((self.names[j], (0,) * len(self.maps[j])) for j in which)
         return ()
 
-    def belief(self) -> AffineBelief:
-        """Every dataset alike."""
+    def initial_posterior(self) -> AffinePosterior:
+        """Uniform over all datasets."""
         rows = tuple(zip(self.names, self.masks, strict=True))
-        return AffineBelief(self.n, rows, self.secrets)
+        return AffinePosterior(self.n, rows, self.secrets)
 
     @property
     def stage(self) -> "LinearAnswers":
-        """The mechanism itself: it is never written out."""
+        """The mechanism itself, not written out."""
         return self
 
     @property
@@ -227,17 +236,19 @@ class LinearAnswers:
         return World(universe, (Explicit.uniform(universe),), pairs)
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> FiniteMechanism:
         """The mechanism as a table."""
 
         def answer(dataset: tuple[int, ...]) -> dict[Hashable, Fraction]:
             x = _pack(dataset)
             return {
-                (name, tuple(parity(row & x) for row in rows)): chance
-                for name, rows, chance in zip(self.names, self.masks, self.chances, strict=True)
+                (name, tuple(parity(row & x) for row in rows)): probability
+                for name, rows, probability in zip(
+                    self.names, self.masks, self.probabilities, strict=True
+                )
             }
 
-        return Mechanism.from_function(self.world.universe, answer, name=self.title)
+        return FiniteMechanism.from_function(self.world.universe, answer, name=self.title)
 
     # --- many at once: a dataset is an integer, an answer is its bits and the map above them ---
 
@@ -247,7 +258,7 @@ class LinearAnswers:
 
     def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
         """``[size]``: for each dataset the value of a map drawn for it."""
-        p = np.array([float(chance) for chance in self.chances])
+        p = np.array([float(probability) for probability in self.probabilities])
         drawn = rng.choice(len(p), size=len(datasets), p=p / p.sum())
         bits = np.zeros_like(datasets)
         for j, rows in enumerate(self.masks):
@@ -272,10 +283,10 @@ class LinearAnswers:
         number = code >> BITS
         return self.names[number], tuple(code >> i & 1 for i in range(len(self.maps[number])))
 
-    def watchers(self, size: int) -> Collectors:
+    def adversaries(self, size: int) -> LinearAdversaries:
         """Adversaries without an answer yet."""
         lengths = tuple(len(rows) for rows in self.maps)
-        return Collectors.of(size, self.spans, lengths, self.secrets)
+        return LinearAdversaries.of(size, self.spans, lengths, self.secrets)
 
 
 def _pack(bits: Sequence[int]) -> int:

@@ -50,18 +50,23 @@ def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
         if not 0 <= value < np.inf:
             raise UnsoundRequest(
                 f"`epsilon` of entry {name!r} is {value:g}; it must be a finite number, 0 or more:"
-                " a mechanism without a finite ε may reveal the entry outright"
+                " a mechanism without a finite ε may reveal the entry outright",
+                field="epsilon",
+                given=value,
             )
     if sum(given) > MOST_LOSS:
         raise TooLarge(
             f"`epsilon` adds up to {sum(given):g} over the entries; at most {MOST_LOSS:g} can be"
-            " certified in double precision. Ask for a smaller ε: the loss never exceeds the sum"
+            " certified in double precision. Ask for a smaller ε: the loss never exceeds the sum",
+            field="epsilon",
+            size=sum(given),
+            limit=MOST_LOSS,
         )
     return frozen(given)
 
 
 @dataclass(frozen=True, eq=False)
-class Transport:
+class TransportProblem:
     r"""Carry μ = P(·|s) to ν = P(·|s′), every changed entry j at a gain of e^{ε_j}.
 
     Entries that cannot matter are left out, which changes nothing but the size:
@@ -93,7 +98,7 @@ class Transport:
     @classmethod
     def between(
         cls, source: Floats, target: Floats, allowance: Floats, shape: tuple[int, ...]
-    ) -> "Transport":
+    ) -> "TransportProblem":
         """The problem for two laws over all tables of ``shape``, with settled entries left out."""
         mu, nu = source.reshape(shape), target.reshape(shape)
         kept = np.ones(len(shape), dtype=bool)

@@ -1,4 +1,4 @@
-"""Adversaries who solve linear equations over GF(2), so that no dataset is ever listed."""
+"""Adversaries who solve linear equations over GF(2) instead of listing datasets."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
@@ -15,16 +15,16 @@ ANSWER_BITS = 32  # an output as one integer: the number of the map above so man
 
 
 @dataclass(frozen=True)
-class AffineBelief:
+class AffinePosterior:
     """The exact posterior over n fair bits after linear answers: uniform on an affine space.
 
-    The chance of drawing a map does not depend on the data, so every dataset that solves all
-    equations seen is as likely as any other. A bit is then known, or still a fair coin.
+    The probability of drawing a map does not depend on the data, so all datasets that solve the
+    equations seen are equally likely. A bit is then known, or still a fair coin.
 
     Attributes:
         n: The number of bits.
         maps: For every map its name and its rows as integers.
-        secrets: The bits that are followed.
+        secrets: The bits of interest.
         equations: The left sides of the equations seen.
         values: Their right sides: bit k belongs to the k-th equation.
     """
@@ -35,7 +35,7 @@ class AffineBelief:
     equations: Span = field(default_factory=Span)
     values: int = 0
 
-    def after(self, output: Hashable) -> "AffineBelief":
+    def after(self, output: Hashable) -> "AffinePosterior":
         """Add the equations of one answer; an answer that no dataset gives is an error."""
         name, bits = cast("tuple[str, tuple[int, ...]]", output)
         equations, values = self.equations, self.values
@@ -53,8 +53,8 @@ class AffineBelief:
         return replace(self, equations=equations, values=values)
 
     @property
-    def posterior(self) -> tuple[Fraction, ...]:
-        """For every secret bit the chance that it is 1: 0, 1/2 or 1."""
+    def probabilities(self) -> tuple[Fraction, ...]:
+        """For every secret bit the probability that it is 1: 0, 1/2 or 1."""
         sums = (self.equations.sum_for(1 << bit) for bit in self.secrets)
         return tuple(
             Fraction(1, 2) if known is None else Fraction(parity(known & self.values))
@@ -63,8 +63,8 @@ class AffineBelief:
 
     @property
     def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The same chances twice: there is one prior."""
-        return tuple((p, p) for p in self.posterior)
+        """The same probabilities twice: there is one prior."""
+        return tuple((p, p) for p in self.probabilities)
 
     @property
     def candidates(self) -> int:
@@ -73,13 +73,13 @@ class AffineBelief:
 
 
 @dataclass(frozen=True, eq=False)
-class Collectors:
+class LinearAdversaries:
     """Many adversaries, each with the maps it has seen and what they answered.
 
     Attributes:
         spans: For every set of maps, as a bit mask, its joint row space.
         lengths: How many rows each map has.
-        secrets: The bits wanted.
+        secrets: The bits of interest.
         seen: ``[adversary]``: the set of maps seen.
         answers: ``[adversary, map]``: the answer of each map seen, as an integer.
     """
@@ -93,30 +93,30 @@ class Collectors:
     @classmethod
     def of(
         cls, size: int, spans: tuple[Span, ...], lengths: tuple[int, ...], secrets: tuple[int, ...]
-    ) -> "Collectors":
+    ) -> "LinearAdversaries":
         """Adversaries without an answer yet."""
         nothing = np.zeros((size, len(lengths)), dtype=np.int64)
         return cls(spans, lengths, secrets, np.zeros(size, dtype=np.int64), nothing)
 
-    def see(self, outputs: Integers) -> "Collectors":
+    def see(self, outputs: Integers) -> "LinearAdversaries":
         """Keep the answer beside those of the other maps."""
         number, bits = outputs >> ANSWER_BITS, outputs & (2**ANSWER_BITS - 1)
         answers = self.answers.copy()
         answers[np.arange(len(outputs)), number] = bits
         return replace(self, seen=self.seen | 1 << number, answers=answers)
 
-    def only(self, kept: Booleans) -> "Collectors":
-        """Those that go on watching."""
+    def only(self, kept: Booleans) -> "LinearAdversaries":
+        """The adversaries at ``kept``, who continue."""
         return replace(self, seen=self.seen[kept], answers=self.answers[kept])
 
     @property
     def declared(self) -> Integers:
         """``[adversary]``: the secret bits, solved from the answers; −1 while one is open."""
-        found = np.full(len(self.seen), -1, dtype=np.int64)
+        declared = np.full(len(self.seen), -1, dtype=np.int64)
         for subset in np.unique(self.seen).tolist():
             here = self.seen == subset
-            found[here] = self._solve(subset, self.answers[here])
-        return found
+            declared[here] = self._solve(subset, self.answers[here])
+        return declared
 
     def _solve(self, subset: int, answers: Integers) -> Integers:
         """The secret bits of adversaries who have all seen the same maps."""

@@ -16,7 +16,7 @@ import pytest
 from takifugu.auditing import (
     Audit,
     Claim,
-    Question,
+    Comparison,
     Release,
     Sampler,
     audit,
@@ -29,6 +29,7 @@ from takifugu.auditing.events import choose
 from takifugu.errors import Malformed, UnsoundRequest
 from takifugu.numeric import Floats
 from tests.auditing import simulations as sim
+from tests.raising import raises
 
 FALSE_ALARM = 1e-10  # of one audit of a true claim
 STICKY, REST, LENGTH = [[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5], 7
@@ -58,8 +59,8 @@ def grid() -> np.ndarray:
 
 def test_a_histogram_with_sensitivity_1_where_2_is_right_is_caught() -> None:
     rng = np.random.default_rng(1)
-    question = sim.between(sim.noisy_counts(1.0), [5, 3], [4, 4], rng)
-    found = audit(question, 1.0, samples=20_000)
+    comparison = sim.between(sim.noisy_counts(1.0), [5, 3], [4, 4], rng)
+    found = audit(comparison, 1.0, samples=20_000)
     assert found.refuted
     assert found.lower > 1.5  # the truth is 2
     first, second = counts_law((5, 3), 1.0), counts_law((4, 4), 1.0)
@@ -76,8 +77,8 @@ def test_two_bars_of_a_wide_histogram_are_found() -> None:
 
 def test_an_exponential_mechanism_without_the_factor_2_is_caught() -> None:
     rng = np.random.default_rng(3)
-    question = sim.between(sim.exponential(1.0), [3, 0], [2, 1], rng)
-    found = audit(question, 1.0, samples=20_000)
+    comparison = sim.between(sim.exponential(1.0), [3, 0], [2, 1], rng)
+    found = audit(comparison, 1.0, samples=20_000)
     assert found.refuted
     laws = [np.array([exp(a), exp(b)]) / (exp(a) + exp(b)) for a, b in ((3, 0), (2, 1))]
     assert chance_of_catching(found, np.array([0, 1]), *laws) > 1 - 1e-9
@@ -91,8 +92,8 @@ def test_noise_used_twice_is_caught(continuous: bool) -> None:
         return counts + rng.laplace(0, 2, (len(counts), 1))
 
     release = laplace if continuous else sim.shared_noise(2.0)
-    question = sim.between(release, [5, 3], [4, 3], rng)
-    found = audit(question, 1.0, samples=20_000)
+    comparison = sim.between(release, [5, 3], [4, 3], rng)
+    found = audit(comparison, 1.0, samples=20_000)
     assert found.refuted
     assert found.lower > 7  # the truth is infinite; 10,000 tests can show 7.54
     if not continuous:
@@ -116,11 +117,11 @@ def chain_laws(epsilon: float) -> tuple[np.ndarray, dict[int, Floats], dict[int,
     return paths, given, {x: given[x] @ answer for x in (0, 1)}
 
 
-def middle(simulate: sim.Simulate, rng: np.random.Generator) -> Question:
+def middle(simulate: sim.Simulate, rng: np.random.Generator) -> Comparison:
     """The middle of the sticky chain: is it 1, or is it 0?"""
     draws = [paths_given(STICKY, REST, LENGTH, LENGTH // 2, x, rng=rng) for x in (1, 0)]
     one, zero = (simulated(simulate, draw, rng=rng) for draw in draws)
-    return Question(one, zero, "middle: 1 or 0")
+    return Comparison(one, zero, "middle: 1 or 0")
 
 
 def test_entry_dp_sold_as_pufferfish_on_a_sticky_chain_is_caught_in_the_answers() -> None:
@@ -169,9 +170,9 @@ RIGHT = {
 def test_right_mechanisms_pass_and_are_nearly_reached(name: str, seed: int) -> None:
     simulate, first, second, truth = RIGHT[name]
     rng = np.random.default_rng(seed)
-    question = sim.between(simulate, first, second, rng)
+    comparison = sim.between(simulate, first, second, rng)
     for samples in (4_000, 40_000):
-        found = audit(question, 1.0, samples=samples, confidence=1 - FALSE_ALARM)
+        found = audit(comparison, 1.0, samples=samples, confidence=1 - FALSE_ALARM)
         assert not found.refuted
         assert found.lower <= truth
     assert found.lower > 0.7 * truth  # a bound worth its name
@@ -191,8 +192,8 @@ def test_entry_dp_at_the_translated_loss_passes_on_the_sticky_chain() -> None:
 def test_false_alarms_are_as_rare_as_guaranteed_even_when_they_are_allowed() -> None:
     """Claims at the true ε, confidence one half: P(alarms > 265) ≤ e^{−2·65²/400} < 1e-9."""
     rng = np.random.default_rng(8)
-    question = sim.between(sim.randomised_response(1.0), [0], [1], rng)
-    alarms = sum(audit(question, 1.0, samples=400, confidence=0.5).refuted for _ in range(400))
+    comparison = sim.between(sim.randomised_response(1.0), [0], [1], rng)
+    alarms = sum(audit(comparison, 1.0, samples=400, confidence=0.5).refuted for _ in range(400))
     assert alarms <= 265
 
 
@@ -202,14 +203,16 @@ def test_an_event_tested_where_it_was_chosen_would_cry_wolf() -> None:
     hopes = []
     for _ in range(20):
         first, second = rng.integers(0, 400, 300), rng.integers(0, 400, 300)  # ε = 0
-        hopes.append(choose((first, second), (first, second), delta=0, confidence=0.99).hope)
-    assert sum(hope > 0.1 for hope in hopes) == 20
+        hopes.append(
+            choose((first, second), (first, second), delta=0, confidence=0.99).expected_bound
+        )
+    assert sum(expected_bound > 0.1 for expected_bound in hopes) == 20
 
     def uniform(size: int) -> np.ndarray:
         return rng.integers(0, 400, size)
 
-    question = Question(uniform, uniform)
-    assert sum(audit(question, 0.1, samples=600).refuted for _ in range(20)) <= 8
+    comparison = Comparison(uniform, uniform)
+    assert sum(audit(comparison, 0.1, samples=600).refuted for _ in range(20)) <= 8
 
 
 def exact_epsilon(delta: float) -> float:
@@ -232,12 +235,12 @@ def test_approximate_claims_are_judged_at_their_delta() -> None:
     def leaky(data: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         return np.where(rng.random(data.shape) < 0.05, data, -1)  # (0, .05) and no better
 
-    question = sim.between(gaussian, [1], [0], rng)
-    wrong = audit(question, Claim(1.0, 1e-3), samples=100_000, confidence=1 - FALSE_ALARM)
+    comparison = sim.between(gaussian, [1], [0], rng)
+    wrong = audit(comparison, Claim(1.0, 1e-3), samples=100_000, confidence=1 - FALSE_ALARM)
     assert wrong.refuted
     assert wrong.lower < exact_epsilon(1e-3)
     right = Claim(1.0, 0.15)  # δ(1) = Φ(−.5) − e·Φ(−1.5) = .127
-    assert not audit(question, right, samples=100_000, confidence=1 - FALSE_ALARM).refuted
+    assert not audit(comparison, right, samples=100_000, confidence=1 - FALSE_ALARM).refuted
     exposed = sim.between(leaky, [1], [0], rng)
     sure = 1 - FALSE_ALARM
     assert not audit(exposed, Claim(0.0, 0.05), samples=20_000, confidence=sure).refuted
@@ -253,8 +256,8 @@ def test_a_one_way_claim_is_judged_one_way() -> None:
         return lambda size: np.where(rng.random(size) < chance, 1, 0)
 
     first, second = answers(0.01), answers(0.3)  # log .99/.7 = .35 one way, log 30 the other
-    both = Question(first, second)
-    one = Question(first, second, both_ways=False)
+    both = Comparison(first, second)
+    one = Comparison(first, second, both_ways=False)
     assert audit(both, 1.0, samples=10_000).refuted
     assert not audit(one, 1.0, samples=10_000, confidence=1 - FALSE_ALARM).refuted
 
@@ -263,10 +266,10 @@ def test_the_most_telling_of_many_questions_is_tested_alone() -> None:
     rng = np.random.default_rng(12)
     quiet = [sim.between(sim.noisy_counts(1.0), [5], [4], rng) for _ in range(5)]
     loud = sim.between(sim.noisy_counts(1.0), [7], [4], rng)
-    named = Question(loud.first, loud.second, "the loud one")
+    named = Comparison(loud.first, loud.second, "the loud one")
     found = audit([*quiet, named], 1.0, samples=4_000)
     assert found.refuted
-    assert found.question == "the loud one"
+    assert found.comparison == "the loud one"
     assert found.samples == 2 * (6 * 2_000 + 2_000)
     assert found.tests == 2_000
 
@@ -282,36 +285,36 @@ def test_a_release_with_real_noise_is_audited_call_by_call() -> None:
 
         return release
 
-    question = neighbours(respond(73), 1, 0)
-    assert not audit(question, 1.0, samples=5_000, confidence=1 - FALSE_ALARM).refuted
-    question = neighbours(respond(85), 1, 0)
+    comparison = neighbours(respond(73), 1, 0)
+    assert not audit(comparison, 1.0, samples=5_000, confidence=1 - FALSE_ALARM).refuted
+    comparison = neighbours(respond(85), 1, 0)
     assert power(0.85, 0.15, Claim(1.0), tests=2_500) > 1 - 1e-9
-    assert audit(question, 1.0, samples=5_000).refuted
+    assert audit(comparison, 1.0, samples=5_000).refuted
 
 
 def test_the_verdict_is_one_line_without_released_values() -> None:
     rng = np.random.default_rng(13)
-    question = sim.between(sim.noisy_counts(1.0), [987654], [987650], rng)
-    found = audit(question, Claim(1.0, 1e-6), samples=2_000)
+    comparison = sim.between(sim.noisy_counts(1.0), [987654], [987650], rng)
+    found = audit(comparison, Claim(1.0, 1e-6), samples=2_000)
     assert str(found).startswith("refuted: claimed (ε, δ) = (1, 1e-06); ε ≥ ")
     assert "\n" not in str(found)
     assert "98765" not in str(found) + repr(found)
     assert found.verdict == "refuted"
-    assert audit(question, 9.0, samples=2_000).verdict == "not refuted"
+    assert audit(comparison, 9.0, samples=2_000).verdict == "not refuted"
 
 
 def test_bad_requests_are_one_clear_line() -> None:
-    quiet = Question(lambda n: [0] * n, lambda n: [0] * n)
-    with pytest.raises(UnsoundRequest, match="no question"):
+    quiet = Comparison(lambda n: [0] * n, lambda n: [0] * n)
+    with raises(UnsoundRequest, field="comparisons"):
         audit([], 1.0, samples=1_000)
-    with pytest.raises(UnsoundRequest, match="give at least 100"):
+    with raises(UnsoundRequest, field="samples", given=10):
         audit(quiet, 1.0, samples=10)
-    with pytest.raises(UnsoundRequest, match="confidence is 1"):
+    with raises(UnsoundRequest, field="confidence", given=1.0):
         audit(quiet, 1.0, samples=1_000, confidence=1.0)
-    short = Question(lambda n: [0] * (n - 1), lambda n: [0] * n)
-    with pytest.raises(Malformed, match="number 499; it must number 500"):
+    short = Comparison(lambda n: [0] * (n - 1), lambda n: [0] * n)
+    with raises(Malformed, field="outputs"):
         audit(short, 1.0, samples=1_000)
-    odd = Question(lambda n: (0,) * n, lambda n: [0] * n)
-    with pytest.raises(Malformed, match="came as tuple"):
+    odd = Comparison(lambda n: (0,) * n, lambda n: [0] * n)
+    with raises(Malformed, field="outputs"):
         audit(odd, 1.0, samples=1_000)
     assert audit(quiet, 0.0, samples=1_000).lower == 0

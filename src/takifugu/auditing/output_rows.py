@@ -1,9 +1,9 @@
 """Outputs of any shape, read as rows of a table of numbers.
 
-A release may answer with a number, a text, a tuple of several answers, an array. A `Reader` fixes,
-from some outputs, how many cells a row has and which of them are numbers; other cells get a code
-for each value. Reading is a plain function of one output: whatever it does to an output that looks
-unlike the first ones, an event stated in terms of rows is still an event about outputs.
+An output may be a number, a text, a tuple of several answers, or an array. A `Reader` fixes, from
+some outputs, how many cells a row has and which of them are numbers; other cells get a code for
+each value. Reading is a function of one output alone, so that an event stated in terms of rows is
+an event about outputs, also for outputs unlike the first ones.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Reader:
         return tuple(j for j, code in enumerate(self.codes) if code is None)
 
     def rows(self, outputs: Any) -> Floats:
-        """``[output, cell]``: the outputs, read; NaN where a number was due and none came."""
+        """``[output, cell]``: the outputs, read; NaN where a number was expected and none came."""
         if _is_numeric(outputs) and not self.ragged and len(self.numbers) == len(self.codes):
             flat = _matrix(outputs)
             if flat.shape[1] == len(self.codes):
@@ -74,7 +74,7 @@ def reader(*groups: Any) -> Reader:
 
 def _allowed(cells: int) -> int:
     if cells == 0:
-        raise Malformed("outputs", given="hold nothing", needed="hold one answer or more each")
+        raise Malformed("outputs", given="are empty", needed="hold one answer or more each")
     if cells > MOST_CELLS:
         raise Malformed(
             "outputs",
@@ -84,7 +84,7 @@ def _allowed(cells: int) -> int:
     return cells
 
 
-def checked(outputs: Any, size: int) -> Any:
+def of_size(outputs: Any, size: int) -> Any:
     """The ``outputs`` of a sampler, if there are ``size`` of them."""
     if not isinstance(outputs, np.ndarray | Sequence) or isinstance(outputs, str | bytes | tuple):
         raise Malformed(
@@ -94,7 +94,7 @@ def checked(outputs: Any, size: int) -> Any:
         )
     if len(outputs) != size:
         raise Malformed(
-            "outputs", given=f"number {len(outputs)}", needed=f"number {size}, as was asked"
+            "outputs", given=f"number {len(outputs)}", needed=f"number {size}, as requested"
         )
     return outputs
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import Datasets
-from takifugu.finite.files.document import Part
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import Datasets
+from takifugu.finite.files.fields import Part
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 
 KEYS = (
@@ -21,9 +21,9 @@ KINDS = ("randomised response", "noisy count")
 
 def read_mechanisms(
     file: Part, datasets: Datasets
-) -> tuple[tuple[Mechanism, ...], tuple[float | None, ...]]:
+) -> tuple[tuple[FiniteMechanism, ...], tuple[float | None, ...]]:
     """The `[[mechanism]]` tables of a file, and for each the loss it claims, if any."""
-    mechanisms: list[Mechanism] = []
+    mechanisms: list[FiniteMechanism] = []
     claims: list[float | None] = []
     for part in doc.parts(file, "mechanism"):
         try:
@@ -54,13 +54,13 @@ def _claim(part: Part) -> float | None:
     return claim
 
 
-def _mechanism(part: Part, datasets: Datasets) -> Mechanism:
+def _mechanism(part: Part, datasets: Datasets) -> FiniteMechanism:
     name = doc.name(part.content.get("name", part.place), part.at("name"))
     part.only(KEYS)
     if part.one_of(("rows", "kind"), purpose="probabilities") == "rows":
         part.only(("name", "claim", "outputs", "rows", "entry"))
         table, outputs = _written(part, datasets)
-        return Mechanism(datasets.universe, table, outputs, name)
+        return FiniteMechanism(datasets.universe, table, outputs, name)
     kind = part.get("kind")
     if kind == "randomised response":
         table, outputs = _randomised_response(part, datasets)
@@ -69,7 +69,7 @@ def _mechanism(part: Part, datasets: Datasets) -> Mechanism:
     else:
         known = " or ".join(map(repr, KINDS))
         raise InvalidFile(part.at("kind"), given=f"is {doc.shown(kind)}", needed=f"be {known}")
-    return Mechanism(datasets.universe, table, outputs, name)
+    return FiniteMechanism(datasets.universe, table, outputs, name)
 
 
 def _written(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
@@ -108,15 +108,15 @@ def _rows(part: Part, datasets: Datasets) -> list[Any]:
         known = datasets.value_texts(column, place)
         by_value.only(known)
         return [by_value.get(key) for key in known]
-    found = datasets.by_dataset(doc.table(value, place), place)
+    by_dataset = datasets.by_dataset(doc.table(value, place), place)
     for dataset in datasets.universe.datasets:
-        if dataset not in found:
+        if dataset not in by_dataset:
             raise InvalidFile(
                 place,
                 given=f"has no row for {doc.shown(doc.text(dataset))}",
                 needed="have one for every dataset",
             )
-    return [found[dataset] for dataset in datasets.universe.datasets]
+    return [by_dataset[dataset] for dataset in datasets.universe.datasets]
 
 
 def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
@@ -139,10 +139,10 @@ def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
 
 
 def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
-    """Report the entry's value with chance `truth`, else one of the others, all alike.
+    """Report the entry's value with probability `truth`, else one of the others, uniformly.
 
-    With `epsilon` the truth is told with chance e^ε/(e^ε + k − 1), k the number of values: the
-    mechanism is then per-entry ε-DP with equality (Warner 1965).
+    With `epsilon` the probability is e^ε/(e^ε + k − 1), k the number of values: the mechanism is
+    then per-entry ε-DP with equality (Warner 1965).
     """
     part.only(("name", "claim", "kind", "entry", "epsilon", "truth"))
     column = datasets.column(part.get("entry"), part.at("entry"))
@@ -151,7 +151,7 @@ def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[
     if k < 2:
         raise InvalidFile(part.at("entry"), given="has one value only", needed="have two or more")
     if part.one_of(("epsilon", "truth"), purpose="strength") == "truth":
-        truth = doc.chance(part.get("truth"), part.at("truth"))
+        truth = doc.probability(part.get("truth"), part.at("truth"))
         lie = (1 - truth) / (k - 1)
     else:
         shrink = float(np.exp(-_epsilon(part, most=300)))
@@ -163,8 +163,8 @@ def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[
 def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
     """How many entries have the value, plus two-sided geometric noise, clamped to 0 … n.
 
-    With α = e^−ε the noise is k with chance (1−α)/(1+α)·α^|k|; what falls outside is counted at
-    the nearest end, so the chance of the ends is α^distance/(1+α): exact, nothing is cut off
+    With α = e^−ε the noise is k with probability (1−α)/(1+α)·α^|k|; what falls outside is counted
+    at the nearest end, so the probability of an end is α^distance/(1+α), exactly
     (Ghosh, Roughgarden, Sundararajan 2009, the truncated geometric mechanism).
     """
     part.only(("name", "claim", "kind", "entries", "value", "epsilon"))
@@ -187,7 +187,7 @@ def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable
 
 
 def _epsilon(part: Part, *, most: float) -> float:
-    """The strength of the noise; so large that a chance would round to 0 is refused."""
+    """The strength of the noise; one so large that a probability would round to 0 is refused."""
     epsilon = doc.number(part.get("epsilon"), part.at("epsilon"))
     if not 0 < epsilon <= most:
         raise InvalidFile(

@@ -1,4 +1,4 @@
-"""Rational inputs and losses kept exact, so that a loss of 0 is a proof and not a rounding."""
+"""Rational inputs and exact losses, so that a loss of 0 is a proof and not a rounding."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ def shares(weights: Sequence[Number], field: str) -> tuple[Fraction, ...]:
     return tuple(value / total for value in values)
 
 
-def open_chance(value: Number, field: str) -> Fraction:
+def open_probability(value: Number, field: str) -> Fraction:
     """A probability strictly between 0 and 1."""
-    chance = exact(value, field)
-    if not 0 < chance < 1:
-        raise InvalidPrior(field, given=f"is {chance}", needed="be above 0 and below 1")
-    return chance
+    probability = exact(value, field)
+    if not 0 < probability < 1:
+        raise InvalidPrior(field, given=f"is {probability}", needed="be above 0 and below 1")
+    return probability
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ExactLoss:
 
     @property
     def is_zero(self) -> bool:
-        """Whether nothing at all is revealed. Exact: no rounding stands behind this answer."""
+        """Whether nothing at all is revealed. Exact, without rounding."""
         return self.ratio == 1
 
     @property

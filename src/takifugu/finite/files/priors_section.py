@@ -1,4 +1,4 @@
-"""What a world file says may be believed: listed priors, or knowledge by inequalities."""
+"""The priors of a world file: a list, or knowledge as inequalities."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import Datasets
-from takifugu.finite.files.document import Part
-from takifugu.finite.files.pairs import Secrets
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import Datasets
+from takifugu.finite.files.fields import Part
+from takifugu.finite.files.secrets_section import NamedSecrets
 from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.secrets import Secret, SecretPair
@@ -18,11 +18,11 @@ from takifugu.priors.universe import Name
 WAYS = ("probability", "uniform", "independent", "chain", "rows")
 
 
-def read_beliefs(
-    file: Part, datasets: Datasets, secrets: Secrets, pairs: Iterable[SecretPair]
+def read_priors(
+    file: Part, datasets: Datasets, secrets: NamedSecrets, pairs: Iterable[SecretPair]
 ) -> tuple[Explicit, ...] | Knowledge:
     """Θ: the `[[prior]]` tables as a list, or the `[[knowledge]]` tables as inequalities."""
-    if file.one_of(("prior", "knowledge"), purpose="beliefs") == "knowledge":
+    if file.one_of(("prior", "knowledge"), purpose="priors") == "knowledge":
         protected = {secret for pair in pairs for secret in (pair.left, pair.right)}
         return _knowledge(file, datasets, secrets, protected)
     priors = tuple(_prior(part, datasets) for part in doc.parts(file, "prior"))
@@ -72,29 +72,31 @@ def _joint(value: Any, place: str, datasets: Datasets) -> Floats:
     if not isinstance(value, dict):
         keys = [doc.text(dataset) for dataset in datasets.universe.datasets]
         return doc.law(value, place, keys)
-    found = datasets.by_dataset(doc.table(value, place), place)
+    given = datasets.by_dataset(doc.table(value, place), place)
     return _law(
-        {d: doc.chance(p, f"{place}, {doc.text(d)}") for d, p in found.items()}, place, datasets
+        {d: doc.probability(p, f"{place}, {doc.text(d)}") for d, p in given.items()},
+        place,
+        datasets,
     )
 
 
 def _rows(value: Any, place: str, datasets: Datasets) -> Floats:
     """A joint distribution as rows `{ dataset, p }`; a dataset left out has probability 0."""
-    found: dict[Hashable, float] = {}
+    weights: dict[Hashable, float] = {}
     for i, row in enumerate(doc.items(value, place), start=1):
         part = Part(doc.table(row, f"{place}, row {i}"), f"{place}, row {i}")
         part.only(("dataset", "p"))
         dataset = datasets.find(part.get("dataset"), part.at("dataset"))
-        if dataset in found:
+        if dataset in weights:
             raise InvalidFile(
                 part.at("dataset"), given="was named before", needed="be named in one row"
             )
-        found[dataset] = doc.chance(part.get("p"), part.at("p"))
-    return _law(found, place, datasets)
+        weights[dataset] = doc.probability(part.get("p"), part.at("p"))
+    return _law(weights, place, datasets)
 
 
-def _law(found: Mapping[Hashable, float], place: str, datasets: Datasets) -> Floats:
-    listed = [found.get(dataset, 0.0) for dataset in datasets.universe.datasets]
+def _law(weights: Mapping[Hashable, float], place: str, datasets: Datasets) -> Floats:
+    listed = [weights.get(dataset, 0.0) for dataset in datasets.universe.datasets]
     return distribution(listed, place, InvalidFile)
 
 
@@ -144,7 +146,7 @@ def _matrix(value: Any, place: str, keys: list[str]) -> Floats:
 
 
 def _knowledge(
-    file: Part, datasets: Datasets, secrets: Secrets, protected: set[Secret]
+    file: Part, datasets: Datasets, secrets: NamedSecrets, protected: set[Secret]
 ) -> Knowledge:
     about: dict[Secret, tuple[Between, ...]] = {}
     for part in doc.parts(file, "knowledge"):
@@ -170,12 +172,12 @@ def _coefficients(value: Any, place: str, datasets: Datasets) -> Floats:
     """One number per dataset: a list in their order, or a table; left out is 0."""
     if not isinstance(value, dict):
         return np.array(doc.numbers(value, place))
-    found = datasets.by_dataset(doc.table(value, place), place)
-    return np.array([doc.number(found.get(d, 0), place) for d in datasets.universe.datasets])
+    given = datasets.by_dataset(doc.table(value, place), place)
+    return np.array([doc.number(given.get(d, 0), place) for d in datasets.universe.datasets])
 
 
-def _line(part: Part, datasets: Datasets, secrets: Secrets) -> Between:
-    """One inequality: the chance of an `event`, or a weighted sum with `coefficients`."""
+def _line(part: Part, datasets: Datasets, secrets: NamedSecrets) -> Between:
+    """One inequality: the probability of an `event`, or a weighted sum with `coefficients`."""
     if part.one_of(("event", "coefficients"), purpose="event") == "coefficients":
         return Between(
             _coefficients(part.get("coefficients"), part.at("coefficients"), datasets),

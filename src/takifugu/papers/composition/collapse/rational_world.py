@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, TooLarge
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, Integers
-from takifugu.papers.composition.collapse.exact import ExactLoss, worst_of
+from takifugu.papers.composition.collapse.exact_loss import ExactLoss, worst_of
 from takifugu.papers.composition.collapse.repeated_runs import at_least_one
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import OneOf, SecretPair, both_ways
@@ -25,11 +25,11 @@ ROOM = 2**22  # table cells, and output sequences, that are written out
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class RationalWorld:
     """A world of two exclusive secrets, exactly.
 
     Attributes:
-        datasets: The datasets that there could be.
+        datasets: The possible datasets.
         first: For every dataset whether the first secret is true; if not, the second is.
         prior: For every dataset its exact probability.
         rows: For every dataset the exact law of the output.
@@ -48,7 +48,7 @@ class Written:
                 raise InvalidMechanism(
                     "rows",
                     given="or `prior` are not distributions",
-                    needed="hold chances above 0 that sum to exactly 1",
+                    needed="hold positive probabilities that sum to exactly 1",
                 )
 
     @property
@@ -80,35 +80,35 @@ class Written:
         return World(universe, (prior,), both_ways([SecretPair(left, right)]))
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> FiniteMechanism:
         """The mechanism in floating point, as a table."""
         room_for(len(self.datasets) * len(self.outputs), "table cells")
         rows = dict(zip(self.datasets, self.rows, strict=True))
-        return Mechanism.from_function(self.world.universe, rows.__getitem__)
+        return FiniteMechanism.from_function(self.world.universe, rows.__getitem__)
 
     def given(self, first: bool, runs: tuple[Hashable, ...]) -> Fraction:
         """P(these outputs in this order | the first, or the second, secret), exactly."""
-        joint = chance = Fraction(0)
+        joint = probability = Fraction(0)
         for f, p, row in zip(self.first, self.prior, self.rows, strict=True):
             if f is first:
-                chance += p
+                probability += p
                 joint += p * prod((row.get(o, Fraction(0)) for o in runs), start=Fraction(1))
-        return joint / chance
+        return joint / probability
 
     def loss(self, runs: int = 1) -> ExactLoss:
         """The exact loss of ``runs`` runs, over all outputs and both directions.
 
-        The order of the outputs does not matter to their chance, so every multiset is asked once.
+        The probability of outputs does not depend on their order, so every multiset is listed once.
         """
         at_least_one("runs", runs)
-        if runs >= 2 and self.telling():
+        if runs >= 2 and self.revealing_outputs():
             return ExactLoss(math.inf)
         room_for(comb(len(self.outputs) + runs - 1, runs), "output sequences")
         seen = list(combinations_with_replacement(self.outputs, runs))
         left, right = ({o: self.given(side, o) for o in seen} for side in (True, False))
         return worst_of(left, right)
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Two outputs of one dataset that no dataset of the other secret can give; () if none."""
         for f, row in zip(self.first, self.rows, strict=True):
             others = [r for g, r in zip(self.first, self.rows, strict=True) if g is not f]
@@ -117,23 +117,23 @@ class Written:
                     return a, b
         return ()
 
-    def belief(self) -> "Beliefs":
-        """What the adversary believes before the first run."""
-        return Beliefs(self, self.prior)
+    def initial_posterior(self) -> "ExactPosterior":
+        """The prior, before the first run."""
+        return ExactPosterior(self, self.prior)
 
     # --- many at once: datasets and outputs as positions ---
 
     def draw(self, size: int, *, rng: np.random.Generator) -> Integers:
         """``[size]``: positions of datasets drawn from the prior."""
-        p = np.array([float(chance) for chance in self.prior])
+        p = np.array([float(probability) for probability in self.prior])
         return rng.choice(len(p), size=size, p=p / p.sum())
 
     def answer(self, datasets: Integers, *, rng: np.random.Generator) -> Integers:
         """``[size]``: positions of outputs, one drawn for each dataset."""
         steps, places = self._inverse
         which = (rng.random(len(datasets))[:, None] >= steps[datasets]).sum(axis=1)
-        found: Integers = places[datasets, which]
-        return found
+        outputs: Integers = places[datasets, which]
+        return outputs
 
     def secret(self, datasets: Integers) -> Integers:
         """``[size]``: 0 where the first secret is true, 1 where the second is."""
@@ -147,9 +147,9 @@ class Written:
         """The output at a position."""
         return self.outputs[code]
 
-    def watchers(self, size: int) -> "Suspects":
+    def adversaries(self, size: int) -> "ExplicitAdversaries":
         """Adversaries to whom every dataset is possible."""
-        return Suspects(self, np.ones((size, len(self.datasets)), dtype=bool))
+        return ExplicitAdversaries(self, np.ones((size, len(self.datasets)), dtype=bool))
 
     @cached_property
     def _inverse(self) -> tuple[Floats, Integers]:
@@ -162,8 +162,8 @@ class Written:
         places = np.zeros((len(self.rows), widest), dtype=np.int64)
         position = {output: i for i, output in enumerate(self.outputs)}
         for d, row in enumerate(self.rows):
-            chances = np.array([float(chance) for chance in row.values()])
-            steps[d, : len(row) - 1] = np.cumsum(chances)[:-1]
+            probabilities = np.array([float(probability) for probability in row.values()])
+            steps[d, : len(row) - 1] = np.cumsum(probabilities)[:-1]
             places[d, : len(row)] = [position[output] for output in row]
         return steps, places
 
@@ -175,15 +175,15 @@ class Written:
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
-    """The exact posterior over the datasets of a `Written` world."""
+class ExactPosterior:
+    """The exact posterior over the datasets of a `RationalWorld`."""
 
-    written: Written
+    world: RationalWorld
     weights: tuple[Fraction, ...]
 
-    def after(self, output: Hashable) -> "Beliefs":
-        """Bayes' rule: every dataset by its chance of this output."""
-        rows = self.written.rows
+    def after(self, output: Hashable) -> "ExactPosterior":
+        """Bayes' rule: every dataset weighted by its probability of this output."""
+        rows = self.world.rows
         joint = [w * row.get(output, 0) for w, row in zip(self.weights, rows, strict=True)]
         total = sum(joint)
         if total == 0:
@@ -195,16 +195,16 @@ class Beliefs:
         return replace(self, weights=tuple(w / total for w in joint))
 
     @property
-    def posterior(self) -> tuple[Fraction, ...]:
-        """The chances of the two secrets."""
-        pairs = zip(self.weights, self.written.first, strict=True)
+    def probabilities(self) -> tuple[Fraction, ...]:
+        """The probabilities of the two secrets."""
+        pairs = zip(self.weights, self.world.first, strict=True)
         first = sum((w for w, f in pairs if f), Fraction(0))
         return first, 1 - first
 
     @property
     def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The same chances twice: there is one prior."""
-        return tuple((p, p) for p in self.posterior)
+        """The same probabilities twice: there is one prior."""
+        return tuple((p, p) for p in self.probabilities)
 
     @property
     def candidates(self) -> int:
@@ -213,29 +213,29 @@ class Beliefs:
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects:
-    """Many adversaries, each with the datasets that its outputs have left possible."""
+class ExplicitAdversaries:
+    """Many adversaries, each with the datasets that are still possible given its outputs."""
 
-    written: Written
+    world: RationalWorld
     left: Booleans  # [adversary, dataset]
 
-    def see(self, outputs: Integers) -> "Suspects":
-        """Cross out the datasets that cannot give the output."""
-        return replace(self, left=self.left & self.written.possible[outputs])
+    def see(self, outputs: Integers) -> "ExplicitAdversaries":
+        """Remove the datasets that cannot give the output."""
+        return replace(self, left=self.left & self.world.possible[outputs])
 
-    def only(self, kept: Booleans) -> "Suspects":
-        """Those that go on watching."""
+    def only(self, kept: Booleans) -> "ExplicitAdversaries":
+        """The adversaries at ``kept``, who continue."""
         return replace(self, left=self.left[kept])
 
     @property
     def declared(self) -> Integers:
         """``[adversary]``: 0 or 1 once the possible datasets agree on the secret, else −1."""
-        first = np.array(self.written.first)
+        first = np.array(self.world.first)
         some_first, some_second = self.left[:, first].any(axis=1), self.left[:, ~first].any(axis=1)
         return np.where(some_first & some_second, -1, np.where(some_first, 0, 1))
 
 
-def repeated(mechanism: Mechanism, runs: int) -> Mechanism:
+def repeated(mechanism: FiniteMechanism, runs: int) -> FiniteMechanism:
     """``runs`` independent runs of a mechanism on the same data as one mechanism."""
     at_least_one("runs", runs)
     size = len(mechanism.outputs) ** runs
@@ -244,12 +244,14 @@ def repeated(mechanism: Mechanism, runs: int) -> Mechanism:
     for _ in range(runs - 1):
         table = (table[:, :, None] * mechanism.likelihood[:, None, :]).reshape(len(table), -1)
     outputs = tuple(product(mechanism.outputs, repeat=runs))
-    return Mechanism(mechanism.universe, table, outputs, f"{runs} runs of {mechanism.name}")
+    return FiniteMechanism(mechanism.universe, table, outputs, f"{runs} runs of {mechanism.name}")
 
 
 def room_for(size: int, what: str) -> None:
-    """Refuse to write out more than fits."""
+    """Refuse to write out more than `ROOM`."""
     if size > ROOM:
         raise TooLarge(
-            f"this would write out {size:,} {what}, more than {ROOM:,}; take a smaller world"
+            f"this would write out {size:,} {what}, more than {ROOM:,}; use a smaller world",
+            size=size,
+            limit=ROOM,
         )

@@ -7,13 +7,13 @@ from typing import Any, Literal
 from takifugu._toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.fingerprint import ByContent
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.beliefs import read_beliefs
-from takifugu.finite.files.datasets import read_datasets
-from takifugu.finite.files.document import Part
-from takifugu.finite.files.mechanisms import read_mechanisms
-from takifugu.finite.files.pairs import read_pairs, read_secrets
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import read_datasets
+from takifugu.finite.files.fields import Part
+from takifugu.finite.files.mechanisms_section import read_mechanisms
+from takifugu.finite.files.priors_section import read_priors
+from takifugu.finite.files.secrets_section import read_pairs, read_secrets
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 
 MOST_BYTES = 8 * 2**20
@@ -27,25 +27,25 @@ Form = Literal["toml", "json"]
 
 @dataclass(frozen=True, eq=False)
 class WorldFile(ByContent):
-    """What a world file says: a world, the mechanisms to check in it, and what they claim.
+    """The content of a world file: a world, the mechanisms to check in it, and their claims.
 
     Attributes:
-        world: Datasets, beliefs and secret pairs.
+        world: Datasets, priors and secret pairs.
         mechanisms: At least one, each with a name of its own.
         claims: For each mechanism the loss ε its author claims for one run, or None.
         title: One line for people; may be empty.
     """
 
     world: World
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[FiniteMechanism, ...]
     claims: tuple[float | None, ...]
     title: str = ""
 
 
 def read_world(path: str | Path) -> WorldFile:
-    """Read a world file; its ending, .toml or .json, says how it is written.
+    """Read a world file in TOML or JSON, by its suffix.
 
-    Every fault of the file is one `InvalidFile` that says where and what to do. The format is
+    Every fault of the file is one `InvalidFile` that says where it is and what to do. The format is
     documented in docs/reference/worlds.md.
     """
     path = Path(path)
@@ -57,13 +57,13 @@ def read_world(path: str | Path) -> WorldFile:
         if not path.is_file():
             raise InvalidFile(shown, given="is not a file", needed="be a .toml or .json file")
         if form not in ("toml", "json"):
-            raise InvalidFile(shown, given="has another ending", needed="end in .toml or .json")
+            raise InvalidFile(shown, given="has another suffix", needed="end in .toml or .json")
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         if isinstance(error, InvalidFile):
             raise
-        reason = getattr(error, "strerror", None) or "is no name of a file"
+        reason = getattr(error, "strerror", None) or "is not a valid file name"
         raise InvalidFile(shown, given=f"cannot be read ({reason})", needed="be readable") from None
     try:
         return parse_world(content, form="json" if form == "json" else "toml")
@@ -107,10 +107,10 @@ def _assembled(file: Part) -> WorldFile:
     datasets = read_datasets(file)
     secrets = read_secrets(file, datasets)
     pairs = read_pairs(file, datasets, secrets)
-    beliefs = read_beliefs(file, datasets, secrets, pairs)
+    priors = read_priors(file, datasets, secrets, pairs)
     secrets.all_used()
     mechanisms, claims = read_mechanisms(file, datasets)
-    world = World(datasets.universe, beliefs, pairs, _unsupported(file))
+    world = World(datasets.universe, priors, pairs, _unsupported(file))
     return WorldFile(world, mechanisms, claims, title)
 
 

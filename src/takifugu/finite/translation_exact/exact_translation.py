@@ -7,7 +7,7 @@ import numpy as np
 
 from takifugu._rounding import UNIT, gamma
 from takifugu.errors import InvalidWorld, UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.translation_exact.certificates import (
     Routing,
     close,
@@ -15,9 +15,13 @@ from takifugu.finite.translation_exact.certificates import (
     route,
     witness,
 )
-from takifugu.finite.translation_exact.coupling import Coupling, coupling
+from takifugu.finite.translation_exact.dataset_coupling import Coupling, coupling
 from takifugu.finite.translation_exact.network import Network, network, solve
-from takifugu.finite.translation_exact.problem import Allowance, Transport, allowance_per_entry
+from takifugu.finite.translation_exact.transport_problem import (
+    Allowance,
+    TransportProblem,
+    allowance_per_entry,
+)
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.secrets import SecretPair
@@ -25,12 +29,12 @@ from takifugu.priors.universe import Tables
 
 FIRST = 20.0  # the Σ ε at which climbing starts
 STEP = 1.5  # by what ε grows
-ROUNDS = 3  # how often a solution is refined from itself
+ROUNDS = 3  # refinements of a solution from itself
 ENOUGH = 1e-9  # a gap at which refining stops
 
 
 @dataclass(frozen=True)
-class Binding:
+class PairAndPrior:
     """Where the loss is largest: this ordered pair, under this prior."""
 
     pair: SecretPair
@@ -55,12 +59,12 @@ class ExactTranslation:
 
     upper: float
     lower: float
-    binding: Binding
-    attacked: Binding
+    binding: PairAndPrior
+    attacked: PairAndPrior
     epsilon: Floats
     uppers: Floats
     lowers: Floats
-    mechanism: Mechanism
+    mechanism: FiniteMechanism
     _proof: "_Solved" = field(repr=False)
 
     @property
@@ -86,14 +90,20 @@ class ExactTranslation:
         t: E[g|s] ≤ t·E[g|s′] + δ·(t − 1)/(e^{ε_min} − 1), since Σ γ e^{d} ≤ t.
         """
         if not 0 <= delta <= 1:
-            raise UnsoundRequest(f"`delta` is {delta:g}; it must be a probability, from 0 to 1")
+            raise UnsoundRequest(
+                f"`delta` is {delta:g}; it must be a probability, from 0 to 1",
+                field="delta",
+                given=delta,
+            )
         least = float(self.epsilon.min())
         if delta == 0:
             return self.upper, 0.0
         if least == 0:
             raise UnsoundRequest(
                 "an entry has ε = 0 and `delta` is positive; the proof divides by e^ε − 1. Give"
-                " every entry a positive ε"
+                " every entry a positive ε",
+                field="epsilon",
+                given=0.0,
             )
         spent = delta * float(np.expm1(self.upper) / np.expm1(least)) * (1 + 32 * UNIT)
         return self.upper, min(1.0, spent)
@@ -108,7 +118,7 @@ class _Solved:
     g: Floats
     mu: Floats
     nu: Floats
-    problem: Transport
+    problem: TransportProblem
     net: Network | None
     routing: Routing | None
 
@@ -134,45 +144,53 @@ def translation_exact(
     Args:
         world: Tables, a list of priors, and ordered secret pairs.
         epsilon: The total ε spent on an entry: one number, or one for each entry, by name or in
-            order. 0 says that no mechanism looks at the entry.
+            order. 0 means that no mechanism uses the entry.
         pairs: Only these pairs of the world; all of them if left out.
-        tolerance: The largest gap between the bounds to return; a wider one is an error.
+        tolerance: The largest gap allowed between the bounds; a wider one is an error.
     """
     universe = world.universe
     if not isinstance(universe, Tables):
         raise InvalidWorld(
             "world",
             given="has datasets that are not tables",
-            needed="be over `Tables`; per-entry privacy speaks of entries",
+            needed="be over `Tables`; per-entry privacy is about entries",
         )
     allowance = allowance_per_entry(universe, epsilon)
     if not tolerance > 0:
-        raise UnsoundRequest(f"`tolerance` is {tolerance:g}; it must be positive")
+        raise UnsoundRequest(
+            f"`tolerance` is {tolerance:g}; it must be positive", field="tolerance", given=tolerance
+        )
     chosen = world.pairs if pairs is None else tuple(pairs)
-    asked = World(universe, world.priors, chosen, world.unsupported)
-    shape = (len(asked.pairs), len(asked.listed_priors))
+    chosen_world = World(universe, world.priors, chosen, world.unsupported)
+    shape = (len(chosen_world.pairs), len(chosen_world.listed_priors))
     uppers, lowers = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    top: dict[str, tuple[_Solved, Binding]] = {}
-    for p, pair in enumerate(asked.pairs):
-        for q, prior in enumerate(asked.listed_priors):
-            left, right = asked.sides[p]
-            if min(asked.chances[q, left], asked.chances[q, right]) == 0:
+    top: dict[str, tuple[_Solved, PairAndPrior]] = {}
+    for p, pair in enumerate(chosen_world.pairs):
+        for q, prior in enumerate(chosen_world.listed_priors):
+            left, right = chosen_world.sides[p]
+            if (
+                min(
+                    chosen_world.secret_probabilities[q, left],
+                    chosen_world.secret_probabilities[q, right],
+                )
+                == 0
+            ):
                 continue  # the world was built with unsupported="skip"
-            found = _solve(asked, q, pair, allowance, universe.shape, tolerance)
-            uppers[p, q], lowers[p, q] = found.upper, found.lower
-            here = Binding(pair, prior.name)
-            if "upper" not in top or found.upper > top["upper"][0].upper:
-                top["upper"] = found, here
-            if "lower" not in top or found.lower > top["lower"][0].lower:
-                top["lower"] = found, here
+            solved = _solve(chosen_world, q, pair, allowance, universe.shape, tolerance)
+            uppers[p, q], lowers[p, q] = solved.upper, solved.lower
+            here = PairAndPrior(pair, prior.name)
+            if "upper" not in top or solved.upper > top["upper"][0].upper:
+                top["upper"] = solved, here
+            if "lower" not in top or solved.lower > top["lower"][0].lower:
+                top["lower"] = solved, here
     if not top:
         raise InvalidWorld(
             "world",
             given="has no pair of which some prior allows both sides",
-            needed="have at least one; there is nothing to tell apart",
+            needed="have at least one such pair",
         )
     (above, binding), (below, attacked) = top["upper"], top["lower"]
-    mechanism = Mechanism(
+    mechanism = FiniteMechanism(
         universe, np.stack([below.g, 1 - below.g], axis=1), ("yes", "no"), "worst mechanism"
     )
     return ExactTranslation(
@@ -198,7 +216,7 @@ def _solve(
 ) -> _Solved:
     """Both bounds for one pair and prior."""
     mu, nu = world.conditional(prior, pair.left), world.conditional(prior, pair.right)
-    problem = Transport.between(mu, nu, allowance, shape)
+    problem = TransportProblem.between(mu, nu, allowance, shape)
     error = 4 * gamma(2 * len(world.universe))
     if not problem.shape:  # every entry is settled: all couplings pay the same
         g = witness(problem.lift(np.zeros(1)), allowance, shape)
@@ -230,7 +248,10 @@ def _solve(
         raise UnsoundRequest(
             f"the exact translation for {pair} ends with bounds {upper - lower:.3g} apart, and"
             f" `tolerance` asks for {tolerance:g}; nothing uncertified is returned. Ask for a"
-            " smaller ε (Σ ε over the entries up to 30 works as a rule) or a wider tolerance"
+            " smaller ε (Σ ε over the entries up to 30 works as a rule) or a wider tolerance",
+            field="tolerance",
+            given=tolerance,
+            needed=upper - lower,
         )
     return _Solved(upper, min(lower, upper), g, mu, nu, problem, net, routing)
 
@@ -240,7 +261,7 @@ def _raised(loss: float, entries: int) -> float:
     return max(0.0, loss * (1 + 4 * (4 + entries) * UNIT))
 
 
-def _climb(net: Network, problem: Transport) -> Floats:
+def _climb(net: Network, problem: TransportProblem) -> Floats:
     """A better guess at log g, for large ε: solve for a smaller one and scale up, step by step.
 
     If g is admissible for ε then g^c is for c·ε, so each solution is a fair unit for the next.

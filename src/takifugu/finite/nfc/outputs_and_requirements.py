@@ -1,4 +1,4 @@
-"""What the necessary condition speaks of: all outputs in one list, and who must hide among whom."""
+"""What the necessary condition is about: all outputs, and which dataset must hide among which."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite.leakage import same_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.secrets import SecretPair
@@ -16,7 +16,7 @@ MOST_REQUIREMENTS = 20_000  # one linear program each, at one or two millisecond
 
 
 @dataclass(frozen=True)
-class Answer:
+class MechanismOutput:
     """One output of one of several mechanisms; ``mechanism`` is its place in their list."""
 
     mechanism: int
@@ -28,33 +28,33 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class OutputTable:
     """Every output of every mechanism; the paper's likelihood vectors, one per row.
 
     Attributes:
-        answers: What each row is.
-        chance: ``[output, dataset]``: P(ω | D).
+        labels: What each row is.
+        probability: ``[output, dataset]``: P(ω | D).
         log: ``[output, dataset]``: log P(ω | D), −∞ where it is 0.
     """
 
-    answers: tuple[Answer, ...]
-    chance: Floats
+    labels: tuple[MechanismOutput, ...]
+    probability: Floats
     log: Floats
 
     @property
     def mechanism(self) -> Integers:
         """``[output]``: the place of the mechanism it comes from."""
-        return np.array([answer.mechanism for answer in self.answers], dtype=np.int64)
+        return np.array([output.mechanism for output in self.labels], dtype=np.int64)
 
-    def position(self, answer: Answer) -> int:
-        """The row of ``answer``; an error if no mechanism gives it."""
-        if answer not in self.answers:
+    def position(self, output: MechanismOutput) -> int:
+        """The row of ``output``; an error if no mechanism gives it."""
+        if output not in self.labels:
             raise InvalidMechanism(
-                "answer",
-                given=f"{answer} is no output of the mechanisms",
-                needed="be one of `Outputs.answers`",
+                "output",
+                given=f"{output} is no output of the mechanisms",
+                needed="be one of `OutputTable.labels`",
             )
-        return self.answers.index(answer)
+        return self.labels.index(output)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Requirement:
         pair: The ordered secret pair (s, s′).
         dataset: The position of D*, a dataset with s that some prior allows.
         among: The positions of the datasets with s′ that the same prior allows.
-        priors: The names of the priors that ask for exactly this.
+        priors: The names of the priors that require exactly this.
     """
 
     pair: SecretPair
@@ -74,20 +74,20 @@ class Requirement:
     priors: tuple[str, ...]
 
 
-def gather(world: World, mechanisms: Sequence[Mechanism]) -> Outputs:
+def output_table(world: World, mechanisms: Sequence[FiniteMechanism]) -> OutputTable:
     """All outputs of ``mechanisms``, which have to be over the datasets of ``world``."""
     for mechanism in mechanisms:
         same_world(world, mechanism)
     if not mechanisms:
         raise InvalidMechanism("mechanisms", given="is empty", needed="hold at least one mechanism")
-    answers = tuple(
-        Answer(place, mechanism.name, output)
+    outputs = tuple(
+        MechanismOutput(place, mechanism.name, output)
         for place, mechanism in enumerate(mechanisms)
         for output in mechanism.outputs
     )
-    chance = frozen(np.concatenate([mechanism.likelihood.T for mechanism in mechanisms]))
+    probability = frozen(np.concatenate([mechanism.likelihood.T for mechanism in mechanisms]))
     with np.errstate(divide="ignore"):
-        return Outputs(answers, chance, frozen(np.log(chance)))
+        return OutputTable(outputs, probability, frozen(np.log(probability)))
 
 
 def supports(world: World, pair: SecretPair, prior: int) -> tuple[Integers, Integers]:
@@ -102,30 +102,32 @@ def supports(world: World, pair: SecretPair, prior: int) -> tuple[Integers, Inte
 
 
 def requirements(world: World) -> tuple[Requirement, ...]:
-    """Every (pair, dataset, support) that the necessary condition asks about, each once.
+    """Every (pair, dataset, support) that the necessary condition covers, each once.
 
-    A dataset that a prior gives no chance does not count, neither as D* nor among the D_ℓ: in
+    A dataset of probability 0 under a prior does not count, neither as D* nor among the D_ℓ: in
     the proof of the theorem both maxima run over datasets of positive weight.
     """
-    asked: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
+    required: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
     for p, pair in enumerate(world.pairs):
         for t, prior in enumerate(world.listed_priors):
             left, right = supports(world, pair, t)
             among = tuple(int(i) for i in right)
             for dataset in left:
-                asked.setdefault((p, int(dataset), among), []).append(prior.name)
-    if not asked:
+                required.setdefault((p, int(dataset), among), []).append(prior.name)
+    if not required:
         raise InvalidWorld(
             "priors",
             given="leave every secret pair without support",
-            needed="give both sides of some pair a chance",
+            needed="give both sides of some pair a positive probability",
         )
-    if len(asked) > MOST_REQUIREMENTS:
+    if len(required) > MOST_REQUIREMENTS:
         raise TooLarge(
-            f"the necessary condition is {len(asked):,} linear programs here and at most"
-            f" {MOST_REQUIREMENTS:,} are solved; ask about fewer pairs or a smaller world"
+            f"the necessary condition is {len(required):,} linear programs here and at most"
+            f" {MOST_REQUIREMENTS:,} are solved; use fewer pairs or a smaller world",
+            size=len(required),
+            limit=MOST_REQUIREMENTS,
         )
     return tuple(
         Requirement(world.pairs[p], dataset, among, tuple(names))
-        for (p, dataset, among), names in asked.items()
+        for (p, dataset, among), names in required.items()
     )

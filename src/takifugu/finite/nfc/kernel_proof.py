@@ -38,9 +38,9 @@ from numpy.typing import ArrayLike
 
 from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Condition, proven_by_beta
-from takifugu.finite.nfc.outputs import Outputs, gather, supports
+from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.secrets import SecretPair
@@ -78,15 +78,15 @@ class KernelProof:
 
 
 def prove_with_kernel(
-    world: World, mechanisms: Sequence[Mechanism], pair: SecretPair, kernel: ArrayLike
+    world: World, mechanisms: Sequence[FiniteMechanism], pair: SecretPair, kernel: ArrayLike
 ) -> tuple[KernelProof, ...]:
     """What ``kernel`` [dataset, dataset] proves for ``pair``, under each prior that allows it.
 
     Rows are read for the datasets with the left secret only; weight on a dataset without the
-    right secret is an error. Where a prior gives no chance to a dataset that carries weight,
-    nothing is proven: ``once`` is infinite.
+    right secret is an error. Where a dataset that carries weight has probability 0 under a
+    prior, nothing is proven: ``once`` is infinite.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     left, right = world.mask(pair.left), world.mask(pair.right)
     table = np.array(kernel, dtype=np.float64)
     n = len(world.universe)
@@ -131,12 +131,12 @@ def prove_with_certificates(world: World, condition: Condition) -> tuple[KernelP
 
 
 def prove_for_prior(
-    world: World, outputs: Outputs, pair: SecretPair, prior: int, kernel: Floats
+    world: World, outputs: OutputTable, pair: SecretPair, prior: int, kernel: Floats
 ) -> KernelProof:
     """What ``kernel``, whose rows sum to 1, proves for one pair under one prior."""
     left, _ = supports(world, pair, prior)
     p, q = world.conditional(prior, pair.left), world.conditional(prior, pair.right)
-    claims = np.zeros(len(outputs.answers))
+    claims = np.zeros(len(outputs.labels))
     per_run = max(proven_by_beta(outputs, int(d), kernel[d], claims) for d in left)
     arrived = p @ kernel
     error = gamma(2 * len(p) + 8)

@@ -8,7 +8,7 @@ from takifugu._rounding import UNIT
 from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact.certificates import Routing
 from takifugu.finite.translation_exact.network import Network
-from takifugu.finite.translation_exact.problem import Transport
+from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.numeric import Floats, Integers, frozen
 
 MOST_CELLS = 2**24  # 128 MiB
@@ -56,7 +56,7 @@ class Coupling:
 
 
 def coupling(
-    problem: Transport, net: Network | None, routing: Routing | None, mu: Floats, nu: Floats
+    problem: TransportProblem, net: Network | None, routing: Routing | None, mu: Floats, nu: Floats
 ) -> Coupling:
     """Follow the routed flow from every source to where it comes to rest; put entries back."""
     sources, targets = np.flatnonzero(mu), np.flatnonzero(nu)
@@ -64,7 +64,9 @@ def coupling(
     if cells > MOST_CELLS or (net is not None and net.nodes * net.datasets > MOST_CELLS):
         raise TooLarge(
             f"the coupling has {cells:,} cells and at most {MOST_CELLS:,} are written out; the"
-            " upper bound itself does not need them"
+            " upper bound itself does not need them",
+            size=cells,
+            limit=MOST_CELLS,
         )
     settled = np.ones((1, 1)) if net is None or routing is None else _rest(problem, net, routing)
     codes = np.stack(np.unravel_index(np.arange(len(mu)), problem.whole_shape), axis=1)
@@ -90,7 +92,7 @@ def coupling(
     )
 
 
-def _rest(problem: Transport, net: Network, routing: Routing) -> Floats:
+def _rest(problem: TransportProblem, net: Network, routing: Routing) -> Floats:
     """``[dataset, dataset]``: where the mass of every source ends up, by path decomposition.
 
     Every node mixes what arrives, so each of its origins shares alike in what it sends, keeps and

@@ -1,4 +1,4 @@
-"""From a world with its mechanisms to the text of a file that says the same."""
+"""Write a world with its mechanisms as the text of a world file."""
 
 import json
 from collections.abc import Hashable, Iterable
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import InvalidFile
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.reading import Form, WorldFile
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.world_file import Form, WorldFile
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Between, Knowledge
 from takifugu.priors.secrets import EntryIs, Secret
@@ -19,9 +19,10 @@ from takifugu.priors.universe import Tables
 def write_world(written: WorldFile, *, form: Form = "toml") -> str:
     """The text of a file that `parse_world` reads back.
 
-    What was read from a file comes back with the same fingerprint. A world made in Python may
-    hold what a file cannot: a predicate is written as the datasets it is true of, an entry named
-    by an integer as text; labels other than text, integers, true/false and tuples are refused.
+    A world that was read from a file comes back with the same fingerprint. A world made in Python
+    may hold what a file cannot: a predicate is written as the datasets of which it is true, an
+    entry named by an integer as text; labels other than text, integers, true/false and tuples are
+    refused.
     """
     content = _document(written)
     if form == "json":
@@ -104,7 +105,7 @@ def _line(line: Between, world: World) -> dict[str, Any]:
     return {"coefficients": weights.tolist(), **bounds}
 
 
-def _mechanism(mechanism: Mechanism, claim: float | None) -> dict[str, Any]:
+def _mechanism(mechanism: FiniteMechanism, claim: float | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": mechanism.name,
         "outputs": [_plain(output) for output in mechanism.outputs],

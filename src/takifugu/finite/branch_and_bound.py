@@ -1,4 +1,4 @@
-"""The multiset of outputs that tells most, among more of them than can be listed.
+"""The multiset of outputs that leaks most, where there are too many to list.
 
 The loss f (`evidence`) is a difference of convex functions of the counts c. For every box
 {low ≤ c ≤ high} with the given number of runs, f is bounded from above: by Gibbs' inequality the
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from takifugu.finite.evidence import Blocks, Duel
+from takifugu.finite.evidence import Blocks, PairUnderPrior
 from takifugu.finite.mixtures import log_sum
 from takifugu.numeric import Booleans, Floats, Integers
 
@@ -29,10 +29,10 @@ NEVER = -1e6  # stands for log 0 on the left: it can only raise a bound, and by 
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """What a search found: ``value`` is attained by ``counts``, nothing exceeds ``upper``.
 
-    Both are within `Duel.rounding`. ``counts`` is None if nothing beat the floor that was given.
+    Both are within `PairUnderPrior.rounding`. ``counts`` is None if nothing beat the floor.
     """
 
     value: float
@@ -54,11 +54,11 @@ class Boxes:
         return len(self.bound)
 
     def pick(self, which: Integers) -> "Boxes":
-        """Only these."""
+        """The boxes at these positions."""
         return Boxes(self.low[which], self.high[which], self.point[which], self.bound[which])
 
     def join(self, other: "Boxes") -> "Boxes":
-        """These and those."""
+        """These boxes, then the others."""
         return Boxes(
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
@@ -67,14 +67,14 @@ class Boxes:
         )
 
 
-def search(duel: Duel, *, floor: float, tolerance: float, boxes: int) -> Found:
+def search(case: PairUnderPrior, *, floor: float, tolerance: float, boxes: int) -> SearchResult:
     """Look for a multiset that loses more than ``floor``; give up after ``boxes`` boxes.
 
     The upper bound is the largest of the best value known and the bounds of all boxes set aside.
     A box is set aside when its bound exceeds the best value known by at most ``tolerance``.
     """
-    left, tried = _bounded(duel, _box_of_everything(duel), FIRST_STEPS)
-    best, counts = _climb(duel, tried, floor)
+    left, tried = _bounded(case, _box_of_everything(case), FIRST_STEPS)
+    best, counts = _climb(case, tried, floor)
     upper, spent = floor, 1
     while True:
         alive = np.flatnonzero(left.bound > best + tolerance)
@@ -84,44 +84,44 @@ def search(duel: Duel, *, floor: float, tolerance: float, boxes: int) -> Found:
         if not len(left) or spent >= boxes:
             break
         order = np.argsort(left.bound)
-        children = _split(duel, left.pick(order[-_batch(duel) :]))
-        children, tried = _bounded(duel, children, STEPS)
+        children = _split(case, left.pick(order[-_batch(case) :]))
+        children, tried = _bounded(case, children, STEPS)
         spent += len(children)
-        value, better = _best(duel, tried, best)
+        value, better = _best(case, tried, best)
         if better is not None:
             best, counts = value, better
         # a box with one multiset in it is settled: that multiset was tried
         wide = np.flatnonzero((children.high > children.low).any(axis=1))
-        left = left.pick(order[: -_batch(duel)]).join(children.pick(wide))
+        left = left.pick(order[: -_batch(case)]).join(children.pick(wide))
     upper = max(upper, best, float(left.bound.max(initial=-np.inf)))
-    return Found(best, None if counts is None else counts.astype(np.int64), upper, spent)
+    return SearchResult(best, None if counts is None else counts.astype(np.int64), upper, spent)
 
 
-def _batch(duel: Duel) -> int:
-    return max(1, CELLS // duel.left.log.size)
+def _batch(case: PairUnderPrior) -> int:
+    return max(1, CELLS // case.left.log.size)
 
 
-def _box_of_everything(duel: Duel) -> Boxes:
-    outputs = duel.left.log.shape[1]
+def _box_of_everything(case: PairUnderPrior) -> Boxes:
+    outputs = case.left.log.shape[1]
     low, high = np.zeros((1, outputs)), np.zeros((1, outputs))
-    for start, end, runs in duel.blocks:
+    for start, end, runs in case.blocks:
         high[:, start:end] = runs
-    return Boxes(low, high, _moved_inside(low, low, high, duel.blocks), np.array([np.inf]))
+    return Boxes(low, high, _moved_inside(low, low, high, case.blocks), np.array([np.inf]))
 
 
-def _bounded(duel: Duel, boxes: Boxes, steps: int) -> tuple[Boxes, Floats]:
+def _bounded(case: PairUnderPrior, boxes: Boxes, steps: int) -> tuple[Boxes, Floats]:
     """Bound f over every box; also the multisets met on the way, ``[multiset, output]``."""
-    left, right = duel.left, duel.right
+    left, right = case.left, case.right
     room = boxes.high - boxes.low
-    dead = boxes.low @ left.never.T > 0  # [box, left]: gives an output that must be seen never
-    usable = boxes.high @ right.never.T == 0  # [box, right]: possible wherever in the box
+    dead = boxes.low @ left.never.T > 0  # [box, left]: never gives an output that the box has seen
+    usable = boxes.high @ right.never.T == 0  # [box, right]: possible everywhere in the box
     gain = np.where(left.never, NEVER, left.log)
     limits = np.full(dead.shape, np.inf)
     point, tried, each = boxes.point, [], np.arange(len(boxes))
     for step in range(steps):
         q, entropy = _posterior(right.weight + point @ right.log.T, right.weight, usable)
         worth = gain - (q @ right.log)[:, None, :]  # [box, left, output]
-        taken = _greedy(worth, room, boxes.low, duel.blocks)  # [box, left, output]
+        taken = _greedy(worth, room, boxes.low, case.blocks)  # [box, left, output]
         value = left.weight + (worth * (boxes.low[:, None, :] + taken)).sum(axis=-1)
         value = np.where(dead, -np.inf, value - entropy[:, None])
         limits = np.minimum(limits, value)
@@ -159,7 +159,7 @@ def _greedy(worth: Floats, room: Floats, low: Floats, blocks: Blocks) -> Floats:
     return taken
 
 
-def _split(duel: Duel, boxes: Boxes) -> Boxes:
+def _split(case: PairUnderPrior, boxes: Boxes) -> Boxes:
     """Cut every box in two, where the bound is loosest.
 
     That is at the output whose count is least certain and about which datasets differ most. If
@@ -171,13 +171,13 @@ def _split(duel: Duel, boxes: Boxes) -> Boxes:
     width = high - low
     spread = np.zeros_like(low)
     unsettled = np.zeros(low.shape, dtype=bool)
-    for side in (duel.left, duel.right):
+    for side in (case.left, case.right):
         q, _ = _posterior(side.weight + point @ side.log.T, side.weight, np.array(True))
         mean, square = q @ side.log, q @ side.log**2
         spread += np.sqrt(np.maximum(square - mean**2, 1e-12))
         alive = low @ side.never.T == 0  # [box, dataset]
         unsettled |= (alive @ side.never) & (low == 0) & (high > 0)
-    stuck = ~(high @ duel.right.never.T == 0).any(axis=1, keepdims=True)
+    stuck = ~(high @ case.right.never.T == 0).any(axis=1, keepdims=True)
     output = np.argmax(np.where(unsettled & stuck, np.inf, width * spread), axis=1)
     a, b = low[each, output], high[each, output]
     margin = np.floor((b - a) / 5)
@@ -186,7 +186,7 @@ def _split(duel: Duel, boxes: Boxes) -> Boxes:
     lower, upper = high.copy(), low.copy()
     lower[each, output], upper[each, output] = cut, cut + 1
     halves = Boxes(low, lower, point, boxes.bound).join(Boxes(upper, high, point, boxes.bound))
-    return _tightened(halves, duel.blocks)
+    return _tightened(halves, case.blocks)
 
 
 def _tightened(boxes: Boxes, blocks: Blocks) -> Boxes:
@@ -217,34 +217,34 @@ def _moved_inside(point: Floats, low: Floats, high: Floats, blocks: Blocks) -> F
     return inside
 
 
-def _best(duel: Duel, tried: Floats, floor: float) -> tuple[float, Floats | None]:
+def _best(case: PairUnderPrior, tried: Floats, floor: float) -> tuple[float, Floats | None]:
     """The best of the multisets ``tried``, improved, if it beats ``floor``."""
-    values = duel.loss(tried)
+    values = case.loss(tried)
     place = int(np.argmax(values))
     if not values[place] > floor:
         return floor, None
-    return _improved(duel, tried[place], float(values[place]))
+    return _improved(case, tried[place], float(values[place]))
 
 
-def _climb(duel: Duel, tried: Floats, floor: float) -> tuple[float, Floats | None]:
+def _climb(case: PairUnderPrior, tried: Floats, floor: float) -> tuple[float, Floats | None]:
     """The best multiset that local searches from the best of ``tried`` reach, if above floor."""
     starts = np.unique(tried, axis=0)
-    values = duel.loss(starts)
+    values = case.loss(starts)
     best, counts = floor, None
     for place in np.argsort(-values)[:STARTS]:
         if np.isneginf(values[place]):
             continue
-        value, found = _improved(duel, starts[place], float(values[place]))
+        value, found = _improved(case, starts[place], float(values[place]))
         if value > best:
             best, counts = value, found
     return best, counts
 
 
-def _improved(duel: Duel, counts: Floats, value: float) -> tuple[float, Floats]:
+def _improved(case: PairUnderPrior, counts: Floats, value: float) -> tuple[float, Floats]:
     """Exchange runs of one output for another while that gains: a local optimum."""
     while True:
         moves = []
-        for start, end, _ in duel.blocks:
+        for start, end, _ in case.blocks:
             for giver in range(start, end):
                 have = int(counts[giver])
                 for step in sorted({2**i for i in range(have.bit_length())} | {have} - {0}):
@@ -253,7 +253,7 @@ def _improved(duel: Duel, counts: Floats, value: float) -> tuple[float, Floats]:
                     moved[np.arange(end - start), np.arange(start, end)] += step
                     moves.append(moved)
         tried = np.concatenate(moves)
-        values = duel.loss(tried)
+        values = case.loss(tried)
         place = int(np.argmax(values))
         if not values[place] > value + 1e-13 * (1 + abs(value)):
             return value, counts

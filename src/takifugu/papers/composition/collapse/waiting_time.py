@@ -1,4 +1,4 @@
-"""How many runs it takes until the secret is out: an exact law."""
+"""The exact law of the number of runs until the secret is revealed."""
 
 import math
 from collections import defaultdict
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu.errors import InvalidPrior, TooLarge
-from takifugu.papers.composition.collapse.exact import Exact
+from takifugu.papers.composition.collapse.exact_loss import Exact
 
-LONGEST = 2**14  # runs; powers of fractions beyond this are too long to be worth waiting for
+LONGEST = 2**14  # runs; powers of fractions beyond this take too long
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingTime:
     r"""The law of T, the run at which the secret is revealed, as a sum of geometric tails.
 
     .. math:: P(T > k) = \sum_j c_j r_j^k \quad (k \ge 1), \qquad P(T > 0) = 1.
 
     All three examples of the paper have this form: the secret is still hidden after k runs if
-    all k answers fell into one of a few uninformative classes, and r is the chance of a class.
-    A rate of 1 is a class that is never left: with that chance the secret is never revealed.
+    all k answers fell into one of a few uninformative classes, and r is the probability of a
+    class. A rate of 1 is a class that is never left: there the secret is never revealed.
 
-    >>> Waiting.of([(2, Fraction(1, 2))]).expectation
+    >>> WaitingTime.of([(2, Fraction(1, 2))]).expectation
     Fraction(3, 1)
     """
 
     terms: tuple[tuple[Fraction, Fraction], ...]  # (coefficient c, rate r), 0 < r <= 1
 
     @classmethod
-    def of(cls, terms: Iterable[tuple[Fraction | int, Fraction]]) -> "Waiting":
+    def of(cls, terms: Iterable[tuple[Fraction | int, Fraction]]) -> "WaitingTime":
         """Collect ``(coefficient, rate)`` terms: equal rates are added, empty ones dropped."""
         total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
         for coefficient, rate in terms:
@@ -38,14 +38,16 @@ class Waiting:
         return cls(tuple((c, rate) for rate, c in kept))
 
     @classmethod
-    def mixed(cls, parts: Iterable[tuple[Fraction, "Waiting"]]) -> "Waiting":
-        """Wait by one of several laws, each with its chance."""
+    def mixed(cls, parts: Iterable[tuple[Fraction, "WaitingTime"]]) -> "WaitingTime":
+        """A mixture of several laws."""
         return cls.of((share * c, rate) for share, law in parts for c, rate in law.terms)
 
     def __post_init__(self) -> None:
         if any(not 0 < rate <= 1 for _, rate in self.terms):
             raise InvalidPrior(
-                "terms", given="hold a rate outside (0, 1]", needed="hold chances of staying hidden"
+                "terms",
+                given="hold a rate outside (0, 1]",
+                needed="hold probabilities of staying hidden",
             )
         if not 0 <= self.tail(1) <= 1:
             raise InvalidPrior(
@@ -53,24 +55,29 @@ class Waiting:
             )
 
     def tail(self, k: int) -> Fraction:
-        """P(T > k): the chance that ``k`` runs have not revealed the secret."""
+        """P(T > k): the probability that ``k`` runs have not revealed the secret."""
         if k > LONGEST:
-            raise TooLarge(f"the exact chance after {k:,} runs; ask for at most {LONGEST:,} runs")
+            raise TooLarge(
+                f"the exact probability after {k:,} runs is out of reach; ask for at most"
+                f" {LONGEST:,} runs",
+                size=k,
+                limit=LONGEST,
+            )
         if k <= 0:
             return Fraction(1)
         return sum((c * rate**k for c, rate in self.terms), Fraction(0))
 
     def within(self, k: int) -> Fraction:
-        """P(T ≤ k): the chance that ``k`` runs reveal the secret."""
+        """P(T ≤ k): the probability that ``k`` runs reveal the secret."""
         return 1 - self.tail(k)
 
     def probability(self, k: int) -> Fraction:
-        """P(T = k): the chance that exactly the ``k``-th run reveals the secret."""
+        """P(T = k): the probability that exactly the ``k``-th run reveals the secret."""
         return self.tail(k - 1) - self.tail(k) if k >= 1 else Fraction(0)
 
     @property
     def never(self) -> Fraction:
-        """The chance that no number of runs reveals the secret."""
+        """The probability that no number of runs reveals the secret."""
         return sum((c for c, rate in self.terms if rate == 1), Fraction(0))
 
     @property

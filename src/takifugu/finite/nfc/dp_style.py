@@ -18,17 +18,17 @@ import numpy as np
 
 from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import Certificate, Condition
-from takifugu.finite.nfc.outputs import Requirement, gather, requirements
+from takifugu.finite.nfc.outputs_and_requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen
 
-MOST_SETS = 200_000  # how many candidate sets are tried for one dataset to prove that none is less
+MOST_SETS = 200_000  # candidate sets tried for one dataset to prove that none is smaller
 
 
 @dataclass(frozen=True)
-class Style:
+class StyleComparison:
     """How a certificate compares with the best of DP style.
 
     Attributes:
@@ -36,7 +36,7 @@ class Style:
         one_hot: Whether its β has one non-zero entry.
         behind: The position of the dataset of the best DP-style certificate.
         epsilon: What that certificate proves; an upper bound, infinite if there is none.
-        same: Whether it costs no more than any other β, as far as rounding lets one see:
+        same: Whether it costs no more than any other β, up to rounding:
             ``epsilon`` is within ``tolerance`` of the certificate's lower bound.
     """
 
@@ -69,12 +69,12 @@ class DpConstraints:
 
 def dp_styles(
     world: World,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[FiniteMechanism],
     condition: Condition,
     *,
     tolerance: float = 1e-9,
-) -> tuple[Style, ...]:
-    """Which certificates of ``condition`` are DP-style, and what insisting on it would cost."""
+) -> tuple[StyleComparison, ...]:
+    """Which certificates of ``condition`` are DP-style, and what requiring that would cost."""
     cost = dp_costs(world, mechanisms)
     result = []
     for certificate in condition.certificates:
@@ -84,32 +84,32 @@ def dp_styles(
         epsilon = float(cost[requirement.dataset, behind])
         same = epsilon <= certificate.lower + tolerance
         one_hot = int(np.count_nonzero(certificate.beta)) == 1
-        result.append(Style(certificate, one_hot, behind, epsilon, same))
+        result.append(StyleComparison(certificate, one_hot, behind, epsilon, same))
     return tuple(result)
 
 
-def dp_costs(world: World, mechanisms: Sequence[Mechanism]) -> Floats:
+def dp_costs(world: World, mechanisms: Sequence[FiniteMechanism]) -> Floats:
     """``[D, D′]``: the least ε with P(ω|D) ≤ e^ε P(ω|D′) for all outputs, rounded up."""
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     n = len(world.universe)
     costs = np.empty((n, n))
     with np.errstate(invalid="ignore"):
         for d in range(n):
-            kept = outputs.log[outputs.chance[:, d] > 0]  # [output, dataset]
+            kept = outputs.log[outputs.probability[:, d] > 0]  # [output, dataset]
             slack = gamma(16) * (np.abs(kept[:, [d]]) + np.abs(kept))
             costs[d] = (kept[:, [d]] - kept + slack).max(axis=0)
     np.fill_diagonal(costs, 0.0)
     return frozen(costs)
 
 
-def dp_epsilon(world: World, mechanisms: Sequence[Mechanism]) -> float:
+def dp_epsilon(world: World, mechanisms: Sequence[FiniteMechanism]) -> float:
     """The least ε at which every requirement has a DP-style certificate, rounded up."""
     cost = dp_costs(world, mechanisms)
     return max(float(cost[r.dataset, list(r.among)].min()) for r in requirements(world))
 
 
 def least_dp_constraints(
-    world: World, mechanisms: Sequence[Mechanism], epsilon: float
+    world: World, mechanisms: Sequence[FiniteMechanism], epsilon: float
 ) -> DpConstraints:
     """A smallest set of DP-style constraints at ``epsilon`` that meets every requirement.
 
@@ -123,15 +123,18 @@ def least_dp_constraints(
     if not needed <= epsilon:  # also true for NaN
         raise UnsoundRequest(
             f"no set of DP-style constraints meets every requirement at ε = {epsilon:g};"
-            f" the mechanisms need ε = {needed:g} or more"
+            f" the mechanisms need ε = {needed:g} or more",
+            field="epsilon",
+            given=epsilon,
+            needed=needed,
         )
     allowed = dp_costs(world, mechanisms) <= epsilon
-    asked: dict[int, list[Requirement]] = {}
+    by_dataset: dict[int, list[Requirement]] = {}
     for requirement in requirements(world):
-        asked.setdefault(requirement.dataset, []).append(requirement)
+        by_dataset.setdefault(requirement.dataset, []).append(requirement)
     constraints: list[tuple[int, int]] = []
     at_least = 0
-    for dataset, wanted in sorted(asked.items()):
+    for dataset, wanted in sorted(by_dataset.items()):
         meets = np.zeros((len(wanted), len(world.universe)), dtype=bool)
         for i, requirement in enumerate(wanted):
             meets[i, list(requirement.among)] = True
@@ -142,13 +145,13 @@ def least_dp_constraints(
 
 
 def _cover(meets: Booleans) -> tuple[list[int], int]:
-    """Few columns of ``[requirement, dataset]`` that meet every row, and how few it must be."""
+    """Few columns of ``[requirement, dataset]`` that meet every row; and at least how many."""
     everything = (1 << len(meets)) - 1
     masks = {
         int(j): sum(1 << int(i) for i in np.flatnonzero(meets[:, j]))
         for j in np.flatnonzero(meets.any(axis=0))
     }
-    useful: dict[int, int] = {}  # rows met -> column; a column that meets no more is left out
+    useful: dict[int, int] = {}  # rows met -> column; dominated columns are left out
     for j, mask in sorted(masks.items(), key=lambda item: -item[1].bit_count()):
         if not any(mask & known == mask for known in useful):
             useful[mask] = j
@@ -167,7 +170,7 @@ def _cover(meets: Booleans) -> tuple[list[int], int]:
 
 
 def _greedy(masks: list[int], everything: int) -> list[int]:
-    """Always the mask that meets most of what is left; then without those that add nothing."""
+    """Repeatedly the mask that meets most of what is left; then redundant ones are dropped."""
     chosen: list[int] = []
     left = everything
     while left:

@@ -7,21 +7,21 @@ import numpy as np
 
 from takifugu._rounding import added_by, loss_up
 from takifugu.errors import InvalidMechanism, InvalidWorld
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.universe import Name, Tables
 
 
 @dataclass(frozen=True, eq=False)
-class DifferentialLoss:
+class DpLoss:
     """The DP loss of a mechanism over some relation of neighbours, by replacement.
 
     Attributes:
         epsilon: The loss: an upper bound, above the exact value by at most ``slack``.
         slack: How far rounding may have raised ``epsilon``; 0 when it is infinite.
-        left: The dataset that gives ``output`` more often.
-        right: Its neighbour that gives ``output`` less often.
-        output: The output that tells the two apart best.
+        left: The dataset that gives ``output`` with more probability.
+        right: Its neighbour that gives it with less.
+        output: The output that distinguishes the two best.
     """
 
     epsilon: float
@@ -31,26 +31,26 @@ class DifferentialLoss:
     output: Hashable
 
 
-def per_entry(mechanism: Mechanism, *, entry: Name | None = None) -> DifferentialLoss:
+def per_entry(mechanism: FiniteMechanism, *, entry: Name | None = None) -> DpLoss:
     """The loss when the content of one cell is replaced (the paper, Definition "Per-Entry DP").
 
-    ``entry`` asks about that cell alone.
+    With ``entry``, of that cell alone.
     """
     tables = _tables(mechanism)
     columns = range(len(tables.entries)) if entry is None else [tables.entry(entry)]
     return _worst_of(mechanism, [[column] for column in columns])
 
 
-def by_entry(mechanism: Mechanism) -> Floats:
+def by_entry(mechanism: FiniteMechanism) -> Floats:
     """``[entry]``: the per-entry loss of every entry on its own, rounded up."""
     entries = _tables(mechanism).entries
     return frozen([per_entry(mechanism, entry=entry).epsilon for entry in entries])
 
 
-def per_record(mechanism: Mechanism, *, record: Name | None = None) -> DifferentialLoss:
+def per_record(mechanism: FiniteMechanism, *, record: Name | None = None) -> DpLoss:
     """The loss when all cells of one record are replaced (the paper, Definition 1).
 
-    ``record`` asks about that record alone.
+    With ``record``, of that record alone.
     """
     tables = _tables(mechanism)
     names = tuple(dict.fromkeys(tables.records)) if record is None else (record,)
@@ -62,7 +62,7 @@ def per_record(mechanism: Mechanism, *, record: Name | None = None) -> Different
     return _worst_of(mechanism, cells)
 
 
-def group(mechanism: Mechanism, size: int) -> DifferentialLoss:
+def group(mechanism: FiniteMechanism, size: int) -> DpLoss:
     """The loss when any ``size`` cells or fewer are replaced (the paper, Definition "Group DP").
 
     The most likely dataset within distance k is the most likely one, one cell away from
@@ -84,9 +84,7 @@ def group(mechanism: Mechanism, size: int) -> DifferentialLoss:
     return _loss(mechanism, left, right, output)
 
 
-def between(
-    mechanism: Mechanism, neighbours: Iterable[tuple[Hashable, Hashable]]
-) -> DifferentialLoss:
+def between(mechanism: FiniteMechanism, neighbours: Iterable[tuple[Hashable, Hashable]]) -> DpLoss:
     """The loss over a relation given as pairs of datasets, each pair taken both ways."""
     position = mechanism.universe.position
     pairs = [(position(a), position(b)) for a, b in neighbours]
@@ -95,22 +93,22 @@ def between(
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
     left, right = np.concatenate([left, right]), np.concatenate([right, left])
     step = max(1, 2**24 // len(mechanism.outputs))
-    found = []
+    losses = []
     for start in range(0, len(left), step):
         a, b = left[start : start + step], right[start : start + step]
         k, output = _steepest(mechanism.likelihood[a], mechanism.likelihood[b])
-        found.append(_loss(mechanism, int(a[k]), int(b[k]), output))
-    return max(found, key=lambda loss: loss.epsilon)
+        losses.append(_loss(mechanism, int(a[k]), int(b[k]), output))
+    return max(losses, key=lambda loss: loss.epsilon)
 
 
-def _worst_of(mechanism: Mechanism, groups: Sequence[Sequence[int]]) -> DifferentialLoss:
+def _worst_of(mechanism: FiniteMechanism, groups: Sequence[Sequence[int]]) -> DpLoss:
     """The worst over sets of columns, all of whose cells may be replaced at once.
 
     With the other cells held, the largest ratio is the largest likelihood over the smallest.
     """
     tables = _tables(mechanism)
     order = np.arange(len(tables)).reshape(tables.shape)
-    found = []
+    losses = []
     for columns in groups:
         size = int(np.prod([tables.shape[c] for c in columns]))
         last = range(len(tables.shape) - len(columns), len(tables.shape))
@@ -119,8 +117,8 @@ def _worst_of(mechanism: Mechanism, groups: Sequence[Sequence[int]]) -> Differen
         line, output = _steepest(block.max(axis=1), block.min(axis=1))
         left = int(lines[line, np.argmax(block[line, :, output])])
         right = int(lines[line, np.argmin(block[line, :, output])])
-        found.append(_loss(mechanism, left, right, output))
-    return max(found, key=lambda loss: loss.epsilon)
+        losses.append(_loss(mechanism, left, right, output))
+    return max(losses, key=lambda loss: loss.epsilon)
 
 
 def _steepest(most: Floats, least: Floats) -> tuple[int, int]:
@@ -135,11 +133,11 @@ def _steepest(most: Floats, least: Floats) -> tuple[int, int]:
     return int(row), int(output)
 
 
-def _loss(mechanism: Mechanism, left: int, right: int, output: int) -> DifferentialLoss:
+def _loss(mechanism: FiniteMechanism, left: int, right: int, output: int) -> DpLoss:
     more, less = (float(mechanism.likelihood[row, output]) for row in (left, right))
     loss = loss_up(more, less, error=2.0**-51)
     names = mechanism.universe.datasets
-    return DifferentialLoss(
+    return DpLoss(
         max(loss, 0.0),
         added_by(loss, more, less),
         names[left],
@@ -148,7 +146,7 @@ def _loss(mechanism: Mechanism, left: int, right: int, output: int) -> Different
     )
 
 
-def _tables(mechanism: Mechanism) -> Tables:
+def _tables(mechanism: FiniteMechanism) -> Tables:
     if not isinstance(mechanism.universe, Tables):
         raise InvalidMechanism(
             "universe",

@@ -1,17 +1,16 @@
-"""The plain document inside a world file, read with care: keys, names, labels and numbers.
+"""Strict reading of the fields of a world file: keys, names, labels and numbers.
 
-Nothing here knows what a world is. Every function takes a value as TOML or JSON gave it, and the
-place where it stands, and returns it as the kind asked for or raises one clear `InvalidFile`.
+Every function takes a parsed TOML or JSON value and its place in the file, and returns it as the
+kind needed or raises an `InvalidFile` that names the place.
 """
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from takifugu._toml import TomlSection
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.numeric import LEAST, Floats, distribution
 
@@ -21,41 +20,15 @@ _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One table of the document, and the words that say where it stands."""
-
-    content: Mapping[str, Any]
-    place: str
-
-    def at(self, key: str) -> str:
-        """The place of ``key``, in words."""
-        return f"{self.place}, {key}" if self.place else key
+class Part(TomlSection):
+    """One table of a world file."""
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` was written."""
+        """Whether ``key`` is given."""
         return key in self.content
 
-    def get(self, key: str) -> Any:
-        """The value of ``key``; an error if it was not written."""
-        if key not in self.content:
-            raise InvalidFile(self.place or "file", given=f"has no {key!r}", needed="have one")
-        return self.content[key]
-
-    def only(self, known: Sequence[str]) -> None:
-        """Refuse any key that is not ``known``, and name the nearest one that is."""
-        for key in self.content:
-            if key not in known:
-                near = get_close_matches(key, known, n=1, cutoff=0.5)
-                nearest = f"; the nearest to that is {near[0]!r}" if near else ""
-                raise InvalidFile(
-                    self.place or "file",
-                    given=f"has the unknown key {shown(key)}",
-                    needed=f"use only the keys {', '.join(known)}{nearest}",
-                )
-
     def one_of(self, ways: Sequence[str], *, purpose: str) -> str:
-        """The one key of ``ways`` that was written; an error for none or several."""
+        """The one key of ``ways`` that is given; an error for none or several."""
         written = [key for key in ways if key in self.content]
         if len(written) == 1:
             return written[0]
@@ -65,7 +38,7 @@ class Part:
 
 
 def shown(value: Any) -> str:
-    """A value as it may stand in a message: on one line, and short."""
+    """A value as a message shows it: on one line, and short."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -152,7 +125,7 @@ def squeezed(key: str) -> str:
 
 
 def identity(value: Hashable) -> str:
-    """What tells labels apart: unlike ==, it does not take 1 for true."""
+    """A text that identifies a label; unlike ==, it distinguishes 1 from true."""
     return repr(value)
 
 
@@ -162,18 +135,18 @@ def number(value: Any, place: str) -> float:
         raise wrong_kind(place, value, 'be a number, or a fraction in quotes such as "1/3"')
     exact = _fraction(value, place) if isinstance(value, str) else value
     try:
-        found = float(exact)
+        rounded = float(exact)
     except OverflowError:
-        found = float("inf")
-    if found == 0 and exact != 0:
+        rounded = float("inf")
+    if rounded == 0 and exact != 0:
         raise InvalidFile(
             place,
             given=f"is {shown(value)}, which is not 0 but too small for float64",
             needed="be larger; write 0 for what cannot happen",
         )
-    if not isfinite(found):
+    if not isfinite(rounded):
         raise InvalidFile(place, given=f"is {shown(value)}", needed="be a finite number")
-    return found
+    return rounded
 
 
 def _fraction(value: str, place: str) -> Fraction:
@@ -192,18 +165,18 @@ def numbers(value: Any, place: str) -> list[float]:
     return [number(item, f"{place}, item {i}") for i, item in enumerate(items(value, place), 1)]
 
 
-def chance(value: Any, place: str) -> float:
+def probability(value: Any, place: str) -> float:
     """A number that can be a probability."""
-    found = number(value, place)
-    if not 0 <= found <= 1:
-        raise InvalidFile(place, given=f"is {found:g}", needed="be a probability, from 0 to 1")
-    if 0 < found < LEAST:
+    p = number(value, place)
+    if not 0 <= p <= 1:
+        raise InvalidFile(place, given=f"is {p:g}", needed="be a probability, from 0 to 1")
+    if 0 < p < LEAST:
         raise InvalidFile(
             place,
-            given=f"is {found:g}",
+            given=f"is {p:g}",
             needed=f"be 0 or at least {LEAST:.3g}; write 0 for what cannot happen",
         )
-    return found
+    return p
 
 
 def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
@@ -211,9 +184,11 @@ def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
     if isinstance(value, dict):
         part = Part(table(value, place), place)
         part.only(keys)
-        listed = [chance(part.content.get(key, 0), part.at(key)) for key in keys]
+        listed = [probability(part.content.get(key, 0), part.at(key)) for key in keys]
     else:
-        listed = [chance(x, f"{place}, item {i}") for i, x in enumerate(items(value, place), 1)]
+        listed = [
+            probability(x, f"{place}, item {i}") for i, x in enumerate(items(value, place), 1)
+        ]
     if len(listed) != len(keys):
         raise InvalidFile(place, given=f"has {len(listed)} numbers", needed=f"have {len(keys)}")
     return distribution(listed, place, InvalidFile)
@@ -228,6 +203,6 @@ def flag(part: Part, key: str) -> bool:
 
 
 def placed(error: Malformed, place: str) -> InvalidFile:
-    """An error of the library, told as an error of the file."""
+    """An error of the library as an error of the file."""
     field = f"{place}, {error.field}" if place else error.field
     return InvalidFile(field, given=error.given, needed=error.needed)

@@ -1,4 +1,4 @@
-"""The datasets of a world file, and every way to point at some of them."""
+"""The datasets of a world file, and how a file refers to them."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from math import prod
 from typing import Any
 
 from takifugu.errors import InvalidFile
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.document import Part
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.fields import Part
 from takifugu.priors.secrets import EntryIs, OneOf, Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
 MOST_DATASETS = 4096
-SAYS = ("entry", "value", "values", "where", "datasets")  # the keys of a statement
+STATEMENT_KEYS = ("entry", "value", "values", "where", "datasets")
 
 
 @dataclass(frozen=True)
 class Datasets:
-    """A universe that can be asked for a dataset by name, by text or by its cells."""
+    """A universe in which a dataset is found by name, by text or by its cells."""
 
     universe: Universe
 
@@ -33,20 +33,20 @@ class Datasets:
 
     @cached_property
     def _texts(self) -> Mapping[str, tuple[Hashable, ...]]:
-        found: dict[str, tuple[Hashable, ...]] = {}
+        by_text: dict[str, tuple[Hashable, ...]] = {}
         for dataset in self.universe.datasets:
             key = doc.text(dataset)
-            found[key] = (*found.get(key, ()), dataset)
-        return found
+            by_text[key] = (*by_text.get(key, ()), dataset)
+        return by_text
 
     def find(self, value: Any, place: str) -> Hashable:
         """The dataset meant by its own name, its text ("home,ward"), its cells or a table."""
         if isinstance(value, dict) and self.tables:
             value = self._cells(Part(doc.table(value, place), place), self.tables)
-        asked = doc.label(value, place)
-        if doc.identity(asked) in self._named:
-            return self._named[doc.identity(asked)]
-        meant = self._texts.get(doc.squeezed(asked), ()) if isinstance(asked, str) else ()
+        label = doc.label(value, place)
+        if doc.identity(label) in self._named:
+            return self._named[doc.identity(label)]
+        meant = self._texts.get(doc.squeezed(label), ()) if isinstance(label, str) else ()
         if len(meant) == 1:
             return meant[0]
         given = f"{doc.shown(value)} " + ("could be several datasets" if meant else "is no dataset")
@@ -61,18 +61,18 @@ class Datasets:
 
     def by_dataset(self, value: dict[str, Any], place: str) -> dict[Hashable, Any]:
         """A table whose keys are datasets, as text; an error if two keys are the same dataset."""
-        found: dict[Hashable, Any] = {}
+        by_dataset: dict[Hashable, Any] = {}
         for key, content in value.items():
             dataset = self.find(key, place)
-            if dataset in found:
+            if dataset in by_dataset:
                 raise InvalidFile(
                     place, given=f"has {doc.shown(key)} twice", needed="name each dataset once"
                 )
-            found[dataset] = content
-        return found
+            by_dataset[dataset] = content
+        return by_dataset
 
     def column(self, value: Any, place: str) -> int:
-        """The column of an entry that was named."""
+        """The column of a named entry."""
         known = [str(entry) for entry in self.needs_tables(place).entries]
         wanted = doc.name(value, place)
         if wanted not in known:
@@ -84,8 +84,8 @@ class Datasets:
         if self.tables is None:
             raise InvalidFile(
                 place,
-                given="speaks of entries, but the file lists `datasets`",
-                needed="name datasets, or the file have [entries]",
+                given="refers to entries, but the file lists `datasets`",
+                needed="name datasets, or the file must have [entries]",
             )
         return self.tables
 
@@ -113,13 +113,13 @@ class Datasets:
     def some_values(self, column: int, value: Any, place: str) -> tuple[Hashable, ...]:
         """One value of an entry, or a list of several different ones; in the entry's order."""
         wanted = doc.items(value, place) if isinstance(value, list) else [value]
-        found = [self.value(column, item, place) for item in wanted]
-        if len(set(found)) != len(found):
+        chosen = [self.value(column, item, place) for item in wanted]
+        if len(set(chosen)) != len(chosen):
             raise InvalidFile(place, given="names a value twice", needed="name each value once")
-        return tuple(known for known in self.needs_tables(place).values[column] if known in found)
+        return tuple(known for known in self.needs_tables(place).values[column] if known in chosen)
 
     def statement(self, part: Part, name: str | None) -> Secret:
-        """What a table says of the data: `entry` and `value`, or `where`, or `datasets`."""
+        """The statement that a table makes: `entry` and `value`, or `where`, or `datasets`."""
         way = part.one_of(("entry", "where", "datasets"), purpose="statement")
         if way == "entry":
             key = part.one_of(("value", "values"), purpose="value for its entry")
@@ -188,10 +188,10 @@ def _tables(file: Part) -> Tables:
 
 
 def _record(value: Any, place: str) -> str | int:
-    found = doc.label(value, place)
-    if isinstance(found, bool) or not isinstance(found, str | int):
+    record = doc.label(value, place)
+    if isinstance(record, bool) or not isinstance(record, str | int):
         raise doc.wrong_kind(place, value, "be text or an integer")
-    return found
+    return record
 
 
 def _domain(entry: str, values: Any) -> list[Any]:

@@ -1,20 +1,20 @@
-"""The secrets of a world file, by name, and the pairs they stand in."""
+"""The secrets of a world file, by name, and the pairs they form."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.finite.files import document as doc
-from takifugu.finite.files.datasets import SAYS, Datasets
-from takifugu.finite.files.document import Part
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.datasets_section import STATEMENT_KEYS, Datasets
+from takifugu.finite.files.fields import Part
 from takifugu.priors.secrets import Secret, SecretPair, both_ways, entry_pairs
 
 MOST_PAIRS = 4096
 
 
 @dataclass(frozen=True)
-class Secrets:
-    """The named statements of a file, and which of them something has asked for."""
+class NamedSecrets:
+    """The named statements of a file, and which of them are used."""
 
     datasets: Datasets
     named: dict[str, Secret]
@@ -24,7 +24,7 @@ class Secrets:
         """The statement meant by a name, or written out in place as a table."""
         if isinstance(value, dict):
             part = Part(doc.table(value, place), place)
-            part.only(SAYS)
+            part.only(STATEMENT_KEYS)
             return self.datasets.statement(part, None)
         wanted = doc.name(value, place)
         if wanted not in self.named:
@@ -39,21 +39,21 @@ class Secrets:
         return self.named[wanted]
 
     def all_used(self) -> None:
-        """Refuse a secret that was named and then forgotten: it would not be protected."""
+        """Refuse a secret that is named but not used: it would not be protected."""
         for position, name in enumerate(self.named, start=1):
             if name not in self.used:
                 raise InvalidFile(
                     f"secret {position}",
-                    given=f"named {doc.shown(name)} stands in no pair and no knowledge",
+                    given=f"named {doc.shown(name)} is in no pair and no knowledge",
                     needed="be used, or be left out",
                 )
 
 
-def read_secrets(file: Part, datasets: Datasets) -> Secrets:
+def read_secrets(file: Part, datasets: Datasets) -> NamedSecrets:
     """The `[[secret]]` tables of a file."""
     named: dict[str, Secret] = {}
     for part in doc.parts(file, "secret"):
-        part.only(("name", *SAYS))
+        part.only(("name", *STATEMENT_KEYS))
         name = doc.name(part.get("name"), part.at("name"))
         if name in named:
             raise InvalidFile(
@@ -62,12 +62,12 @@ def read_secrets(file: Part, datasets: Datasets) -> Secrets:
                 needed="be a name of its own",
             )
         named[name] = datasets.statement(part, name)
-    return Secrets(datasets, named)
+    return NamedSecrets(datasets, named)
 
 
-def read_pairs(file: Part, datasets: Datasets, secrets: Secrets) -> tuple[SecretPair, ...]:
-    """The `[[pair]]` tables of a file, each in both directions unless it is `one_way`."""
-    found: dict[SecretPair, None] = {}
+def read_pairs(file: Part, datasets: Datasets, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
+    """The `[[pair]]` tables of a file, each in both directions or `one_way`."""
+    pairs: dict[SecretPair, None] = {}
     for part in doc.parts(file, "pair"):
         part.only(("left", "right", "one_way", "entries"))
         try:
@@ -76,17 +76,19 @@ def read_pairs(file: Part, datasets: Datasets, secrets: Secrets) -> tuple[Secret
             raise
         except Malformed as error:
             raise doc.placed(error, part.place) from None
-        found.update(dict.fromkeys(written))
-        if len(found) > MOST_PAIRS:
-            raise _too_many(part.place, len(found))
-    if not found:
+        pairs.update(dict.fromkeys(written))
+        if len(pairs) > MOST_PAIRS:
+            raise _too_many(part.place, len(pairs))
+    if not pairs:
         raise InvalidFile(
-            "file", given="has no [[pair]]", needed="say which secrets not to tell apart"
+            "file",
+            given="has no [[pair]]",
+            needed="list the secrets that must not be distinguished",
         )
-    return tuple(found)
+    return tuple(pairs)
 
 
-def _pair(part: Part, secrets: Secrets) -> tuple[SecretPair, ...]:
+def _pair(part: Part, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
     left = secrets.find(part.get("left"), part.at("left"))
     right = secrets.find(part.get("right"), part.at("right"))
     pair = SecretPair(left, right)
