@@ -1,8 +1,6 @@
 """What can be read from a ledger: spent, remaining, over time; its history, checks and copies."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
+from takifugu._atomic import whole_file
 from takifugu.errors import InvalidFile, NoBudget
 from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Touch
@@ -250,26 +249,13 @@ def _export(connection: Connection, path: Path) -> int:
         raise InvalidFile(
             "export", given=f"is {path}", needed="lie in an existing folder", reason="folder"
         )
-    if path.exists():
-        raise InvalidFile("export", given=f"{path} exists", needed="be a new file", reason="exists")
     count = 0
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            for row in chain.rows(connection):
-                file.write(f'{{"hash":{json.dumps(row.hash)},"body":{row.body}}}\n')
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException as error:
-        os.unlink(part)
-        if isinstance(error, OSError):
-            raise InvalidFile(
-                "export",
-                given=f"{path}: {error.strerror}",
-                needed="be writable",
-                reason="unwritable",
-            ) from error
-        raise
+    options = {"fsync": True, "refuse_existing": True, "private": True}
+    with (
+        whole_file(path, field="export", **options) as part,
+        part.open("w", encoding="ascii") as file,
+    ):
+        for row in chain.rows(connection):
+            file.write(f'{{"hash":{json.dumps(row.hash)},"body":{row.body}}}\n')
+            count += 1
     return count
