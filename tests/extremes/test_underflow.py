@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
-from takifugu.finite import Mechanism, World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence import InfluenceCurve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.gaussian_curves import split_leak
@@ -167,10 +167,10 @@ def test_a_delta_is_never_rounded_to_0() -> None:
 def test_concentrated_losses_of_any_size_are_converted(rho: float, delta: float) -> None:
     found = zcdp_epsilon(rho, delta)
     with mpmath.workdps(60):
-        r, wish = mpmath.mpf(rho), -mpmath.log(mpmath.mpf(delta))
+        r, digits = mpmath.mpf(rho), -mpmath.log(mpmath.mpf(delta))
         best = min(
-            r + k * r + (wish - mpmath.log1p(k)) / k + mpmath.log(k) - mpmath.log1p(k)
-            for k in (mpmath.sqrt(max(wish, mpmath.mpf("1e-3")) / r) * f for f in (0.5, 1, 2))
+            r + k * r + (digits - mpmath.log1p(k)) / k + mpmath.log(k) - mpmath.log1p(k)
+            for k in (mpmath.sqrt(max(digits, mpmath.mpf("1e-3")) / r) * f for f in (0.5, 1, 2))
         )
     assert 0 <= found < np.inf
     assert found <= max(float(best), 0.0) * (1 + 1e-9) + 1e-9
@@ -194,7 +194,7 @@ def test_knowledge_with_numbers_of_any_size_is_not_tightened(size: float, bound:
     most = min(
         Fraction(bound) / Fraction(size), Fraction(1)
     )  # P(a | ab), the largest that is allowed
-    found = leakage(world, Mechanism(universe, np.array([[1, 0], [0.25, 0.75], [0.5, 0.5]])))
+    found = leakage(world, FiniteMechanism(universe, np.array([[1, 0], [0.25, 0.75], [0.5, 0.5]])))
     truth = (most + (1 - most) / 4) / Fraction(1, 2)
     top, base = (oracle.mp.mpf(part) for part in (truth.numerator, truth.denominator))
     checks.at_least(found.epsilon, oracle.mp.log(top / base))
