@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from takifugu.finite import Mechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite import FiniteMechanism, World, leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.priors import Explicit, Tables, entry_pairs
 
 SEEDS = range(5)
@@ -25,7 +25,7 @@ def one_run(*, bits: int = 12, outputs: int = 1000, priors: int = 100) -> float:
     laws = rng.dirichlet(np.ones(len(universe)), priors)
     listed = tuple(Explicit(universe, law, f"prior {i}") for i, law in enumerate(laws))
     world = World(universe, listed, entry_pairs(universe))
-    mechanism = Mechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
+    mechanism = FiniteMechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
     given = laws[None] * world.masks[:, None]  # [secret, prior, dataset]
     given = (given / given.sum(axis=-1, keepdims=True)).reshape(-1, len(universe))
     product = _seconds(lambda: given @ mechanism.likelihood)
@@ -48,9 +48,9 @@ def fifty_runs(*, runs: int = 50, outputs: int = 10, bits: int = 6) -> None:
             prior = Explicit(universe, rng.dirichlet(np.ones(len(universe))))
             world = World(universe, (prior,), entry_pairs(universe))
             rows = rng.dirichlet(np.full(outputs, flat), len(universe))
-            mechanism = Mechanism(universe, rows)
+            mechanism = FiniteMechanism(universe, rows)
             start = time.perf_counter()
-            result = composed_leakage(world, [(mechanism, runs)])
+            result = joint_leakage(world, [(mechanism, runs)])
             seconds = time.perf_counter() - start
             print(
                 f"{runs} runs, {outputs} outputs, {len(universe)} datasets,"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.priors import (
     Explicit,
     OneOf,
@@ -53,14 +53,14 @@ def mechanisms(
     max_outputs: int = 4,
     zeros: bool = True,
     name: str = "random",
-) -> Mechanism:
+) -> FiniteMechanism:
     """Any table of likelihoods; sometimes rows repeat, sometimes columns are proportional."""
     outputs = draw(st.integers(min_outputs, max_outputs))
     rows = draw(st.lists(laws(outputs, zeros=zeros), min_size=1, max_size=len(universe)))
     table = [rows[i % len(rows)] for i in range(len(universe))]
     if draw(st.booleans()):
         table = [[row[0] / 4, row[0] * 3 / 4, *row[1:]] for row in table]
-    return Mechanism(universe, np.array(table), name=name)
+    return FiniteMechanism(universe, np.array(table), name=name)
 
 
 @st.composite

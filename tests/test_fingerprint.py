@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.fingerprint import ByContent, fingerprint
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.priors import Explicit, Tables, Universe, entry_pairs
 
 scalars = st.one_of(
@@ -125,12 +125,12 @@ def test_fingerprints_are_pinned_so_that_old_records_keep_their_meaning() -> Non
 def test_equality_and_hash_come_from_content() -> None:
     assert _world() == _world() and hash(_world()) == hash(_world())
     assert len({_universe(), _universe(), Universe(("shine", "rain"))}) == 2
-    one = Mechanism(_universe(), np.eye(2))
-    assert one == Mechanism(_universe(), np.eye(2).tolist())  # type: ignore[arg-type]
-    assert one != Mechanism(_universe(), np.eye(2), ("a", "b"))
-    assert one != Mechanism(_universe(), np.eye(2)[::-1])
+    one = FiniteMechanism(_universe(), np.eye(2))
+    assert one == FiniteMechanism(_universe(), np.eye(2).tolist())  # type: ignore[arg-type]
+    assert one != FiniteMechanism(_universe(), np.eye(2), ("a", "b"))
+    assert one != FiniteMechanism(_universe(), np.eye(2)[::-1])
     nudged = np.array([[1.0, 0.0], [np.finfo(float).eps, 1 - np.finfo(float).eps]])
-    assert one != Mechanism(_universe(), nudged)
+    assert one != FiniteMechanism(_universe(), nudged)
 
 
 def test_kinds_with_the_same_fields_differ() -> None:

@@ -14,7 +14,8 @@ def fingerprint(value: Any) -> str:
     """SHA-256 of the content of a value: numbers, names, tuples, mappings, arrays, dataclasses.
 
     Every part is written with its kind and length, so that no two contents share an encoding.
-    A callable counts by its qualified name, so it must have one: a lambda is refused.
+    A callable counts by its qualified name, so it must have one: a lambda is refused. A dataclass
+    counts by its name; one that was renamed keeps its first name as ``hashed_as: ClassVar[str]``.
     """
     digest = hashlib.sha256()
     _write(digest, value)
@@ -58,7 +59,8 @@ def _write(digest: Any, value: Any) -> None:
         case ByContent() if value.identity() is not value:
             _put(digest, "v", value.fingerprint.encode())
         case _ if is_dataclass(value) and not isinstance(value, type):
-            _put(digest, "c", type(value).__name__.encode())
+            name = getattr(value, "hashed_as", type(value).__name__)
+            _put(digest, "c", name.encode())
             for field in fields(value):
                 if not field.metadata.get("identity", True):
                     continue

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.auditing import Question, always, simulated
+from takifugu.auditing import Comparison, always, simulated
 from takifugu.numeric import Floats, Integers
 
 Simulate = Callable[..., Any]
@@ -76,7 +76,7 @@ def noisy_total(epsilon: float) -> Simulate:
 
 def between(
     simulate: Simulate, first: Sequence[int], second: Sequence[int], rng: np.random.Generator
-) -> Question:
+) -> Comparison:
     """Two datasets that differ in one entry."""
     one, other = (simulated(simulate, always(np.array(d)), rng=rng) for d in (first, second))
-    return Question(one, other)
+    return Comparison(one, other)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from takifugu.errors import Malformed, TooLarge, UnsoundRequest
-from takifugu.finite import Mechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite import FiniteMechanism, World, leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
@@ -194,9 +194,9 @@ def finite_worlds(rng: np.random.Generator) -> bool:
     outputs = int(rng.integers(2, 4))
     chances = np.stack([instances.row(outputs, rng) for _ in range(len(tables))])
     world = World(tables, (Explicit(tables, prior),), entry_pairs(tables), unsupported="skip")
-    mechanism = Mechanism(tables, chances)
+    mechanism = FiniteMechanism(tables, chances)
     runs = int(rng.integers(1, 6))
-    once, several = leakage(world, mechanism), composed_leakage(world, [(mechanism, runs)])
+    once, several = leakage(world, mechanism), joint_leakage(world, [(mechanism, runs)])
     for pair in world.pairs:
         left, right = (np.flatnonzero(world.mask(s)) for s in (pair.left, pair.right))
         for _ in range(12):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
-from takifugu.finite import Mechanism, World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence import InfluenceCurve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.gaussian_curves import split_leak
@@ -194,7 +194,7 @@ def test_knowledge_with_numbers_of_any_size_is_not_tightened(size: float, bound:
     most = min(
         Fraction(bound) / Fraction(size), Fraction(1)
     )  # P(a | ab), the largest that is allowed
-    found = leakage(world, Mechanism(universe, np.array([[1, 0], [0.25, 0.75], [0.5, 0.5]])))
+    found = leakage(world, FiniteMechanism(universe, np.array([[1, 0], [0.25, 0.75], [0.5, 0.5]])))
     truth = (most + (1 - most) / 4) / Fraction(1, 2)
     top, base = (oracle.mp.mpf(part) for part in (truth.numerator, truth.denominator))
     checks.at_least(found.epsilon, oracle.mp.log(top / base))

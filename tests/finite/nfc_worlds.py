@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.numeric import Floats
 from takifugu.priors import Explicit, OneOf, SecretPair, Universe, both_ways
 
@@ -15,7 +15,7 @@ class Problem:
     """A world of two secrets with its parts at hand: what the oracle needs."""
 
     world: World
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[FiniteMechanism, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
 
@@ -40,7 +40,7 @@ def problem(
     pairs = both_ways([pair]) if reverse else (pair,)
     world = World(universe, (Explicit(universe, np.array(prior), "theta"),), pairs)
     mechanisms = tuple(
-        Mechanism(universe, np.array(table), name=f"M{i}") for i, table in enumerate(tables)
+        FiniteMechanism(universe, np.array(table), name=f"M{i}") for i, table in enumerate(tables)
     )
     return Problem(world, mechanisms, tuple(range(left)), tuple(range(left, n)))
 

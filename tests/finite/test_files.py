@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import tomllib
 from fractions import Fraction
 from math import exp, log
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.finite.files import Form, WorldFile, parse_world, read_world, write_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors import (
     Between,
@@ -29,6 +30,7 @@ from takifugu.priors import (
     Universe,
     entry_pairs,
 )
+from tests.raising import raises
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.*"))
 
@@ -135,7 +137,7 @@ def test_a_list_of_datasets_is_read_as_written() -> None:
         universe, (Explicit.uniform(universe, name="even"),), (SecretPair(a, b), SecretPair(b, a))
     )
     expected = [[0.5, 0.5], [0.25, 0.75], [1 / 3, 2 / 3], [1, 0]]
-    assert found.mechanisms == (Mechanism(universe, expected, ("x", "y"), "coin"),)  # type: ignore[arg-type]
+    assert found.mechanisms == (FiniteMechanism(universe, expected, ("x", "y"), "coin"),)  # type: ignore[arg-type]
     assert found.claims == (1.0,) and found.title == "four datasets"
 
 
@@ -193,7 +195,7 @@ def test_nothing_known_has_to_be_said() -> None:
     world = read(changed(BOUNDS, "knowledge", to=[])).world
     assert world.priors == Knowledge(world.universe)
     silent = {key: value for key, value in BOUNDS.items() if key != "knowledge"}
-    with pytest.raises(InvalidFile, match="has no beliefs"):
+    with raises(InvalidFile, field="file"):
         read(silent)
 
 
@@ -249,7 +251,7 @@ def test_a_world_made_in_python_is_written_with_the_same_losses() -> None:
         (Explicit.uniform(universe),),
         (SecretPair(Holds("x", lambda d: d[0] == "x"), OneOf("y", (("y", 2),))),),
     )
-    made = WorldFile(world, (Mechanism(universe, np.eye(2), ((1, 2), "b")),), (None,))
+    made = WorldFile(world, (FiniteMechanism(universe, np.eye(2), ((1, 2), "b")),), (None,))
     again = parse_world(write_world(made), form="toml")
     assert again.world.weights.tolist() == world.weights.tolist()
     assert again.world.masks.tolist() == world.masks.tolist()
@@ -260,117 +262,239 @@ def test_a_label_that_no_file_can_hold_is_refused() -> None:
     universe = Universe((1.5, 2.5))
     pair = SecretPair(OneOf("l", (1.5,)), OneOf("r", (2.5,)))
     world = World(universe, (Explicit.uniform(universe),), (pair,))
-    with pytest.raises(InvalidFile, match="text"):
-        write_world(WorldFile(world, (Mechanism(universe, np.eye(2)),), (None,)))
+    with raises(InvalidFile, field="label"):
+        write_world(WorldFile(world, (FiniteMechanism(universe, np.eye(2)),), (None,)))
 
 
 BAD = [
-    ("unknown key, nearest named", changed(LISTED, "priors", to=[]), "nearest to that is 'prior'"),
-    ("unknown key in a prior", changed(LISTED, "prior", 0, "probabilty", to=1), "'probability'"),
-    ("unknown key in a mechanism", changed(LISTED, "mechanism", 0, "row", to=1), "'rows'"),
-    ("unknown key in a pair", changed(LISTED, "pair", 0, "rigth", to="b"), "'right'"),
-    ("unknown entry", changed(TABLES, "mechanism", 0, "entry", to="mom"), "'mon'"),
-    ("both ways", changed(LISTED, "entries", to={"a": [1]}), "both 'datasets' and 'entries'"),
-    ("no datasets", {k: v for k, v in LISTED.items() if k != "datasets"}, "has no datasets"),
-    ("empty datasets", changed(LISTED, "datasets", to=[]), "`datasets` is empty"),
-    ("dataset twice", changed(LISTED, "datasets", 1, to="a1"), "twice"),
-    ("too many", changed(TABLES, "entries", to={e: [0, 1] for e in "abcdefghijklm"}), "8,192"),
-    ("negative", changed(LISTED, "prior", 0, "probability", 0, to=-0.25), "item 1` is -0.25"),
-    ("above 1", changed(LISTED, "prior", 0, "probability", 0, to=2), "is 2; it must be a prob"),
-    ("sum", changed(LISTED, "prior", 0, "probability", 0, to=0.2), "sums to 0.95"),
-    ("short", changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5]), "has 2 numbers"),
-    ("text", changed(LISTED, "prior", 0, "probability", 0, to="half"), "text 'half'"),
-    ("zero divisor", changed(LISTED, "prior", 0, "probability", 0, to="1/0"), "text '1/0'"),
-    ("slow text", changed(LISTED, "prior", 0, "probability", 0, to="1e999999999"), "text '1e9"),
-    ("boolean", changed(LISTED, "prior", 0, "probability", 0, to=True), "is a boolean"),
-    ("tiny", changed(LISTED, "prior", 0, "probability", 0, to=1e-200), "write 0 for"),
-    ("huge integer", changed(LISTED, "prior", 0, "probability", 0, to=10**400), "finite"),
-    ("row sum", changed(LISTED, "mechanism", 0, "rows", 1, to=[0.5, 0.6]), "row 2` sums to 1.1"),
-    ("row length", changed(LISTED, "mechanism", 0, "rows", 1, to=[1]), "row 2` has 1 numbers"),
-    ("few rows", changed(LISTED, "mechanism", 0, "rows", to=[[1, 0]]), "has 1 rows"),
-    ("missing row", changed(BOUNDS, "mechanism", "rows", to={"true,1": [1]}), "no row for 'true,2"),
-    ("unknown output", changed(LISTED, "mechanism", 0, "rows", 3, to={"z": 1}), "unknown key 'z'"),
-    ("empty secret", changed(LISTED, "secret", 0, "datasets", to=[]), "is empty"),
+    ("unknown key, nearest named", changed(LISTED, "priors", to=[]), "priors", ("'prior'",)),
+    (
+        "unknown key in a prior",
+        changed(LISTED, "prior", 0, "probabilty", to=1),
+        "prior 1, probabilty",
+        ("'probability'",),
+    ),
+    (
+        "unknown key in a mechanism",
+        changed(LISTED, "mechanism", 0, "row", to=1),
+        "mechanism 1, row",
+        ("'rows'",),
+    ),
+    (
+        "unknown key in a pair",
+        changed(LISTED, "pair", 0, "rigth", to="b"),
+        "pair 1, rigth",
+        ("'right'",),
+    ),
+    (
+        "unknown entry",
+        changed(TABLES, "mechanism", 0, "entry", to="mom"),
+        "mechanism 1, entry, mom",
+        ("'mon'",),
+    ),
+    ("both ways", changed(LISTED, "entries", to={"a": [1]}), "file", ("'datasets'", "'entries'")),
+    ("no datasets", {k: v for k, v in LISTED.items() if k != "datasets"}, "file", ()),
+    ("empty datasets", changed(LISTED, "datasets", to=[]), "datasets", ()),
+    ("dataset twice", changed(LISTED, "datasets", 1, to="a1"), "datasets", ()),
+    (
+        "too many",
+        changed(TABLES, "entries", to={e: [0, 1] for e in "abcdefghijklm"}),
+        "entries",
+        ("8,192",),
+    ),
+    (
+        "negative",
+        changed(LISTED, "prior", 0, "probability", 0, to=-0.25),
+        "prior 1, probability, item 1",
+        ("1", "-0.25"),
+    ),
+    (
+        "above 1",
+        changed(LISTED, "prior", 0, "probability", 0, to=2),
+        "prior 1, probability, item 1",
+        ("2",),
+    ),
+    (
+        "sum",
+        changed(LISTED, "prior", 0, "probability", 0, to=0.2),
+        "prior 1, probability",
+        ("0.95",),
+    ),
+    (
+        "short",
+        changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5]),
+        "prior 1, probability",
+        ("2",),
+    ),
+    (
+        "text",
+        changed(LISTED, "prior", 0, "probability", 0, to="half"),
+        "prior 1, probability, item 1",
+        ("'half'",),
+    ),
+    (
+        "zero divisor",
+        changed(LISTED, "prior", 0, "probability", 0, to="1/0"),
+        "prior 1, probability, item 1",
+        ("'1/0'",),
+    ),
+    (
+        "slow text",
+        changed(LISTED, "prior", 0, "probability", 0, to="1e999999999"),
+        "prior 1, probability, item 1",
+        ("1e9",),
+    ),
+    (
+        "boolean",
+        changed(LISTED, "prior", 0, "probability", 0, to=True),
+        "prior 1, probability, item 1",
+        (),
+    ),
+    (
+        "tiny",
+        changed(LISTED, "prior", 0, "probability", 0, to=1e-200),
+        "prior 1, probability, item 1",
+        ("0",),
+    ),
+    (
+        "huge integer",
+        changed(LISTED, "prior", 0, "probability", 0, to=10**400),
+        "prior 1, probability, item 1",
+        (),
+    ),
+    (
+        "row sum",
+        changed(LISTED, "mechanism", 0, "rows", 1, to=[0.5, 0.6]),
+        "mechanism 1, rows, row 2",
+        ("2", "1.1"),
+    ),
+    (
+        "row length",
+        changed(LISTED, "mechanism", 0, "rows", 1, to=[1]),
+        "mechanism 1, rows, row 2",
+        ("2", "1"),
+    ),
+    ("few rows", changed(LISTED, "mechanism", 0, "rows", to=[[1, 0]]), "mechanism 1, rows", ("1",)),
+    (
+        "missing row",
+        changed(BOUNDS, "mechanism", "rows", to={"true,1": [1]}),
+        "mechanism, rows",
+        ("2",),
+    ),
+    (
+        "unknown output",
+        changed(LISTED, "mechanism", 0, "rows", 3, to={"z": 1}),
+        "mechanism 1, rows, row 4, z",
+        (),
+    ),
+    ("empty secret", changed(LISTED, "secret", 0, "datasets", to=[]), "secret 1, datasets", ()),
     (
         "unused secret",
         changed(LISTED, "secret", to=[*LISTED["secret"], {"name": "c", "datasets": ["a1"]}]),
-        "no pair",
+        "secret 3",
+        (),
     ),
-    ("same name", changed(LISTED, "secret", 1, "name", to="a"), "as that of another"),
-    ("unknown secret", changed(LISTED, "pair", 0, "left", to="c"), "which no [[secret]] is named"),
-    ("unknown dataset", changed(LISTED, "secret", 0, "datasets", to=["a9"]), "names 'a9' is no"),
-    ("overlap", changed(LISTED, "secret", 1, "datasets", to=["a1"]), "exclude one another"),
-    ("chance 0", changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5, 0, 0]), "chance 0"),
-    ("no pair", changed(LISTED, "pair", to=[]), "has no [[pair]]"),
-    ("no mechanism", changed(LISTED, "mechanism", to=[]), "has no [[mechanism]]"),
-    ("claim", changed(LISTED, "mechanism", 0, "claim", to=-1), "claim` is -1"),
-    ("kind", changed(TABLES, "mechanism", 0, "kind", to="laplace"), "'noisy count'"),
-    ("epsilon", changed(TABLES, "mechanism", 0, "epsilon", to=0), "above 0"),
-    ("value", changed(TABLES, "mechanism", 1, "value", to="inn"), "'home', 'ward'"),
-    ("entries of a list", changed(LISTED, "pair", 0, to={"entries": "all"}), "speaks of entries"),
-    ("low above high", changed(BOUNDS, "knowledge", 0, "low", to=0.9), "at most high"),
-    ("low out of range", changed(BOUNDS, "knowledge", 0, "low", to=-0.1), "between 0 and 1"),
+    ("same name", changed(LISTED, "secret", 1, "name", to="a"), "secret 2, name", ()),
+    ("unknown secret", changed(LISTED, "pair", 0, "left", to="c"), "pair 1, left", ()),
+    (
+        "unknown dataset",
+        changed(LISTED, "secret", 0, "datasets", to=["a9"]),
+        "secret 1, datasets",
+        ("'a9'",),
+    ),
+    ("overlap", changed(LISTED, "secret", 1, "datasets", to=["a1"]), "pairs", ()),
+    ("chance 0", changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5, 0, 0]), "priors", ("0",)),
+    ("no pair", changed(LISTED, "pair", to=[]), "file", ()),
+    ("no mechanism", changed(LISTED, "mechanism", to=[]), "file", ()),
+    ("claim", changed(LISTED, "mechanism", 0, "claim", to=-1), "mechanism 1, claim", ("1",)),
+    (
+        "kind",
+        changed(TABLES, "mechanism", 0, "kind", to="laplace"),
+        "mechanism 1, kind",
+        ("'noisy count'",),
+    ),
+    ("epsilon", changed(TABLES, "mechanism", 0, "epsilon", to=0), "mechanism 1, epsilon", ("0",)),
+    (
+        "value",
+        changed(TABLES, "mechanism", 1, "value", to="inn"),
+        "mechanism 2, value",
+        ("'home'", "'ward'"),
+    ),
+    ("entries of a list", changed(LISTED, "pair", 0, to={"entries": "all"}), "pair 1, entries", ()),
+    ("low above high", changed(BOUNDS, "knowledge", 0, "low", to=0.9), "knowledge 1, low", ()),
+    (
+        "low out of range",
+        changed(BOUNDS, "knowledge", 0, "low", to=-0.1),
+        "knowledge 1, low",
+        ("0", "1"),
+    ),
     (
         "knowledge of nobody",
         changed(BOUNDS, "knowledge", 0, "secret", to={"entry": "age", "value": 1}),
-        "no pair has",
+        "knowledge 1, secret",
+        (),
     ),
-    ("true is not 1", changed(BOUNDS, "pair", 0, "left", "value", to=1), "be a value of the entry"),
-    ("control character", changed(LISTED, "title", to="two\nlines"), "printable"),
-    ("surrogate", changed(LISTED, "title", to="\ud800"), "half a character"),
-    ("null", changed(LISTED, "prior", to=None), "is null"),
-    ("unsupported", changed(LISTED, "unsupported", to="ignore"), '"refuse" or "skip"'),
-    ("records", changed(TABLES, "records", to={"mon": "ann"}), "has no 'tue'"),
+    ("true is not 1", changed(BOUNDS, "pair", 0, "left", "value", to=1), "pair 1, left, value", ()),
+    ("control character", changed(LISTED, "title", to="two\nlines"), "title", ()),
+    ("surrogate", changed(LISTED, "title", to="\ud800"), "file", ()),
+    ("null", changed(LISTED, "prior", to=None), "prior", ()),
+    ("unsupported", changed(LISTED, "unsupported", to="ignore"), "unsupported", ()),
+    ("records", changed(TABLES, "records", to={"mon": "ann"}), "records, tue", ()),
 ]
 
 
-@pytest.mark.parametrize(("document", "says"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_a_wrong_file_is_refused_in_one_clear_line(document: Any, says: str) -> None:
-    with pytest.raises(InvalidFile) as caught:
+@pytest.mark.parametrize(
+    ("document", "field", "facts"), [b[1:] for b in BAD], ids=[b[0] for b in BAD]
+)
+def test_a_wrong_file_is_refused_in_one_clear_line(
+    document: Any, field: str, facts: tuple[str, ...]
+) -> None:
+    with raises(InvalidFile, field=field) as caught:
         read(document)
-    assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
+    message = str(caught.value)
+    assert "\n" not in message and all(fact in message for fact in facts)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "field", "facts"),
     [
-        ("w.toml", b"= 1", "is not TOML"),
-        ("w.json", b"{", "is not JSON"),
-        ("w.json", b"[1]", "is a list"),
-        ("w.json", b'{"a": 1, "a": 2}', "twice"),
-        ("w.json", b'{"a": NaN}', "holds NaN"),
-        ("w.json", b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
-        ("w.json", b"[" * 100_000, "inside one another"),
-        ("w.toml", b"a = " + b"[" * 100_000, "inside one another"),
-        ("w.toml", b"title = nan", "is a number"),
-        ("w.toml", b'title = "x"\ndatasets = [nan]', "is a number"),
-        ("w.toml", b"datasets = [2020-01-01]", "is a date"),
-        ("w.toml", b"\x80\x81\xff", "not UTF-8"),
-        ("w.toml", "title = 'ä'".encode("utf-16"), "not UTF-8"),
-        ("w.toml", b"\x00\x01\x02", "is not TOML"),
-        ("w.toml", b"#" * (8 * 2**20 + 1), "larger than 8 MiB"),
-        ("w.txt", b"", "end in .toml or .json"),
-        ("w.toml", b"", "has no datasets"),
+        ("w.toml", b"= 1", "file", ()),
+        ("w.json", b"{", "file", ()),
+        ("w.json", b"[1]", "file", ()),
+        ("w.json", b'{"a": 1, "a": 2}', "file", ()),
+        ("w.json", b'{"a": NaN}', "file", ()),
+        ("w.json", b'{"a": ' + b"9" * 5000 + b"}", "file", ()),
+        ("w.json", b"[" * 100_000, "file", ()),
+        ("w.toml", b"a = " + b"[" * 100_000, "file", ()),
+        ("w.toml", b"title = nan", "title", ()),
+        ("w.toml", b'title = "x"\ndatasets = [nan]', "datasets, item 1", ()),
+        ("w.toml", b"datasets = [2020-01-01]", "datasets, item 1", ()),
+        ("w.toml", b"\x80\x81\xff", "file", ("8",)),
+        ("w.toml", "title = 'ä'".encode("utf-16"), "file", ("8",)),
+        ("w.toml", b"\x00\x01\x02", "file", ()),
+        ("w.toml", b"#" * (8 * 2**20 + 1), "file", ("8",)),
+        ("w.txt", b"", "", ()),
+        ("w.toml", b"", "file", ()),
     ],
 )
 def test_a_file_that_is_no_document_is_refused(
-    tmp_path: Path, name: str, content: bytes, says: str
+    tmp_path: Path, name: str, content: bytes, field: str, facts: tuple[str, ...]
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InvalidFile, match=says) as caught:
+    place = f"{path}: {field}" if field else str(path)
+    with raises(InvalidFile, field=place) as caught:
         read_world(path)
-    assert "\n" not in str(caught.value) and name in str(caught.value)
+    message = str(caught.value)
+    assert "\n" not in message and all(fact in message for fact in facts)
 
 
 def test_no_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="does not exist"):
-        read_world(tmp_path / "none.toml")
-    with pytest.raises(InvalidFile, match="is not a file"):
-        read_world(tmp_path)
-    with pytest.raises(InvalidFile, match="is not a file"):
-        read_world("/dev/zero")
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path in (tmp_path / "none.toml", tmp_path, pipe):
+        with raises(InvalidFile, field=str(path)):
+            read_world(path)
     for odd in ("a\0b.toml", "a" * 5000 + ".toml"):
         with pytest.raises(InvalidFile):
             read_world(odd)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, InvalidWorld
-from takifugu.finite import Mechanism, World, leakage
-from takifugu.finite.compose import composed_leakage
+from takifugu.finite import FiniteMechanism, World, leakage
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.leakage import odds
 from takifugu.priors import (
     Between,
@@ -24,6 +24,7 @@ from takifugu.priors import (
     both_ways,
 )
 from tests.oracles import finite as oracle
+from tests.raising import raises
 from tests.strategies import laws, mechanisms
 
 SIX = Universe(tuple("abcdef"))
@@ -103,8 +104,8 @@ def test_the_example_of_the_paper_with_its_absolute_value_in_the_right_place() -
     known = Knowledge(
         universe,
         (
-            (true, (Between.chance(universe, OneOf("T", ("T",)), low=0.1, high=0.1),)),
-            (false, (Between.chance(universe, OneOf("F", ("F",)), low=0.5, high=0.5),)),
+            (true, (Between.of_probability(universe, OneOf("T", ("T",)), low=0.1, high=0.1),)),
+            (false, (Between.of_probability(universe, OneOf("F", ("F",)), low=0.5, high=0.5),)),
         ),
     )
     half = 0.5
@@ -112,13 +113,13 @@ def test_the_example_of_the_paper_with_its_absolute_value_in_the_right_place() -
         [[half, half, 0, 0], [0, 0, half, half], [half, 0, half, 0], [0, half, 0, half]]
     )
     world = World(universe, known, both_ways([SecretPair(true, false)]))
-    result = leakage(world, Mechanism(universe, table))
+    result = leakage(world, FiniteMechanism(universe, table))
     assert result.epsilon == pytest.approx(math.log(5), abs=1e-12)
     assert result.epsilon >= math.log(5) and result.slack < 1e-12
     assert result.worst.pair == SecretPair(false, true)
-    assert result.beliefs[1] == pytest.approx([0.1, 0.9, 0, 0], abs=1e-9)
+    assert result.conditionals[1] == pytest.approx([0.1, 0.9, 0, 0], abs=1e-9)
     # and twice is the end of it
-    twice = composed_leakage(world, [(Mechanism(universe, table), 2)])
+    twice = joint_leakage(world, [(FiniteMechanism(universe, table), 2)])
     assert twice.epsilon == math.inf and twice.exact
 
 
@@ -126,18 +127,18 @@ def test_secrets_that_are_not_mentioned_may_have_any_conditional() -> None:
     world = World(SIX, Knowledge(SIX), PAIRS)
     table = np.full((6, 2), 0.5)
     table[0], table[4] = [0.9, 0.1], [0.2, 0.8]
-    result = leakage(world, Mechanism(SIX, table))
+    result = leakage(world, FiniteMechanism(SIX, table))
     assert result.epsilon == pytest.approx(math.log(8), abs=1e-14)  # e against a
     assert result.slack < 1e-14
     table[4] = [0.0, 1.0]
-    assert leakage(world, Mechanism(SIX, table)).epsilon == math.inf
+    assert leakage(world, FiniteMechanism(SIX, table)).epsilon == math.inf
 
 
 def test_composition_against_knowledge_is_that_of_the_product() -> None:
-    event = Between.chance(SIX, OneOf("a or d", ("a", "d")), low=0.25, high=0.5)
+    event = Between.of_probability(SIX, OneOf("a or d", ("a", "d")), low=0.25, high=0.5)
     world = World(SIX, Knowledge(SIX, ((TRUE, (event,)), (FALSE, (event,)))), PAIRS)
     rows = [[0.5, 0.5], [0.25, 0.75], [0.375, 0.625], [0.75, 0.25], [0.625, 0.375], [0.5, 0.5]]
-    result = composed_leakage(world, [(Mechanism(SIX, np.array(rows)), 3)])
+    result = joint_leakage(world, [(FiniteMechanism(SIX, np.array(rows)), 3)])
     masks = {s: s.mask(SIX).tolist() for s in (TRUE, FALSE)}
     exact = mpmath.mpf(0)
     for chance in oracle.sequence([(rows, 3)]):
@@ -156,8 +157,8 @@ def test_composition_against_knowledge_is_that_of_the_product() -> None:
 
 def test_knowledge_about_a_third_secret_makes_the_loss_an_upper_bound() -> None:
     third = OneOf("third", ("c", "d"))
-    line = Between.chance(SIX, OneOf("c", ("c",)), low=0.0, high=0.5)
-    mechanism = Mechanism(SIX, np.full((6, 2), 0.5))
+    line = Between.of_probability(SIX, OneOf("c", ("c",)), low=0.0, high=0.5)
+    mechanism = FiniteMechanism(SIX, np.full((6, 2), 0.5))
     loose = World(SIX, Knowledge(SIX, ((third, (line,)),)), PAIRS)
     assert leakage(loose, mechanism).kind == "upper"
     free = World(SIX, Knowledge(SIX, ((third, ()),)), PAIRS)
@@ -174,21 +175,20 @@ def test_knowledge_about_a_third_secret_makes_the_loss_an_upper_bound() -> None:
 )
 def test_knowledge_that_contradicts_itself_is_refused_by_name(line: Between) -> None:
     world = World(SIX, Knowledge(SIX, ((FALSE, (line,)),)), PAIRS)
-    with pytest.raises(
-        InvalidPrior, match=r"`knowledge` about 'false' contradicts itself; it must"
-    ):
-        leakage(world, Mechanism(SIX, np.full((6, 2), 0.5)))
+    with raises(InvalidPrior, field="knowledge") as caught:
+        leakage(world, FiniteMechanism(SIX, np.full((6, 2), 0.5)))
+    assert "'false'" in caught.value.given
 
 
 def test_questions_that_need_a_list_of_priors_say_so() -> None:
     world = World(SIX, Knowledge(SIX), PAIRS)
-    with pytest.raises(InvalidWorld, match=r"`priors` are given by inequalities; it must"):
-        odds(world, Mechanism(SIX, np.full((6, 2), 0.5)))
+    with raises(InvalidWorld, field="priors"):
+        odds(world, FiniteMechanism(SIX, np.full((6, 2), 0.5)))
 
 
 def test_a_listed_prior_never_loses_more_than_the_knowledge_it_obeys() -> None:
-    line = Between.chance(SIX, OneOf("a", ("a",)), low=0.2, high=0.6)
-    mechanism = Mechanism(
+    line = Between.of_probability(SIX, OneOf("a", ("a",)), low=0.2, high=0.6)
+    mechanism = FiniteMechanism(
         SIX, np.linspace(1, 12, 12).reshape(6, 2) / [[3], [7], [11], [15], [19], [23]]
     )
     known = leakage(World(SIX, Knowledge(SIX, ((TRUE, (line,)),)), PAIRS), mechanism)

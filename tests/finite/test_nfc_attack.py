@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidMechanism
 from takifugu.finite import leakage
 from takifugu.finite.nfc import (
-    Answer,
     Attack,
-    composed_leakage,
-    composed_odds,
-    gather,
+    MechanismOutput,
+    leakage_of_outputs,
     necessary_condition,
+    odds_of_outputs,
+    output_table,
     search_attack,
 )
 from tests.finite.nfc_worlds import Problem, apart, problem, problems, twins
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 
 def _sides(given_: Problem, *, turned: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -30,7 +31,7 @@ def _sides(given_: Problem, *, turned: bool) -> tuple[tuple[int, ...], tuple[int
 
 def _exact(given_: Problem, attack: Attack) -> float:
     """What the attack leaks, from the oracle alone."""
-    answers = gather(given_.world, given_.mechanisms).answers
+    answers = output_table(given_.world, given_.mechanisms).labels
     sequence = [answers.index(a) for a, count in attack.counts for _ in range(count)]
     left, right = _sides(given_, turned=attack.pair != given_.world.pairs[0])
     odds = oracle.composed_odds(given_.table, given_.prior, left, right, sequence)
@@ -58,16 +59,16 @@ def _leaks_more_than_claimed(given_: Problem, attack: Attack, claims: Sequence[f
 @given(given_=problems(zeros=True), data=st.data())
 @settings(max_examples=40)
 def test_composed_leakage_is_what_fractions_say(given_: Problem, data: st.DataObject) -> None:
-    answers = gather(given_.world, given_.mechanisms).answers
+    answers = output_table(given_.world, given_.mechanisms).labels
     counts = {a: data.draw(st.integers(0, 4)) for a in answers}
     sequence = [i for i, a in enumerate(answers) for _ in range(counts[a])]
-    found = composed_leakage(given_.world, given_.mechanisms, counts)
+    found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
     worst = -inf
     for turned, pair in enumerate(given_.world.pairs):
         left, right = _sides(given_, turned=bool(turned))
         odds = oracle.composed_odds(given_.table, given_.prior, left, right, sequence)
         seen = any(all(given_.table[i][d] > 0 for i in sequence) for d in left)
-        rational = composed_odds(given_.world, given_.mechanisms, counts, pair, 0)
+        rational = odds_of_outputs(given_.world, given_.mechanisms, counts, pair, 0)
         assert rational == odds
         if seen:
             worst = max(worst, inf if odds is None else _log(odds))
@@ -203,24 +204,24 @@ def test_outputs_seen_once_open_the_way_for_alpha() -> None:
     claims = [0.8]
     found = search_attack(given_.world, given_.mechanisms, claims, most_multisets=0)
     assert found.attack is not None
-    assert dict(found.attack.counts)[Answer(0, "M0", 2)] == 1
+    assert dict(found.attack.counts)[MechanismOutput(0, "M0", 2)] == 1
     _leaks_more_than_claimed(given_, found.attack, claims)
 
 
 def test_counts_that_make_no_sense_are_refused() -> None:
     given_ = apart()
-    good = gather(given_.world, given_.mechanisms).answers[0]
+    good = output_table(given_.world, given_.mechanisms).labels[0]
     for count in (-1, 0.5):
-        with pytest.raises(InvalidMechanism, match="whole number"):
-            composed_leakage(given_.world, given_.mechanisms, {good: count})  # type: ignore[dict-item]
-    with pytest.raises(InvalidMechanism, match="no output"):
-        composed_leakage(given_.world, given_.mechanisms, {Answer(3, "x", 0): 1})
+        with raises(InvalidMechanism, field="counts"):
+            leakage_of_outputs(given_.world, given_.mechanisms, {good: count})  # type: ignore[dict-item]
+    with raises(InvalidMechanism, field="output"):
+        leakage_of_outputs(given_.world, given_.mechanisms, {MechanismOutput(3, "x", 0): 1})
 
 
 def test_many_runs_neither_underflow_nor_lose_their_bounds() -> None:
     given_ = apart()
-    counts = dict.fromkeys(gather(given_.world, given_.mechanisms).answers, 500)
-    found = composed_leakage(given_.world, given_.mechanisms, counts)
+    counts = dict.fromkeys(output_table(given_.world, given_.mechanisms).labels, 500)
+    found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
     exact = oracle.composed_odds(given_.table, given_.prior, (0,), (1, 2), [0, 1] * 500)
     assert exact is not None
     assert found.lower <= _log(exact) <= found.upper

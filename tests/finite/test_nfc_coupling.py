@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld
-from takifugu.finite import Mechanism
+from takifugu.finite import FiniteMechanism
 from takifugu.finite.nfc import (
     KernelProof,
     best_couplings,
@@ -20,6 +20,7 @@ from takifugu.finite.nfc import (
 from takifugu.priors import Explicit
 from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems, twins
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 
 def _sound(given_: Problem, proof: KernelProof, table: list[list[float]]) -> None:
@@ -163,12 +164,12 @@ def test_weight_where_a_prior_sees_nothing_proves_nothing() -> None:
 )
 def test_what_is_no_kernel_is_refused(kernel: np.ndarray) -> None:
     given_ = apart()
-    with pytest.raises(InvalidWorld, match="kernel"):
+    with raises(InvalidWorld, field="kernel"):
         prove_with_kernel(given_.world, given_.mechanisms, given_.world.pairs[0], kernel)
 
 
 def test_a_mechanism_that_says_nothing_costs_nothing() -> None:
     given_ = apart()
-    silent = Mechanism(given_.world.universe, np.ones((3, 1)))
+    silent = FiniteMechanism(given_.world.universe, np.ones((3, 1)))
     (best,) = best_couplings(given_.world, [silent])
     assert best.upper == pytest.approx(0, abs=1e-9)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.finite.nfc import (
     Constraint,
     dp_costs,
@@ -19,10 +19,11 @@ from takifugu.finite.nfc import (
     non_redundant,
     requirements,
 )
-from takifugu.finite.nfc import styles as styles_module
+from takifugu.finite.nfc import dp_style as styles_module
 from takifugu.priors import Explicit, OneOf, SecretPair, Tables, Universe, entry_pairs
 from tests.finite.nfc_worlds import Problem, apart, problems, twins
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 
 def _costs(given_: Problem) -> list[list[float]]:
@@ -70,7 +71,7 @@ def test_a_mixture_may_be_cheaper_and_need_not_be() -> None:
 def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
     epsilon = dp_epsilon(given_.world, given_.mechanisms) + more
     if epsilon == inf:
-        with pytest.raises(UnsoundRequest, match="DP-style"):
+        with raises(UnsoundRequest, field="epsilon", given=100.0):
             least_dp_constraints(given_.world, given_.mechanisms, 100.0)
         return
     found = least_dp_constraints(given_.world, given_.mechanisms, epsilon)
@@ -83,7 +84,7 @@ def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
     assert all(cost[d][e] <= epsilon for d, e in found.constraints)
 
 
-def _hide(sets: list[str]) -> tuple[World, Mechanism]:
+def _hide(sets: list[str]) -> tuple[World, FiniteMechanism]:
     """One dataset must hide in every one of ``sets``; a mechanism that allows all."""
     universe = Universe(("hidden", *sorted(set("".join(sets)))))
     pairs = tuple(
@@ -91,7 +92,7 @@ def _hide(sets: list[str]) -> tuple[World, Mechanism]:
         for members in sets
     )
     world = World(universe, (Explicit.uniform(universe),), pairs)
-    return world, Mechanism(universe, np.ones((len(universe), 1)))
+    return world, FiniteMechanism(universe, np.ones((len(universe), 1)))
 
 
 def test_greed_alone_would_take_three(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +115,7 @@ def test_greed_alone_would_take_three(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_complements_serve_all_bits_at_once() -> None:
     universe = Tables.bits(3)
     world = World(universe, (Explicit.uniform(universe),), entry_pairs(universe))
-    silent = Mechanism(universe, np.ones((8, 1)))
+    silent = FiniteMechanism(universe, np.ones((8, 1)))
     found = least_dp_constraints(world, [silent], 0.1)
     assert found.constraints == tuple((d, 7 - d) for d in range(8)) and found.minimum
 
@@ -133,6 +134,6 @@ def test_chains_are_not_free_so_dp_style_constraints_are_never_redundant() -> No
 def test_too_small_an_epsilon_is_refused_with_the_one_needed() -> None:
     given_ = apart()
     for epsilon in (1.6, float("nan")):
-        with pytest.raises(UnsoundRequest, match=r"need ε = 1\.609"):
+        with raises(UnsoundRequest, field="epsilon"):
             least_dp_constraints(given_.world, given_.mechanisms, epsilon)
     assert least_dp_constraints(given_.world, given_.mechanisms, 1.61).constraints == ((0, 1),)

@@ -13,7 +13,7 @@ import pytest
 
 from takifugu.errors import TakifuguError
 from takifugu.fingerprint import fingerprint
-from takifugu.finite import Mechanism as Channel
+from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import (
     BoundedMean,
     BoundedSum,
@@ -83,7 +83,7 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, unit=0), "unit"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
     (lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (0,)), "entries"),
-    (lambda: FiniteChannel(Channel(Universe(("x", "y")), np.ones((2, 1)))), "entries"),
+    (lambda: FiniteChannel(FiniteMechanism(Universe(("x", "y")), np.ones((2, 1)))), "entries"),
     (lambda: IntegerLaplace(1.0).simulate([1], 0, rng=RNG), "repetitions"),
     (lambda: Exponential(1.0).simulate([1, 2], -1, rng=RNG), "repetitions"),
 ]
@@ -148,7 +148,9 @@ VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([NAN]), "finite"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([1e300]), "larger unit"),
     (
-        lambda: FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))).release((SECRET,)),
+        lambda: FiniteChannel(FiniteMechanism(Tables.bits(1), np.full((2, 2), 0.5))).release(
+            (SECRET,)
+        ),
         "no dataset",
     ),
 ]
@@ -211,7 +213,7 @@ def every_kind() -> list[Mechanism]:
         ThresholdedHistogram(1.0, 9),
         PufferfishLaplace.of(BY_CURVE, epsilon=1.0),
         PufferfishExponential.of(BY_CURVE, epsilon=1.0),
-        FiniteChannel(Channel(Tables.bits(1), np.full((2, 2), 0.5))),
+        FiniteChannel(FiniteMechanism(Tables.bits(1), np.full((2, 2), 0.5))),
     ]
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.finite import Mechanism as Channel
-from takifugu.finite import World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
     COUNT,
@@ -83,7 +82,7 @@ def answer(mechanism: Any, path: Sequence[int]) -> Output:
 
 def exact_leakage(world: World, mechanism: Any) -> float:
     """The Pufferfish loss of a mechanism in a world, by Definition 5, less what was rounded up."""
-    channel = Channel.from_function(world.universe, lambda path: answer(mechanism, path))
+    channel = FiniteMechanism.from_function(world.universe, lambda path: answer(mechanism, path))
     found = leakage(world, channel)
     return found.epsilon - found.slack
 
@@ -137,7 +136,7 @@ def test_without_correlation_nothing_is_lost() -> None:
 def test_a_channel_brought_by_a_user_is_priced_per_entry_as_its_twin() -> None:
     response = RandomisedResponse((0, 1), 0.75)
     world = WORLDS["uneven"]
-    channel = Channel.from_function(world.universe, lambda path: answer(response, path))
+    channel = FiniteMechanism.from_function(world.universe, lambda path: answer(response, path))
     assert float(FiniteChannel(channel).loss.epsilon) == pytest.approx(
         float(response.loss.epsilon), abs=1e-12
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite import Mechanism as Channel
+from takifugu.finite import FiniteMechanism
 from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import (
     COUNT,
@@ -196,10 +196,10 @@ def test_sums_and_tops_lose_what_their_noise_loses() -> None:
         BoundedSum(bounds, IntegerLaplace(40.0, COUNT))
 
 
-def random_channel(seed: int) -> Channel:
+def random_channel(seed: int) -> FiniteMechanism:
     rng = np.random.default_rng(seed)
     universe = Tables.of({"a": (0, 1), "b": (0, 1, 2)})
-    return Channel(universe, rng.dirichlet(np.ones(4), size=6))
+    return FiniteMechanism(universe, rng.dirichlet(np.ones(4), size=6))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -216,12 +216,14 @@ def test_a_channel_loses_what_enumeration_finds(seed: int) -> None:
 
 
 def test_a_channel_that_ignores_its_input_loses_nothing() -> None:
-    assert FiniteChannel(Channel(Tables.bits(2), np.array([[0.3, 0.7]] * 4))).loss == Pure(0)
+    assert FiniteChannel(FiniteMechanism(Tables.bits(2), np.array([[0.3, 0.7]] * 4))).loss == Pure(
+        0
+    )
 
 
 def test_a_channel_with_a_telling_zero_is_refused() -> None:
     with pytest.raises(UnsoundRequest, match="infinite"):
-        _ = FiniteChannel(Channel(Tables.bits(1), np.array([[1.0, 0.0], [0.5, 0.5]]))).loss
+        _ = FiniteChannel(FiniteMechanism(Tables.bits(1), np.array([[1.0, 0.0], [0.5, 0.5]]))).loss
 
 
 def test_sensitivities_are_rounded_up_and_hang_together() -> None:

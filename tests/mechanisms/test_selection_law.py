@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from takifugu.finite import Mechanism as Channel
+from takifugu.finite import FiniteMechanism
 from takifugu.mechanisms import (
     Exponential,
     FiniteChannel,
@@ -150,7 +150,7 @@ def test_the_test_above_would_catch_a_wrong_loss(wrong: float) -> None:
 @pytest.mark.statistical
 def test_a_channel_is_drawn_with_its_own_chances() -> None:
     table = np.array([[0.7, 0.1, 0.2], [0.25, 0.25, 0.5]])
-    mechanism = FiniteChannel(Channel(Tables.bits(1), table, ("a", "b", "c")))
+    mechanism = FiniteChannel(FiniteMechanism(Tables.bits(1), table, ("a", "b", "c")))
     law = {"a": 0.7, "b": 0.1, "c": 0.2}
     draws = 1_500
     real = [mechanism.release((0,)) for _ in range(draws)]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.finite import Mechanism as Channel
-from takifugu.finite import World, leakage
+from takifugu.finite import FiniteMechanism, World, leakage
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.mechanisms import (
     COUNT,
@@ -123,7 +122,7 @@ def clamped(count: int, length: int, scale: float) -> list[float]:
 def leaked(transition: Matrix, mechanism: Any) -> float:
     """The Pufferfish loss by Definition 5, less what was rounded up."""
     states = len(transition)
-    channel = Channel.from_function(
+    channel = FiniteMechanism.from_function(
         world(transition).universe, lambda path: answer(mechanism, states, path)
     )
     found = leakage(world(transition), channel)

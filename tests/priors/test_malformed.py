@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import Malformed, TakifuguError
-from takifugu.finite import Mechanism, World
+from takifugu.finite import FiniteMechanism, World
 from takifugu.numeric import distribution
 from takifugu.priors import (
     Between,
@@ -35,10 +35,10 @@ def divide(_: object) -> bool:
     [
         lambda: distribution([10**400, 0], "p", Malformed),
         lambda: Universe((["a"], ["b"])),  # type: ignore[arg-type]
-        lambda: Mechanism(TWO, np.eye(2), (["x"], ["y"])),  # type: ignore[arg-type]
-        lambda: Mechanism.from_function(TWO, lambda _: None),
-        lambda: Mechanism.from_function(TWO, lambda _: ["x"]),  # type: ignore[arg-type, return-value]
-        lambda: Mechanism.from_function(TWO, lambda _: {"x": "much"}),  # type: ignore[arg-type, return-value]
+        lambda: FiniteMechanism(TWO, np.eye(2), (["x"], ["y"])),  # type: ignore[arg-type]
+        lambda: FiniteMechanism.from_function(TWO, lambda _: None),
+        lambda: FiniteMechanism.from_function(TWO, lambda _: ["x"]),  # type: ignore[arg-type, return-value]
+        lambda: FiniteMechanism.from_function(TWO, lambda _: {"x": "much"}),  # type: ignore[arg-type, return-value]
         lambda: Between(["x"], 0, 1),  # type: ignore[arg-type]
         lambda: Explicit.independent(TWO, {}),  # type: ignore[arg-type]
         lambda: World(TWO, PRIOR, (PAIR,)),  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.collapse import example, follow, simulate
+from takifugu.papers.composition.collapse import example, simulate, trace_attack
 from takifugu.papers.composition.collapse.collapse_figure import collapse_figure
 from takifugu.reports import SUFFIXES, check_target, save
 from tests.raising import raises
@@ -21,7 +21,7 @@ BEGINS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 def figure(number: int) -> "Figure":
     built, rng = example(number, 4), np.random.default_rng(0)
-    trace = follow(built, 5, rng=rng)
+    trace = trace_attack(built, 5, rng=rng)
     simulated = simulate(built, 500, rng=rng)
     return collapse_figure(f"Example {number}", trace, built.waiting(), simulated)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from takifugu.engines import Category, Engine, InvalidDeclaration, InvalidQuery
-from takifugu.engines.answers import Histogram
+from takifugu.engines.aggregates import Histogram
 from takifugu.errors import BudgetExceeded, NoBudget, NotAccepted, UnknownAnalyst, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product

@@ -12,6 +12,7 @@ from takifugu.priors import Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import Habits, check_ins, draw_habits, write_check_ins
 from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS
+from tests.raising import raises
 from tests.synthetic.reading import Floats, Integers, codes, columns, farthest, prefers
 
 ROWS, SEED = 200_000, 20_120_403
@@ -159,6 +160,6 @@ def test_a_chain_can_be_fitted_on_the_first_days(written: Path) -> None:
 
 @pytest.mark.parametrize("rows", [999, 0, -5, True])
 def test_too_few_rows_are_refused(tmp_path: Path, rows: int) -> None:
-    with pytest.raises(InvalidWorld, match="1000 or more"):
+    with raises(InvalidWorld, field="rows"):
         write_check_ins(tmp_path, rows=rows, rng=np.random.default_rng(0))
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,6 @@
-"""Lower bounds on ε from outputs: refutes a claim, never proves one."""
+"""Lower bounds on ε from outputs: an audit refutes a privacy claim, or does not; it proves none."""
 
-from takifugu.auditing.audit import Audit, Question, Sampler, audit
-from takifugu.auditing.bounds import Claim, epsilon_below, largest_finding, power
+from takifugu.auditing.claim_audit import Audit, Comparison, Sampler, audit
 from takifugu.auditing.draws import (
     Release,
     always,
@@ -10,15 +9,16 @@ from takifugu.auditing.draws import (
     paths_given,
     released,
     simulated,
-    world_questions,
+    world_comparisons,
 )
-from takifugu.auditing.events import Event
+from takifugu.auditing.epsilon_bounds import Claim, epsilon_below, largest_finding, power
+from takifugu.auditing.events import OutputEvent
 
 __all__ = [
     "Audit",
     "Claim",
-    "Event",
-    "Question",
+    "Comparison",
+    "OutputEvent",
     "Release",
     "Sampler",
     "always",
@@ -31,5 +31,5 @@ __all__ = [
     "power",
     "released",
     "simulated",
-    "world_questions",
+    "world_comparisons",
 ]

@@ -1,7 +1,7 @@
-"""Where the outputs of an audit come from: a dataset, or datasets drawn from a prior.
+"""The sources of the outputs of an audit: a dataset, or datasets drawn from a prior.
 
-Differential privacy asks about two given datasets. Pufferfish privacy asks about two secrets: for
-every output a fresh dataset is drawn from the prior given the secret, and released.
+Differential privacy compares two given datasets. Pufferfish privacy compares two secrets: for every
+output a fresh dataset is drawn from the prior given the secret, and released.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.auditing.audit import Question, Sampler
+from takifugu.auditing.claim_audit import Comparison, Sampler
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers, distribution
@@ -44,9 +44,11 @@ def simulated(
     return lambda size: simulate(datasets(size), rng=rng)
 
 
-def neighbours(release: Release, first: Any, second: Any, *, name: str = "neighbours") -> Question:
-    """Can two given datasets be told apart?"""
-    return Question(released(release, always(first)), released(release, always(second)), name)
+def neighbours(
+    release: Release, first: Any, second: Any, *, name: str = "neighbours"
+) -> Comparison:
+    """Compare the outputs of two given datasets."""
+    return Comparison(released(release, always(first)), released(release, always(second)), name)
 
 
 def datasets_given(prior: Explicit, secret: Secret, *, rng: np.random.Generator) -> Sampler:
@@ -54,7 +56,9 @@ def datasets_given(prior: Explicit, secret: Secret, *, rng: np.random.Generator)
     weight = prior.probability * secret.mask(prior.universe)
     if not weight.sum() > 0:
         raise InvalidWorld(
-            "secret", given=f"{str(secret)!r} has chance 0 under {prior.name!r}", needed="happen"
+            "secret",
+            given=f"{str(secret)!r} has probability 0 under {prior.name!r}",
+            needed="be possible",
         )
     law = np.cumsum(weight / weight.sum())
     return lambda size: [prior.universe.datasets[i] for i in _draw(law, rng.random(size))]
@@ -86,7 +90,7 @@ def paths_given(
     weight = np.where(np.isin(np.arange(len(P)), wanted), laws[node], 0.0)
     if not weight.sum() > 0:
         raise InvalidPrior(
-            "states", given=f"have chance 0 at time {node}", needed="be possible there"
+            "states", given=f"have probability 0 at time {node}", needed="be possible there"
         )
     here, forward = np.cumsum(weight / weight.sum()), np.cumsum(P, axis=1)
 
@@ -102,11 +106,11 @@ def paths_given(
     return draw
 
 
-def world_questions(
+def world_comparisons(
     world: World, release: Release, *, rng: np.random.Generator
-) -> tuple[Question, ...]:
+) -> tuple[Comparison, ...]:
     """Every secret pair under every prior that allows both sides; a pair and its reverse once."""
-    asked = []
+    requested = []
     once = {frozenset((pair.left, pair.right)): pair for pair in reversed(world.pairs)}
     for prior in world.listed_priors:
         for pair in once.values():
@@ -116,8 +120,8 @@ def world_questions(
                     released(release, datasets_given(prior, secret, rng=rng)) for secret in sides
                 )
                 both_ways = pair.reversed in world.pairs
-                asked.append(Question(first, second, f"{pair} under {prior.name}", both_ways))
-    return tuple(asked)
+                requested.append(Comparison(first, second, f"{pair} under {prior.name}", both_ways))
+    return tuple(requested)
 
 
 def _chain(transition: ArrayLike, start: ArrayLike, length: int) -> tuple[Floats, list[Floats]]:
@@ -142,7 +146,7 @@ def _laws(P: Floats, law: Floats, length: int) -> Iterator[Floats]:
 
 
 def _backward(P: Floats, before: Floats) -> Floats:
-    """``[now, before]``: cumulated P(X_{t−1} | X_t); a state that cannot be has a row of 0."""
+    """``[now, before]``: cumulated P(X_{t−1} | X_t); an impossible state has a row of 0."""
     joint = (before[:, None] * P).T
     total = joint.sum(axis=1, keepdims=True)
     rows: Floats = np.cumsum(joint / np.where(total > 0, total, 1.0), axis=1)
@@ -159,6 +163,6 @@ def _step(rows: Floats, states: Integers, uniform: Floats) -> Integers:
 
 
 def _draw(cumulated: Floats, uniform: Floats) -> Integers:
-    """States by inversion; rounding at the top never yields a state of chance 0."""
+    """States by inversion; rounding at the top never yields a state of probability 0."""
     last = int(np.searchsorted(cumulated, cumulated[-1], side="left"))
     return np.minimum(np.searchsorted(cumulated, uniform, side="right"), last)

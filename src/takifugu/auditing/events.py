@@ -1,10 +1,10 @@
-"""Choosing the one event that is worth testing.
+"""Choose the one event to test.
 
 By the Neyman-Pearson lemma the best events are the sets on which the likelihood ratio is largest.
 From outputs of two sides, a feature is cut into bins, the bins are put in order (by size, by size
 reversed, by estimated likelihood ratio), and the first few bins of an order are an event. All of
 this is learnt on one part of the outputs; the event is picked on a second part, by the bound that
-it gives there; whoever tests it uses a third.
+it gives there; the test uses a third.
 """
 
 from collections.abc import Iterator
@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.auditing.bounds import epsilon_below
+from takifugu.auditing.epsilon_bounds import epsilon_below
 from takifugu.auditing.features import Feature, bins, counts, edges_of, features, log_ratios
-from takifugu.auditing.outputs import Reader, reader
+from takifugu.auditing.output_rows import Reader, reader
 from takifugu.numeric import Booleans, Floats, Integers
 
 Sides = tuple[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class OutputEvent:
     """A set of outputs: those whose feature falls into one of the chosen bins.
 
     Attributes:
         reader: How an output is read.
-        feature: What is computed of it.
+        feature: What is computed from it.
         edges: Where the bins start.
         inside: ``[bin]``: whether the bin belongs to the event.
-        swapped: Whether the event speaks for the second side: it is likelier there.
-        words: The event, in words, without any value that was released.
+        swapped: Whether the event is more likely on the second side.
+        words: The event in words, without any released value.
     """
 
     reader: Reader
@@ -43,35 +43,39 @@ class Event:
 
     def contains(self, outputs: Any) -> Booleans:
         """``[output]``: whether the event happened."""
-        found: Booleans = self.inside[bins(self.edges, self.feature(self.reader.rows(outputs)))]
-        return found
+        happened: Booleans = self.inside[bins(self.edges, self.feature(self.reader.rows(outputs)))]
+        return happened
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
-    """An event and the bound on ε that it gave where it was picked; no guarantee, a hope."""
+class ChosenEvent:
+    """An event and the bound on ε that it gave where it was picked; an estimate, no guarantee."""
 
-    event: Event
-    hope: float
+    event: OutputEvent
+    expected_bound: float
 
 
 def choose(
     learn: Sides, pick: Sides, *, delta: float, confidence: float, both_ways: bool = True
-) -> Chosen:
+) -> ChosenEvent:
     """Learn events on the two sides of ``learn``; pick the one with the best bound on ``pick``.
 
-    Unless ``both_ways``, only events that are likelier on the first side are of use.
+    Without ``both_ways``, only events that are more likely on the first side are considered.
     """
     read = reader(*learn)
     learnt = (read.rows(learn[0]), read.rows(learn[1]))
     picked = (read.rows(pick[0]), read.rows(pick[1]))
-    found = []
+    candidates = []
     for feature in features(read, *learnt):
         for event, hits, other in _candidates(read, feature, learnt, picked, delta, both_ways):
             draws, others = len(picked[event.swapped]), len(picked[not event.swapped])
-            hope = epsilon_below(hits, draws, other, others, delta=delta, confidence=confidence)
-            found.append(Chosen(event, float(hope)))
-    return max(found, key=lambda chosen: chosen.hope)  # there is a feature for every cell
+            expected_bound = epsilon_below(
+                hits, draws, other, others, delta=delta, confidence=confidence
+            )
+            candidates.append(ChosenEvent(event, float(expected_bound)))
+    return max(
+        candidates, key=lambda chosen: chosen.expected_bound
+    )  # there is a feature for every cell
 
 
 def _candidates(
@@ -81,7 +85,7 @@ def _candidates(
     picked: tuple[Floats, Floats],
     delta: float,
     both_ways: bool,
-) -> Iterator[tuple[Event, int, int]]:
+) -> Iterator[tuple[OutputEvent, int, int]]:
     """For every order of the bins and either side, the prefix that guarantees most."""
     values = [feature(rows) for rows in learnt]
     edges = edges_of(np.concatenate(values))
@@ -100,7 +104,7 @@ def _candidates(
             inside = np.zeros(len(ratios), dtype=bool)
             inside[seen[: stop + 1]] = True
             words = f"{feature.words} {how} on the {'second' if swapped else 'first'} side"
-            event = Event(read, feature, edges, inside, swapped, words)
+            event = OutputEvent(read, feature, edges, inside, swapped, words)
             yield event, int(hits[inside].sum()), int(other[inside].sum())
 
 
@@ -108,7 +112,7 @@ def _best_prefix(hits: Integers, other: Integers, delta: float) -> int:
     """The prefix with the best bound, by a normal approximation of the log ratio."""
     k, m = np.cumsum(hits), np.cumsum(other)
     n, size = max(int(k[-1]), 1), max(int(m[-1]), 1)
-    chance = np.maximum((k + 0.5) / (n + 1) - delta, 1e-12)
-    deviation = np.sqrt((k + 0.5) / (n + 1) ** 2 / chance**2 + 1 / (m + 0.5))
-    bound = np.log(chance) - np.log((m + 0.5) / (size + 1)) - 3 * deviation
+    probability = np.maximum((k + 0.5) / (n + 1) - delta, 1e-12)
+    deviation = np.sqrt((k + 0.5) / (n + 1) ** 2 / probability**2 + 1 / (m + 0.5))
+    bound = np.log(probability) - np.log((m + 0.5) / (size + 1)) - 3 * deviation
     return int(np.argmax(bound))

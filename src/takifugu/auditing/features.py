@@ -1,9 +1,9 @@
-"""Numbers computed from an output that may tell two sides apart.
+"""Numbers computed from an output that may distinguish two sides.
 
-Nothing here needs to be right for an audit to be sound: features are learnt on outputs that are
-not counted later. A good choice only gives power. What is tried: every answer by itself, sums and
-differences of two, the total, the linear direction that separates best, a vote of the answers
-that differ (each with its own likelihood ratio), and the joint value of all answers.
+An audit is sound whatever these are: features are learnt on outputs that are not counted later. A
+good choice gives power. The candidates: every answer by itself, sums and differences of two, the
+total, the linear direction that separates best, a vote of the answers that differ (each with its
+own likelihood ratio), and the joint value of all answers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from takifugu.auditing.outputs import UNSEEN, Reader
+from takifugu.auditing.output_rows import UNSEEN, Reader
 from takifugu.numeric import Floats, Integers
 
 MOST_ATOMS = 512  # up to this many different values, every value is a bin of its own
 TAILS = 12  # extra bins towards either end, each half as likely as the one before
 STEPS = 64
-ALONE, PAIRED, VOTING = 16, 6, 64  # how many of the most telling cells are tried, and how
+ALONE, PAIRED, VOTING = 16, 6, 64  # cells tried alone, in pairs and in votes, best first
 
 
 class Feature(Protocol):
@@ -93,8 +93,8 @@ def edges_of(values: Floats) -> Floats:
 
 def bins(edges: Floats, values: Floats) -> Integers:
     """``[value]``: the number of edges at or below each value; one more bin for NaN."""
-    found = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), len(edges) + 1, found)
+    below = np.searchsorted(edges, values, side="right")
+    return np.where(np.isnan(values), len(edges) + 1, below)
 
 
 def counts(edges: Floats, values: Floats) -> Integers:
@@ -113,19 +113,19 @@ def log_ratios(hits: Integers, other: Integers) -> Floats:
 
 
 def features(reader: Reader, first: Floats, second: Floats) -> Iterator[Feature]:
-    """What to try, learnt from rows of the two sides."""
+    """The candidate features, learnt from rows of the two sides."""
     edges = [edges_of(np.concatenate([a, b])) for a, b in zip(first.T, second.T, strict=True)]
     tallies = [
         (counts(e, a), counts(e, b)) for e, a, b in zip(edges, first.T, second.T, strict=True)
     ]
-    telling = np.array([_chi_square(a, b) for a, b in tallies])
-    order = [int(j) for j in np.argsort(-telling, kind="stable")]
+    separation = np.array([_chi_square(a, b) for a, b in tallies])
+    order = [int(j) for j in np.argsort(-separation, kind="stable")]
     numbers = [j for j in order if reader.codes[j] is None]
     for j in order[:ALONE]:
         yield Weighted(_name(reader, j), (j,), (1.0,), ordered=reader.codes[j] is None)
     if len(order) == 1:
         return
-    yield from _votes(order, edges, tallies, telling)
+    yield from _votes(order, edges, tallies, separation)
     yield from _pairs(numbers[:PAIRED])
     yield from _combined(numbers, first, second)
     yield from _joints(order, first, second)
@@ -135,9 +135,9 @@ def _votes(
     order: Sequence[int],
     edges: Sequence[Floats],
     tallies: Sequence[tuple[Integers, Integers]],
-    telling: Floats,
+    separation: Floats,
 ) -> Iterator[Feature]:
-    clear = [j for j in order[:VOTING] if telling[j] > 4]
+    clear = [j for j in order[:VOTING] if separation[j] > 4]
     for chosen in dict.fromkeys((tuple(order[:2]), tuple(clear))):
         if len(chosen) > 1:
             ratios = tuple(log_ratios(*tallies[j]) for j in chosen)
@@ -190,7 +190,7 @@ def _name(reader: Reader, cell: int) -> str:
 
 
 def _chi_square(a: Integers, b: Integers) -> float:
-    """How far two tallies are apart, in deviations beyond what chance would do."""
+    """How far two tallies are apart, in standard deviations above its mean under equality."""
     n, m = a.sum(), b.sum()
     seen = a + b > 0
     freedom = max(int(seen.sum()) - 1, 1)

@@ -69,15 +69,15 @@ def document(verdict: "Verdict") -> dict[str, Any]:
 
 
 def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
-    from takifugu.finite.verdict import surely
+    from takifugu.finite.verdict import lower_bound
 
-    once, dp, whole = found.once, found.differential, found.composition
+    once, dp, whole = found.once, found.dp, found.composition
     attack = whole.attack
     return {
         "name": found.name,
         "one_run": {
             "epsilon": _number(once.epsilon),
-            "at_least": _number(surely(once)),
+            "at_least": _number(lower_bound(once)),
             "kind": once.kind,
             "pair": [str(once.worst.pair.left), str(once.worst.pair.right)],
             "prior": once.worst.prior,
@@ -102,12 +102,12 @@ def _mechanism(found: "MechanismVerdict") -> dict[str, Any]:
             "attack": None
             if attack is None
             else {
-                "counts": [[output, count] for output, count in attack.counts],
+                "counts": [[seen.output, count] for seen, count in attack.counts],
                 "runs": attack.runs,
                 "pair": [str(attack.pair.left), str(attack.pair.right)],
                 "prior": attack.prior,
-                "leaked": _number(attack.leaked),
-                "linear": _number(attack.linear),
+                "leaked": _number(attack.leakage),
+                "linear": _number(attack.claimed),
                 "fewest": attack.fewest,
             },
             "note": whole.note,

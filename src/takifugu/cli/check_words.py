@@ -3,8 +3,9 @@
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf
 
-from takifugu.finite.linearity import Attack, Composition
-from takifugu.finite.verdict import MechanismVerdict, Verdict, surely
+from takifugu.finite.linearity import Composition
+from takifugu.finite.nfc import Attack
+from takifugu.finite.verdict import MechanismVerdict, Verdict, lower_bound
 from takifugu.priors.explicit import Knowledge
 
 PLACES = Decimal("0.0001")
@@ -52,10 +53,10 @@ def lines(found: MechanismVerdict) -> list[tuple[str, str]]:
     result = [("one run", _once(found))]
     if found.claim is not None:
         result.append(("claim", _claim(found)))
-    if found.differential is not None:
-        each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.differential.entries)
-        result.append(("DP, one entry", f"ε = {upper(found.differential.entry)} ({each})"))
-        result.append(("DP, one record", f"ε = {upper(found.differential.record)}"))
+    if found.dp is not None:
+        each = ", ".join(f"{name} {upper(loss)}" for name, loss in found.dp.entries)
+        result.append(("DP, one entry", f"ε = {upper(found.dp.entry)} ({each})"))
+        result.append(("DP, one record", f"ε = {upper(found.dp.record)}"))
     result.append(("composes linearly?", _composes(found)))
     result.append(("attack", _attack(found.composition)))
     result.append(("DP-style certificate", _certificate(found.composition)))
@@ -100,7 +101,7 @@ def _claim(found: MechanismVerdict) -> str:
     words = {
         "yes": "is kept",
         "no": "is BROKEN",
-        "unclear": f"cannot be told from the loss, which is between {surely(found.once):.3g}"
+        "unclear": f"cannot be told from the loss, which is between {lower_bound(found.once):.3g}"
         f" and {found.once.epsilon:.3g}",
     }
     return f"ε = {found.claim:g} {words[found.kept or 'unclear']}"
@@ -146,19 +147,19 @@ def _attack(whole: Composition) -> str:
             "void": "look once",
             "no": "none was written out; the certificate shows that there is one",
         }.get(whole.linear, "none was found")
-    seen = ", ".join(
-        repr(output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
-        for output, count in attack.counts
+    outputs = ", ".join(
+        repr(seen.output) + ("" if count == 1 else " twice" if count == 2 else f" {count} times")
+        for seen, count in attack.counts
     )
     fewest = ", no fewer suffice" if attack.fewest else ""
     runs = _many(attack.runs, "run")
-    return f"see {seen} ({runs}{fewest}): {attack.pair} under {attack.prior!r} {_leaks(attack)}"
+    return f"see {outputs} ({runs}{fewest}): {attack.pair} under {attack.prior!r} {_leaks(attack)}"
 
 
 def _leaks(attack: Attack) -> str:
-    if attack.leaked == inf:
+    if attack.leakage == inf:
         return "is revealed"
-    return f"leaks {lower(attack.leaked)}, more than {upper(attack.linear)}"
+    return f"leaks {lower(attack.leakage)}, more than {upper(attack.claimed)}"
 
 
 def _certificate(whole: Composition) -> str:

@@ -19,7 +19,13 @@ from takifugu.errors import Malformed
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from takifugu.papers.composition.collapse import Collapse, Simulated, Step, Trace, Waiting
+    from takifugu.papers.composition.collapse import (
+        AttackStep,
+        AttackTrace,
+        Collapse,
+        SimulatedAttacks,
+        WaitingTime,
+    )
 
 SEED = 2025
 LEVELS = {"median": Fraction(1, 2), "p90": Fraction(9, 10), "p99": Fraction(99, 100)}
@@ -72,9 +78,9 @@ def run_collapse(
         reports.check_target(plot)
     rng = np.random.default_rng(seed)  # noqa: TID251 - a simulation; nothing is protected by it
     for_trace, for_crowd = rng.spawn(2)  # so that neither --runs nor --repetitions moves the other
-    trace = collapse.follow(chosen, runs, rng=for_trace)
+    trace = collapse.trace_attack(chosen, runs, rng=for_trace)
     batches = collapse.simulate_in_batches(chosen, repetitions, rng=for_crowd)
-    simulated = collapse.joined(list(_with_progress(batches, repetitions)))
+    simulated = collapse.join_batches(list(_with_progress(batches, repetitions)))
     waiting = chosen.waiting()
     if plot is not None:
         title = f"Example {example}, {chosen.title}"
@@ -95,7 +101,9 @@ def _check(option: str, value: int, least: int, most: int) -> None:
         raise Malformed(f"--{option}", given=f"is {value}", needed=f"be from {least} to {most}")
 
 
-def _with_progress(batches: "Iterator[Simulated]", total: int) -> "Iterator[Simulated]":
+def _with_progress(
+    batches: "Iterator[SimulatedAttacks]", total: int
+) -> "Iterator[SimulatedAttacks]":
     """Pass batches on; once a second has gone by, show on stderr how far they are."""
     from rich.console import Console
     from rich.progress import Progress
@@ -119,7 +127,7 @@ def _with_progress(batches: "Iterator[Simulated]", total: int) -> "Iterator[Simu
 
 
 def _facts(
-    chosen: "Collapse", trace: "Trace", waiting: "Waiting", simulated: "Simulated"
+    chosen: "Collapse", trace: "AttackTrace", waiting: "WaitingTime", simulated: "SimulatedAttacks"
 ) -> dict[str, Any]:
     """Everything that is shown, as JSON values."""
     from takifugu.papers.composition.collapse.collapse_figure import shown_runs
@@ -131,7 +139,7 @@ def _facts(
             "epsilon": _number(two.epsilon),
             "odds": _exact(two.ratio),
             "chance_revealed": _exact(waiting.within(2)),
-            "telling": [chosen.show(output) for output in chosen.telling()],
+            "telling": [chosen.show(output) for output in chosen.revealing_outputs()],
         },
         "runs": {
             "expected": _exact(waiting.expectation),
@@ -159,7 +167,7 @@ def _facts(
     }
 
 
-def _step(chosen: "Collapse", trace: "Trace", step: "Step") -> dict[str, Any]:
+def _step(chosen: "Collapse", trace: "AttackTrace", step: "AttackStep") -> dict[str, Any]:
     rows = zip(trace.statements, step.posterior, step.bounds, strict=True)
     return {
         "run": step.run,
@@ -194,9 +202,9 @@ def _show(
     example: int,
     seed: int,
     chosen: "Collapse",
-    trace: "Trace",
-    waiting: "Waiting",
-    simulated: "Simulated",
+    trace: "AttackTrace",
+    waiting: "WaitingTime",
+    simulated: "SimulatedAttacks",
 ) -> None:
     """Print it for people. Plain text, without trailing spaces, where stdout is no terminal."""
     from rich.console import Console
@@ -207,7 +215,7 @@ def _show(
     one, two = chosen.loss(1), chosen.loss(2)
     facts.add_row("one run leaks", _loss(one.epsilon, one.ratio))
     facts.add_row("two runs leak", _loss(two.epsilon, two.ratio))
-    telling = " and ".join(chosen.show(output) for output in chosen.telling())
+    telling = " and ".join(chosen.show(output) for output in chosen.revealing_outputs())
     facts.add_row("", f"for instance, {telling} tell a secret")
     facts.add_row("", f"two runs reveal all with chance {_short(waiting.within(2))}")
     facts.add_row("runs until revealed", f"{_short(waiting.expectation)} expected (exact)")
@@ -233,7 +241,7 @@ def _show(
     )  # styled; all of it is ours
 
 
-def _show_trace(console: "Console", chosen: "Collapse", trace: "Trace") -> None:
+def _show_trace(console: "Console", chosen: "Collapse", trace: "AttackTrace") -> None:
     """The posterior run by run, the true secret marked."""
     from rich import box
     from rich.table import Table

@@ -13,7 +13,7 @@ from takifugu.cli.telling import echo
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.papers.composition.reproduction import Made
+    from takifugu.papers.composition.reproduction import Reproduction
 
 WHAT = ("figures", "foursquare", "capture24", "all")
 REPETITIONS, MOST, SEED = 200, 100_000, 2025
@@ -55,10 +55,10 @@ def run_reproduce(
         )
     if seed < 0:
         raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
-    from takifugu.papers.composition.reproduction import Request, reproduce
+    from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
 
     command = " ".join(["takifugu", *sys.argv[1:]])
-    request = Request(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
+    request = ReproductionRequest(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
     with Bars() as progress:
         made = reproduce(request, progress, progress.tell)
     if as_json:
@@ -100,7 +100,7 @@ class Bars(AbstractContextManager["Bars"]):
         )
 
 
-def _facts(what: str, made: "Made") -> dict[str, Any]:
+def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
     return {
         "what": what,
         "page": str(made.page),
@@ -125,7 +125,7 @@ def _facts(what: str, made: "Made") -> dict[str, Any]:
     }
 
 
-def _print(made: "Made") -> None:
+def _print(made: "Reproduction") -> None:
     from takifugu.papers.composition.experiments.findings import word
 
     for one in made.results.about:

@@ -1,7 +1,8 @@
-"""What a multiset of outputs says about one pair of secrets under one prior.
+"""What a multiset of outputs reveals about one pair of secrets under one prior.
 
-The runs of a mechanism on the same data are independent given the data, so only how often each
-output was seen matters. With counts c and L[D, ω] = log P(M(D) = ω), the loss of the pair is
+The runs of a mechanism on the same data are independent given the data, so only the number of
+times each output was seen matters. With counts c and L[D, ω] = log P(M(D) = ω), the loss of the
+pair is
 
     f(c) = log Σ_{D∈s} P(D|s) e^{c·L_D}  −  log Σ_{D∈s′} P(D|s′) e^{c·L_D}.
 """
@@ -18,17 +19,17 @@ import numpy as np
 from takifugu._rounding import UNIT
 from takifugu.errors import InvalidMechanism, TooLarge
 from takifugu.finite.leakage import possible, same_world
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.mixtures import exact_mixture, log_sum
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, Integers
 
-Runs = tuple[tuple[Mechanism, int], ...]
+Runs = tuple[tuple[FiniteMechanism, int], ...]
 Blocks = tuple[tuple[int, int, int], ...]  # (first column, last + 1, runs) of every mechanism
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SecretMixture:
     """A secret under a prior: a mixture of distributions of outputs, one for each dataset."""
 
     weight: Floats  # [dataset]: log P(D | s)
@@ -44,13 +45,13 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Duel:
-    """One ordered pair under one prior, and the outputs that can be seen."""
+class PairUnderPrior:
+    """One ordered pair (by position) under one prior, and the outputs that can be seen."""
 
     pair: int
     prior: int
-    left: Side
-    right: Side
+    left: SecretMixture
+    right: SecretMixture
     blocks: Blocks
 
     def loss(self, counts: Floats) -> Floats:
@@ -68,7 +69,7 @@ class Duel:
         """How far f(c), or a bound on it by `branch.search`, may be off by rounding.
 
         Each is made of sums of at most n + W terms, none larger than the logarithm of the
-        smallest prior chance plus that of the smallest likelihood of a multiset (Higham, 3.1).
+        smallest prior probability plus that of the smallest likelihood of a multiset (Higham, 3.1).
         The factor 8 covers the few sums that follow one another, and logarithms and merged
         outputs that are off by some units in the last place.
         """
@@ -82,9 +83,9 @@ class Duel:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Several mechanisms and how often each is run, reduced to what matters.
+    """Several mechanisms and their numbers of runs, reduced to distinct evidence.
 
-    Outputs whose likelihoods are proportional say the same and are merged into the first of
+    Outputs whose likelihoods are proportional are equivalent and are merged into the first of
     them; outputs that never happen are dropped.
     """
 
@@ -104,34 +105,36 @@ class Evidence:
             chain.from_iterable([o] * int(c) for o, c in zip(self.outputs, counts, strict=True))
         )
 
-    def duels(self, world: World) -> Iterator[Duel]:
-        """Every ordered pair under every prior that gives both sides a chance."""
+    def cases(self, world: World) -> Iterator[PairUnderPrior]:
+        """Every ordered pair under every prior for which both sides are possible."""
         for pair, prior in np.argwhere(possible(world)):
-            yield self.duel(world, int(pair), int(prior))
+            yield self.case(world, int(pair), int(prior))
 
-    def duel(self, world: World, pair: int, prior: int) -> Duel:
+    def case(self, world: World, pair: int, prior: int) -> PairUnderPrior:
         """One ordered pair under one prior, by their positions in the world."""
         left, right = (self._side(world, prior, secret) for secret in world.sides[pair])
-        return Duel(pair, prior, left, right, self.blocks)
+        return PairUnderPrior(pair, prior, left, right, self.blocks)
 
-    def exact_odds(self, world: World, duel: Duel, counts: Integers) -> tuple[Fraction, Fraction]:
+    def exact_odds(
+        self, world: World, case: PairUnderPrior, counts: Integers
+    ) -> tuple[Fraction, Fraction]:
         """P(multiset | s) and P(multiset | s′), in fractions, up to one common factor."""
-        sides = world.pairs[duel.pair]
-        weights = world.weights[duel.prior]
+        sides = world.pairs[case.pair]
+        weights = world.weights[case.prior]
         rows = [np.flatnonzero(world.mask(s) & (weights > 0)) for s in (sides.left, sides.right)]
         seen = [exact_mixture(weights[r].tolist(), self.likelihood[r], counts) for r in rows]
         total = [sum(map(Fraction, weights[r].tolist()), Fraction(0)) for r in rows]
         return seen[0] * total[1], seen[1] * total[0]
 
-    def _side(self, world: World, prior: int, secret: int) -> Side:
+    def _side(self, world: World, prior: int, secret: int) -> SecretMixture:
         """The datasets of a secret, those with identical likelihoods merged."""
         table, log, member = self._distinct
         weight = np.bincount(
             member, weights=world.weights[prior] * world.masks[secret], minlength=len(table)
         )
         kept = np.flatnonzero(weight)
-        chance = np.log(weight[kept]) - np.log(weight[kept].sum())
-        return Side(chance, log[kept], table[kept] == 0)
+        probability = np.log(weight[kept]) - np.log(weight[kept].sum())
+        return SecretMixture(probability, log[kept], table[kept] == 0)
 
     @cached_property
     def _distinct(self) -> tuple[Floats, Floats, Integers]:
@@ -141,13 +144,13 @@ class Evidence:
         return table, log, member.ravel().astype(np.int64)
 
 
-def gather(world: World, runs: Runs) -> Evidence:
-    """Reduce the mechanisms that are run to the different pieces of evidence they can give."""
+def reduce_evidence(world: World, runs: Runs) -> Evidence:
+    """Reduce the mechanisms that are run to the distinct evidence they can give."""
     for mechanism, _ in runs:
         same_world(world, mechanism)
     blocks, columns, outputs, start = [], [], [], 0
     for mechanism, k in runs:
-        kept = different(mechanism)
+        kept = distinct_outputs(mechanism)
         columns.append(mechanism.likelihood[:, kept])
         outputs += [mechanism.outputs[w] for w in kept]
         blocks.append((start, start + len(kept), k))
@@ -155,14 +158,14 @@ def gather(world: World, runs: Runs) -> Evidence:
     return Evidence(runs, tuple(blocks), np.concatenate(columns, axis=1), tuple(outputs))
 
 
-def checked(parts: Sequence[Mechanism | tuple[Mechanism, int]]) -> Runs:
+def counted_runs(parts: Sequence[FiniteMechanism | tuple[FiniteMechanism, int]]) -> Runs:
     """Mechanisms with their numbers of runs, the runs of equal mechanisms added."""
-    total: dict[Mechanism, int] = {}
+    total: dict[FiniteMechanism, int] = {}
     for part in parts:
         match part:
-            case Mechanism():
+            case FiniteMechanism():
                 mechanism, runs = part, 1
-            case (Mechanism() as mechanism, runs):
+            case (FiniteMechanism() as mechanism, runs):
                 pass
             case _:
                 raise InvalidMechanism(
@@ -180,10 +183,10 @@ def checked(parts: Sequence[Mechanism | tuple[Mechanism, int]]) -> Runs:
     return tuple(total.items())
 
 
-def different(mechanism: Mechanism) -> list[int]:
+def distinct_outputs(mechanism: FiniteMechanism) -> list[int]:
     """The first output of every kind; outputs are of one kind if their columns are proportional.
 
-    Proportional means within 8 units in the last place, which `Duel.rounding` allows for.
+    Proportional means within 8 units in the last place, which `PairUnderPrior.rounding` allows for.
     """
     table = mechanism.likelihood
     largest = table.max(axis=0)
@@ -220,7 +223,7 @@ def all_counts(blocks: Blocks) -> Integers:
     return counts
 
 
-def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
+def revealing_multiset(case: PairUnderPrior, *, limit: int = 100_000) -> Integers | None:
     """``[output]``: a multiset that is possible on the left and impossible on the right, if any.
 
     The outputs seen must all be possible under one dataset D of the left side, and for every
@@ -228,11 +231,11 @@ def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
     that hit every set "outputs of D that D′ never gives": a depth-first search, smallest set
     first. Only the largest supports on the left need a look.
     """
-    if not duel.right.never.any():
+    if not case.right.never.any():
         return None
     spent = 0
-    for support in _maximal(~duel.left.never):
-        targets = ~_maximal(~(duel.right.never & support))  # the smallest sets suffice
+    for support in _maximal(~case.left.never):
+        targets = ~_maximal(~(case.right.never & support))  # the smallest sets suffice
         minimal = [frozenset(int(w) for w in np.flatnonzero(row)) for row in targets]
         stack: list[frozenset[int]] = [frozenset()]
         while stack:
@@ -241,14 +244,15 @@ def telling(duel: Duel, *, limit: int = 100_000) -> Integers | None:
             if spent > limit:
                 raise TooLarge(
                     f"whether some multiset of outputs is impossible on one side of a pair was not"
-                    f" settled within {limit:,} steps; ask for fewer runs or fewer outputs"
+                    f" settled within {limit:,} steps; ask for fewer runs or fewer outputs",
+                    limit=limit,
                 )
             missing = [t for t in minimal if not t & seen]
             if not missing:
-                return _fill(seen, support, duel.blocks)
+                return _fill(seen, support, case.blocks)
             smallest = missing[int(np.argmin([len(t) for t in missing]))]
             wider = [seen | {output} for output in sorted(smallest, reverse=True)]
-            stack += [more for more in wider if _affordable(more, duel.blocks)]
+            stack += [more for more in wider if _affordable(more, case.blocks)]
     return None
 
 

@@ -1,4 +1,4 @@
-"""The largest and smallest chance of an output over all priors that linear knowledge allows."""
+"""The largest and smallest probability of an output over all priors that knowledge allows."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +14,10 @@ from takifugu.priors.secrets import Secret
 
 
 @dataclass(frozen=True, eq=False)
-class Attained:
-    """A belief at a corner of what is known, and its exact value if it obeys it exactly."""
+class Corner:
+    """A distribution at a corner of the polytope, and its exact value if it lies in it exactly."""
 
-    belief: Floats  # [dataset]
+    distribution: Floats  # [dataset]
     value: Fraction | None
 
 
@@ -25,7 +25,7 @@ class Attained:
 class Polytope:
     """All distributions p on the datasets of one secret with ``matrix`` @ p ≤ ``limit``.
 
-    The solver's answers are approximate, so no value of it is used. It hands over multipliers
+    The solver's results are approximate, so none of its values is used. It returns multipliers
     λ ≤ 0, and for *any* such λ and every p allowed, weak duality gives
 
         c·p = (c − λA)·p + λ·(Ap) ≥ min_D (c − λA)_D + λ·b,
@@ -48,21 +48,21 @@ class Polytope:
         """``[output]``: a lower bound, at least 0, on the smallest P(ω | s), within rounding."""
         return self._least(likelihood[self.rows])
 
-    def attain(self, objective: Floats) -> Attained:
-        """The belief with the largest expectation of ``objective[dataset]``."""
+    def attain(self, objective: Floats) -> Corner:
+        """The distribution with the largest expectation of ``objective[dataset]``."""
         cost = -objective[self.rows]
-        belief = np.zeros(self.datasets)
+        distribution = np.zeros(self.datasets)
         if not len(self.matrix):
             best = int(np.argmin(cost))
-            belief[self.rows[best]] = 1.0
-            return Attained(frozen(belief), Fraction(float(-cost[best])))
+            distribution[self.rows[best]] = 1.0
+            return Corner(frozen(distribution), Fraction(float(-cost[best])))
         p, multipliers = self._solve(cost)
-        belief[self.rows] = np.maximum(p, 0.0)
+        distribution[self.rows] = np.maximum(p, 0.0)
         corner = self._corner(p, multipliers)
         if corner is None:
-            return Attained(frozen(belief), None)
+            return Corner(frozen(distribution), None)
         value = sum((-Fraction(float(cost[i])) * q for i, q in corner.items()), Fraction(0))
-        return Attained(frozen(belief), value)
+        return Corner(frozen(distribution), value)
 
     def _least(self, costs: Floats) -> Floats:
         floor: Floats = costs.min(axis=0)
@@ -127,18 +127,18 @@ class Polytope:
 
 
 def polytope(known: Knowledge, secret: Secret, mask: Booleans) -> Polytope:
-    """What is known about ``secret``, as inequalities on P(· | secret); refuses a contradiction."""
+    """The knowledge about ``secret``, as inequalities on P(· | secret); refuses a contradiction."""
     rows = np.flatnonzero(mask)
     matrix, limit = [], []
     for line in known.lines(secret):
         row = line.coefficients[rows]
-        # a power of two changes the size of the numbers and no number itself, but for those that
-        # it makes too small for float64: then the limit is widened by more than they all come to
+        # scaling by a power of two is exact, except for numbers that become too small for float64:
+        # then the limit is widened by more than all of them together
         power = -int(np.frexp(np.abs(row).max(initial=0.0))[1])
         scaled = np.ldexp(row, power)
         loose = 0.0 if (np.ldexp(scaled, -power) == row).all() else 2.0**-1000
         for sign, bound in ((1.0, line.high), (-1.0, -line.low)):
-            with np.errstate(over="ignore"):  # a bound beyond all floats: none, or out of reach
+            with np.errstate(over="ignore"):  # beyond all floats: no bound, or a contradiction
                 most = float(np.ldexp(bound, power))
             if most == -np.inf:
                 raise _contradiction(secret)
@@ -146,7 +146,7 @@ def polytope(known: Knowledge, secret: Secret, mask: Booleans) -> Polytope:
                 exact = loose == 0 and np.ldexp(most, -power) == bound
                 matrix.append(sign * scaled)
                 limit.append(most if exact else float(np.nextafter(most + 2.0**-1000, np.inf)))
-    found = Polytope(
+    allowed = Polytope(
         secret,
         len(mask),
         rows,
@@ -154,20 +154,20 @@ def polytope(known: Knowledge, secret: Secret, mask: Booleans) -> Polytope:
         frozen(limit),
     )
     if limit:
-        found.attain(np.zeros(len(mask)))
-    return found
+        allowed.attain(np.zeros(len(mask)))
+    return allowed
 
 
 def coupled(world: World, known: Knowledge) -> bool:
     """Whether knowledge about a third secret ties the two sides of some pair together.
 
     Otherwise every choice of P(·|s) and P(·|s′) is made by some allowed prior: one that gives
-    the third secrets no chance.
+    the third secrets probability 0.
     """
-    told = [(secret, world.mask(secret)) for secret, lines in known.about if lines]
+    described = [(secret, world.mask(secret)) for secret, lines in known.about if lines]
     for pair in world.pairs:
         own = world.mask(pair.left) | world.mask(pair.right)
-        for secret, mask in told:
+        for secret, mask in described:
             if secret not in (pair.left, pair.right) and bool((mask & own).any()):
                 return True
     return False

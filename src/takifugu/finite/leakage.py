@@ -9,7 +9,7 @@ import numpy as np
 from takifugu._rounding import added_by, gamma, log_bounds, losses_up
 from takifugu.errors import InvalidWorld
 from takifugu.finite.knowledge import coupled, polytope
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.explicit import Knowledge, same_universe
@@ -19,7 +19,7 @@ CELLS = 2**24  # numbers in one batch of weights
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstCase:
     """Where the loss is largest: this pair, under this prior, when this output is seen."""
 
     pair: SecretPair
@@ -38,7 +38,7 @@ class Leakage:
         table: ``[pair, prior, output]``: log P(ω|s)/P(ω|s′), rounded up; −∞ where the output
             cannot happen under s or the pair is left out for that prior; +∞ where it can happen
             under s only. Under linear knowledge there is one "prior", the worst of all.
-        beliefs: P(D | s) and P(D | s′), ``[dataset]`` each, that attain ``worst``, to the
+        conditionals: P(D | s) and P(D | s′), ``[dataset]`` each, that attain ``worst``, to the
             accuracy of float64 (of the solver, under linear knowledge).
         kind: ``"exact"``, or ``"upper"`` where linear knowledge about further secrets ties the
             two sides together: then ``epsilon`` may be more than rounding above the exact value.
@@ -46,9 +46,9 @@ class Leakage:
 
     epsilon: float
     slack: float
-    worst: Worst
+    worst: WorstCase
     table: Floats
-    beliefs: tuple[Floats, Floats]
+    conditionals: tuple[Floats, Floats]
     kind: Literal["exact", "upper"] = "exact"
 
     def by_pair(self) -> Floats:
@@ -59,7 +59,7 @@ class Leakage:
 
 @dataclass(frozen=True, eq=False)
 class Odds:
-    """What the adversary believes of every pair, before and after seeing an output.
+    """The odds of every pair under each prior, before and after seeing an output.
 
     Attributes:
         prior: ``[pair, prior]``: P(s)/P(s′).
@@ -73,7 +73,7 @@ class Odds:
     error: float
 
 
-def leakage(world: World, mechanism: Mechanism) -> Leakage:
+def leakage(world: World, mechanism: FiniteMechanism) -> Leakage:
     r"""The Pufferfish loss of one run of ``mechanism``, over all priors, pairs and outputs.
 
     Against linear knowledge the laws given s and given s′ are chosen separately, so the loss of an
@@ -82,7 +82,7 @@ def leakage(world: World, mechanism: Mechanism) -> Leakage:
     return measure(world, mechanism, error=0.0)
 
 
-def measure(world: World, mechanism: Mechanism, *, error: float) -> Leakage:
+def measure(world: World, mechanism: FiniteMechanism, *, error: float) -> Leakage:
     """`leakage`, when the likelihoods were themselves computed within a factor 1 ± ``error``."""
     same_world(world, mechanism)
     if isinstance(world.priors, Knowledge):
@@ -90,21 +90,21 @@ def measure(world: World, mechanism: Mechanism, *, error: float) -> Leakage:
     return _against_list(world, mechanism, error)
 
 
-def odds(world: World, mechanism: Mechanism) -> Odds:
+def odds(world: World, mechanism: FiniteMechanism) -> Odds:
     """Prior odds of every pair, and its posterior odds for every output."""
     same_world(world, mechanism)
     left, right = _sides(world)
     joint = _joint(world, mechanism)
-    chance = world.chances.T
+    probability = world.secret_probabilities.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        before = chance[left] / chance[right]
+        before = probability[left] / probability[right]
         after = joint[left] / joint[right]
     n = len(world.universe)
     return Odds(frozen(before), frozen(after), 2 * gamma(n) / (1 - gamma(n)) + gamma(1))
 
 
-def same_world(world: World, mechanism: Mechanism) -> None:
-    """Refuse a mechanism that speaks of other datasets than the world does."""
+def same_world(world: World, mechanism: FiniteMechanism) -> None:
+    """Refuse a mechanism over other datasets than the world's."""
     if not same_universe(world.universe, mechanism):
         raise InvalidWorld(
             "mechanism",
@@ -114,25 +114,25 @@ def same_world(world: World, mechanism: Mechanism) -> None:
 
 
 def possible(world: World) -> Booleans:
-    """``[pair, prior]``: where both sides have a chance, so that the definition applies."""
+    """``[pair, prior]``: where both sides are possible, so that the definition applies."""
     left, right = _sides(world)
-    chance = world.chances.T
-    both: Booleans = (chance[left] > 0) & (chance[right] > 0)
+    probability = world.secret_probabilities.T
+    both: Booleans = (probability[left] > 0) & (probability[right] > 0)
     if not both.any():
         raise InvalidWorld(
             "priors",
-            given="leave no pair with a chance on both sides, so that nothing would be protected",
-            needed="give both sides of at least one pair a chance",
+            given="leave no pair with two possible sides, so that nothing would be protected",
+            needed="give both sides of at least one pair a positive probability",
         )
     return both
 
 
-def _against_list(world: World, mechanism: Mechanism, error: float) -> Leakage:
+def _against_list(world: World, mechanism: FiniteMechanism, error: float) -> Leakage:
     left, right = _sides(world)
     applies = possible(world)
     joint = _joint(world, mechanism)  # [secret, prior, output]
-    chance = world.chances.T[:, :, None]  # [secret, prior, 1]
-    given = joint / np.where(chance > 0, chance, 1.0)
+    probability = world.secret_probabilities.T[:, :, None]  # [secret, prior, 1]
+    given = joint / np.where(probability > 0, probability, 1.0)
     total = 2 * gamma(len(world.universe) + 2) + error
     table = losses_up(given, left, right, error=total)
     table[~applies] = -np.inf
@@ -145,14 +145,14 @@ def _against_list(world: World, mechanism: Mechanism, error: float) -> Leakage:
     return Leakage(
         max(loss, 0.0),
         added_by(loss, float(n), float(d)),
-        Worst(sides, world.listed_priors[prior].name, mechanism.outputs[output]),
+        WorstCase(sides, world.listed_priors[prior].name, mechanism.outputs[output]),
         table,
         (world.conditional(prior, sides.left), world.conditional(prior, sides.right)),
     )
 
 
 def _against_knowledge(
-    world: World, known: Knowledge, mechanism: Mechanism, error: float
+    world: World, known: Knowledge, mechanism: FiniteMechanism, error: float
 ) -> Leakage:
     left, right = _sides(world)
     feasible = [polytope(known, secret, world.mask(secret)) for secret in world.secrets]
@@ -174,9 +174,9 @@ def _against_knowledge(
     return Leakage(
         max(loss, 0.0),
         float(slack),
-        Worst(world.pairs[pair], "knowledge", mechanism.outputs[output]),
+        WorstCase(world.pairs[pair], "knowledge", mechanism.outputs[output]),
         frozen(table),
-        (high.belief, low.belief),
+        (high.distribution, low.distribution),
         "upper" if coupled(world, known) else "exact",
     )
 
@@ -186,7 +186,7 @@ def _sides(world: World) -> tuple[list[int], list[int]]:
     return [left for left, _ in world.sides], [right for _, right in world.sides]
 
 
-def _joint(world: World, mechanism: Mechanism) -> Floats:
+def _joint(world: World, mechanism: FiniteMechanism) -> Floats:
     """``[secret, prior, output]``: P(s, M(D) = ω | θ).
 
     Large secrets share one matrix product for many secrets; small ones have one each, over the

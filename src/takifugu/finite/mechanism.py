@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from takifugu.priors.universe import Universe, distinct
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(ByContent):
+class FiniteMechanism(ByContent):
     """A row-stochastic table ``likelihood[dataset, output]`` = P(M(dataset) = output).
 
-    >>> coin = Mechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
+    >>> coin = FiniteMechanism(Universe((0, 1)), [[0.75, 0.25], [0.25, 0.75]])
     >>> coin.outputs
     (0, 1)
     """
+
+    hashed_as: ClassVar[str] = "Mechanism"
 
     universe: Universe
     likelihood: Floats
@@ -52,29 +54,31 @@ class Mechanism(ByContent):
         answer: Callable[[Any], Mapping[Any, SupportsFloat] | Hashable],
         *,
         name: str = "mechanism",
-    ) -> "Mechanism":
-        """Ask ``answer`` about every dataset: a mapping output → chance, or one sure output."""
+    ) -> "FiniteMechanism":
+        """Call ``answer`` on every dataset: it returns output → probability, or one output."""
         rows: list[dict[Hashable, float]] = []
         outputs: dict[Hashable, int] = {}
         for dataset in universe.datasets:
             reply = answer(dataset)
             if reply is None:
                 raise InvalidMechanism(
-                    "answer", given="returned nothing", needed="return outputs with their chances"
+                    "answer",
+                    given="returned nothing",
+                    needed="return outputs with their probabilities",
                 )
             try:
                 row = reply if isinstance(reply, Mapping) else {reply: 1.0}
-                rows.append({output: float(chance) for output, chance in row.items()})
+                rows.append({output: float(probability) for output, probability in row.items()})
             except (TypeError, ValueError) as error:
                 raise InvalidMechanism(
                     "answer",
                     given=f"returned a {type(reply).__name__} that cannot be read",
-                    needed="return a mapping from outputs to chances, or one output",
+                    needed="return a mapping from outputs to probabilities, or one output",
                 ) from error
             for output in row:
                 outputs.setdefault(output, len(outputs))
         table = np.zeros((len(rows), max(len(outputs), 1)))
         for i, row in enumerate(rows):
-            for output, chance in row.items():
-                table[i, outputs[output]] = chance
+            for output, probability in row.items():
+                table[i, outputs[output]] = probability
         return cls(universe, table, tuple(outputs) or (0,), name)

@@ -1,4 +1,4 @@
-"""Everything `takifugu check` shows about the mechanisms of a world, as one value."""
+"""Everything that `takifugu check` reports about the mechanisms of a world, as one value."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from typing import Literal
 
 from takifugu._rounding import up
 from takifugu.errors import TooLarge
-from takifugu.finite.compose import composed_leakage
-from takifugu.finite.differential import by_entry, per_record
+from takifugu.finite.dp_loss import by_entry, per_record
 from takifugu.finite.files import WorldFile
+from takifugu.finite.joint_runs import joint_leakage
 from takifugu.finite.leakage import Leakage, leakage
 from takifugu.finite.linearity import Composition, linearity
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Knowledge
 from takifugu.priors.secrets import SecretPair
 from takifugu.priors.universe import Name, Tables
 
-MOST_CELLS = 2**22  # pairs × priors × outputs that are worked through for one mechanism
+MOST_CELLS = 2**22  # pairs × priors × outputs checked for one mechanism
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What tells a pair apart: these outputs, seen together, under this prior."""
+class SeenOutputs:
+    """Outputs that, seen together, distinguish a pair under a prior."""
 
     pair: SecretPair
     prior: str
@@ -45,11 +45,11 @@ class Step:
     epsilon: float
     attained: float
     linear: float
-    worst: Seen
+    worst: SeenOutputs
 
 
 @dataclass(frozen=True)
-class Differential:
+class DpLosses:
     """Differential privacy by replacement, of one cell or of one record: upper bounds."""
 
     entries: tuple[tuple[Name, float], ...]
@@ -63,23 +63,23 @@ class Differential:
 
 @dataclass(frozen=True)
 class MechanismVerdict:
-    """All that was found out about one mechanism.
+    """The verdict on one mechanism.
 
     Attributes:
         name: Its name in the file.
         once: The loss of one run; ``once.kind`` says whether it is exact or an upper bound.
         claim: What its author claims for one run, or None.
         kept: Whether the claim is true: ``"unclear"`` if it lies between the bounds on the loss.
-        differential: None if the datasets are not tables.
+        dp: Its DP losses; None if the datasets are not tables.
         composition: Whether the loss adds up over runs.
-        growth: The loss of 1, 2, … runs, as far as it was within reach.
+        growth: The loss of 1, 2, … runs, as far as it could be computed.
     """
 
     name: str
     once: Leakage
     claim: float | None
     kept: Literal["yes", "no", "unclear"] | None
-    differential: Differential | None
+    dp: DpLosses | None
     composition: Composition
     growth: tuple[Step, ...]
 
@@ -94,25 +94,29 @@ class Verdict:
     @property
     def claims_kept(self) -> bool:
         """Whether no mechanism breaks what it claims."""
-        return all(found.kept != "no" for found in self.mechanisms)
+        return all(one.kept != "no" for one in self.mechanisms)
 
 
 def judge(file: WorldFile, *, runs: int = 4) -> Verdict:
     """Measure every mechanism of ``file``, alone and over up to ``runs`` runs."""
-    found = [
+    verdicts = [
         _judge(file.world, mechanism, claim, runs)
         for mechanism, claim in zip(file.mechanisms, file.claims, strict=True)
     ]
-    return Verdict(file, tuple(found))
+    return Verdict(file, tuple(verdicts))
 
 
-def _judge(world: World, mechanism: Mechanism, claim: float | None, runs: int) -> MechanismVerdict:
+def _judge(
+    world: World, mechanism: FiniteMechanism, claim: float | None, runs: int
+) -> MechanismVerdict:
     priors = 1 if isinstance(world.priors, Knowledge) else len(world.priors)
     cells = len(world.pairs) * priors * len(mechanism.outputs)
     if cells > MOST_CELLS:
         raise TooLarge(
             f"mechanism {mechanism.name!r} has {cells:,} combinations of pair, prior and output and"
-            f" at most {MOST_CELLS:,} are worked through; ask about fewer pairs or priors"
+            f" at most {MOST_CELLS:,} are checked; use fewer pairs or priors",
+            size=cells,
+            limit=MOST_CELLS,
         )
     once = leakage(world, mechanism)
     return MechanismVerdict(
@@ -120,7 +124,7 @@ def _judge(world: World, mechanism: Mechanism, claim: float | None, runs: int) -
         once,
         claim,
         None if claim is None else _kept(once, claim),
-        _differential(mechanism),
+        _dp_losses(mechanism),
         linearity(world, mechanism, once),
         _growth(world, mechanism, once, runs),
     )
@@ -129,36 +133,36 @@ def _judge(world: World, mechanism: Mechanism, claim: float | None, runs: int) -
 def _kept(once: Leakage, claim: float) -> Literal["yes", "no", "unclear"]:
     if once.epsilon <= claim:
         return "yes"
-    return "no" if surely(once) > claim else "unclear"
+    return "no" if lower_bound(once) > claim else "unclear"
 
 
-def surely(once: Leakage) -> float:
+def lower_bound(once: Leakage) -> float:
     """A lower bound on the loss of one run."""
     if once.kind == "upper":
         return 0.0
     return max(0.0, once.epsilon - once.slack)
 
 
-def _differential(mechanism: Mechanism) -> Differential | None:
+def _dp_losses(mechanism: FiniteMechanism) -> DpLosses | None:
     if not isinstance(mechanism.universe, Tables):
         return None
     losses = by_entry(mechanism).tolist()
     entries = tuple(zip(mechanism.universe.entries, losses, strict=True))
-    return Differential(entries, per_record(mechanism).epsilon)
+    return DpLosses(entries, per_record(mechanism).epsilon)
 
 
-def _growth(world: World, mechanism: Mechanism, once: Leakage, runs: int) -> tuple[Step, ...]:
-    """The loss of 1, 2, … runs; ends early where the exact answer is out of reach."""
-    worst = Seen(once.worst.pair, once.worst.prior, (once.worst.output,))
-    steps = [Step(1, once.epsilon, surely(once), once.epsilon, worst)]
+def _growth(world: World, mechanism: FiniteMechanism, once: Leakage, runs: int) -> tuple[Step, ...]:
+    """The loss of 1, 2, … runs; ends early where the exact loss is out of reach."""
+    worst = SeenOutputs(once.worst.pair, once.worst.prior, (once.worst.output,))
+    steps = [Step(1, once.epsilon, lower_bound(once), once.epsilon, worst)]
     for k in range(2, runs + 1):
         try:
-            found = composed_leakage(world, [(mechanism, k)])
+            joint = joint_leakage(world, [(mechanism, k)])
         except TooLarge:
             break
-        seen = found.worst.output
-        worst = Seen(
-            found.worst.pair, found.worst.prior, seen if isinstance(seen, tuple) else (seen,)
+        seen = joint.worst.output
+        worst = SeenOutputs(
+            joint.worst.pair, joint.worst.prior, seen if isinstance(seen, tuple) else (seen,)
         )
-        steps.append(Step(k, found.epsilon, found.attained, float(up(k * once.epsilon)), worst))
+        steps.append(Step(k, joint.epsilon, joint.attained, float(up(k * once.epsilon)), worst))
     return tuple(steps)

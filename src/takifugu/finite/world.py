@@ -1,4 +1,4 @@
-"""A small world written out in full: datasets, what may be believed of them, what is secret."""
+"""A small world written out in full: datasets, priors over them, and secrets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class World(ByContent):
         universe: The datasets that there could be.
         priors: Θ, as a list of explicit priors or as linear `Knowledge`.
         pairs: Ordered pairs of mutually exclusive secrets.
-        unsupported: What to do where a prior gives a secret no chance at all. The definition of
-            Pufferfish privacy (the paper, Definition 5) leaves such a (pair, prior) out; as
-            this is a slip more often than a wish, it has to be said: ``"skip"``.
+        unsupported: What to do where a prior gives a secret probability 0. The definition of
+            Pufferfish privacy (the paper, Definition 5) leaves such a (pair, prior) out. As this
+            is usually a mistake, it is an error by default; ``"skip"`` allows it.
     """
 
     universe: Universe
@@ -56,7 +56,7 @@ class World(ByContent):
             raise InvalidWorld("priors", given="is empty", needed="hold at least one prior")
         if not same_universe(self.universe, *listed):
             raise InvalidWorld(
-                "priors", given="speak of other datasets", needed="be over the world's datasets"
+                "priors", given="are over other datasets", needed="be over the world's datasets"
             )
 
     def _check_secrets(self) -> None:
@@ -80,24 +80,22 @@ class World(ByContent):
 
     def _check_support(self) -> None:
         for s, secret in enumerate(self.secrets):
-            chance = self.chances[:, s]
-            if (chance == 0).any():
-                prior = self.listed_priors[int(np.argmin(chance))]
+            probability = self.secret_probabilities[:, s]
+            if (probability == 0).any():
+                prior = self.listed_priors[int(np.argmin(probability))]
                 raise InvalidWorld(
                     "priors",
-                    given=f"has {prior.name!r}, under which secret {str(secret)!r} has chance 0",
-                    needed="give every secret a chance, or say unsupported='skip' to leave such"
-                    " pairs out for that prior",
+                    given=f"gives {str(secret)!r} probability 0 in {prior.name!r}",
+                    needed="give every secret a positive probability; unsupported='skip' leaves"
+                    " such pairs out for that prior",
                 )
 
     @classmethod
-    def asked(cls, prior: Explicit, secrets: Secrets) -> "World":
-        """One prior over tables and the questions about its entries; what cannot be is left out."""
+    def about_entries(cls, prior: Explicit, secrets: Secrets) -> "World":
+        """One prior over tables, and secrets about its entries; impossible ones are left out."""
         universe = prior.universe
         if not isinstance(universe, Tables):
-            raise InvalidWorld(
-                "universe", given="is not made of tables", needed="have entries to ask about"
-            )
+            raise InvalidWorld("universe", given="is not made of tables", needed="have entries")
         pairs = []
         for entry in universe.entries if secrets.entries is None else secrets.entries:
             values = universe.values[universe.entry(entry)]
@@ -107,7 +105,7 @@ class World(ByContent):
         return cls(universe, (prior,), tuple(pairs), unsupported="skip")
 
     def identity(self) -> Any:
-        """A secret counts by where it is true, so that a predicate need not have a name."""
+        """A secret is identified by where it is true, so that a predicate needs no name."""
         pairs = [(str(pair), self.mask(pair.left), self.mask(pair.right)) for pair in self.pairs]
         return ("World", self.universe, self.priors, pairs, self.unsupported)
 
@@ -122,7 +120,7 @@ class World(ByContent):
 
     @cached_property
     def secrets(self) -> tuple[Secret, ...]:
-        """Every secret that stands in some pair, once, in order of appearance."""
+        """Every secret of some pair, once, in order of appearance."""
         return tuple(dict.fromkeys(s for pair in self.pairs for s in (pair.left, pair.right)))
 
     @cached_property
@@ -149,7 +147,7 @@ class World(ByContent):
         return frozen(np.stack([self.mask(secret) for secret in self.secrets]).astype(np.float64))
 
     @cached_property
-    def chances(self) -> Floats:
+    def secret_probabilities(self) -> Floats:
         """``[prior, secret]``: P(s | θ)."""
         return frozen(self.weights @ self.masks.T)
 
@@ -160,7 +158,7 @@ class World(ByContent):
         if total == 0:
             raise InvalidWorld(
                 "secret",
-                given=f"{str(secret)!r} has chance 0 under {self.listed_priors[prior].name!r}",
+                given=f"{str(secret)!r} has probability 0 under {self.listed_priors[prior].name!r}",
                 needed="be possible",
             )
         return frozen(weight / total)

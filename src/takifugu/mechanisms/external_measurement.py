@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.finite.mechanism import Mechanism as Channel
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.losses import Loss, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.checks import probability, whole
@@ -107,7 +107,7 @@ class FiniteChannel:
 
     kind: ClassVar[str] = "finite-channel"
 
-    channel: Channel
+    channel: FiniteMechanism
 
     def __post_init__(self) -> None:
         _tables(self.channel)
@@ -188,7 +188,7 @@ class FiniteChannel:
         }
 
 
-def _tables(channel: Channel) -> Tables:
+def _tables(channel: FiniteMechanism) -> Tables:
     if not isinstance(channel.universe, Tables):
         raise InvalidMechanism(
             "channel",

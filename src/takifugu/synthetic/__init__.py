@@ -1,4 +1,4 @@
-"""Made-up data in the shape of real data: for demonstrations, tests and those who have none."""
+"""Synthetic data in the shape of real data, for demonstrations, tests and examples."""
 
 from takifugu.synthetic.activities import Routines, draw_routines, write_activities
 from takifugu.synthetic.check_ins import write_check_ins

@@ -1,12 +1,12 @@
-r"""A made-up table of activities: 151 people in four age groups, one day each, in steps of 30 s.
+r"""A synthetic table of activities: 151 people in four age groups, one day each, in steps of 30 s.
 
 It has the shape of Capture24 (Chan et al., 2024): the 11 activities of its WillettsMET2018 labels,
-wearers in four age groups. All numbers are made up. 30 s is the window in which those labels are
+wearers in four age groups. All numbers are invented. 30 s is the window in which those labels are
 usually read off an accelerometer; a day has 2,880 of them, from midnight on.
 
 The day has four parts. In part d, person p goes on with activity x for another step with the
-chance :math:`1 - 1/m_{dx}`, m the mean length of a bout (sleep lasts at night and is short by
-day), and otherwise changes to :math:`y \ne x` with a chance in proportion to
+probability :math:`1 - 1/m_{dx}`, m the mean length of a bout (sleep lasts at night and is short by
+day), and otherwise changes to :math:`y \ne x` with a probability in proportion to
 
 .. math:: w_d(y)\, e^{g_{a(p) y} + g_{p y}},
 
@@ -33,7 +33,7 @@ EPOCHS_PER_HOUR = 120
 AGE_TASTE, OWN_TASTE = 0.4, 0.3
 ASLEEP = 0.9
 
-# the mean length of a bout in epochs (by day), and how often a change leads there
+# the mean length of a bout in epochs (by day), and the weight of a change that leads there
 # in the night, the morning, the day and the evening
 ACTIVITIES = {
     "bicycling": (24, (0.1, 3, 1, 2)),
@@ -54,7 +54,7 @@ PARTS = ("night", "morning", "day", "evening")
 PART_OF_HOUR = (0,) * 7 + (1,) * 2 + (2,) * 8 + (3,) * 6 + (0,)
 
 DECLARATION = """\
-title = "Made-up activities of {people} people, one day in steps of 30 s"
+title = "Synthetic activities of {people} people, one day in steps of 30 s"
 
 [source]
 kind = "parquet"

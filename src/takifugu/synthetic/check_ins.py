@@ -1,4 +1,4 @@
-"""A made-up table of check-ins: 77 countries, the paper's 78 labels, 500 days.
+"""A synthetic table of check-ins: 77 countries, the paper's 78 labels, 500 days.
 
 `habits` has the model. Rows are written user by user, and in order for each.
 """
@@ -31,7 +31,7 @@ SELECT = """
 """
 
 DECLARATION = """\
-title = "Made-up check-ins: {rows} rows by {users} users in {countries} countries"
+title = "Synthetic check-ins: {rows} rows by {users} users in {countries} countries"
 
 [source]
 kind = "parquet"

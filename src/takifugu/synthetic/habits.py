@@ -1,6 +1,6 @@
-r"""The model behind the made-up check-ins: how one place follows another, country by country.
+r"""The model behind the synthetic check-ins: how one place follows another, country by country.
 
-A user of country c who is at a place of label x goes next to y with the chance
+A user of country c who is at a place of label x goes next to y with probability
 
 .. math:: P_c(x, y) = s_x [x = y] + (1 - s_x) \Big( (1 - h)\, q_c(y) + h\, K(\kappa(x), \kappa(y))
             \frac{q_c(y)}{\sum_{z: \kappa(z) = \kappa(y)} q_c(z)} \Big)
@@ -17,8 +17,8 @@ A user of country c who is at a place of label x goes next to y with the chance
 
 Users live in one country. A country's share of them falls by 6.5 % from each one to the next, from
 6.5 % for the largest to 0.04 %. How active a user is follows a log-normal law of deviation 1.2 (a
-few write most of the rows), 125 rows on average. Each sequence begins at rest. Times are uniform
-over the 500 days: there is no rhythm of days and weeks.
+few write most of the rows), 125 rows on average. Each sequence begins in the stationary
+law. Times are uniform over the 500 days: there is no rhythm of days and weeks.
 
 Why such numbers. The paper's Table 1 ranges from 79 % (ε = 0.5) to 97 % (ε = 5) of countries whose
 top label is found. With noise of the same size everywhere, that is a matter of how the gaps between
@@ -57,9 +57,9 @@ class Habits:
         countries: ``[country]``: ISO codes, the largest first.
         labels: ``[label]``: the paper's 78 labels.
         shares: ``[country]``: what part of the users lives there.
-        sticky: ``[label]``: the chance of a move to nowhere else.
+        sticky: ``[label]``: the probability of staying.
         taste: ``[country, label]``: where a move goes that is not led by the kind of place.
-        transition: ``[country, label, label]``: the chance that the second label follows the first.
+        transition: ``[country, label, label]``: P(second label | first label).
         rest: ``[country, label]``: the law of the first label, which is that of all others.
     """
 

@@ -1,6 +1,6 @@
-"""Kinds of places, how one kind follows another, and the countries of the made-up check-ins.
+"""Kinds of places, how one kind follows another, and the countries of the synthetic check-ins.
 
-The labels are the paper's. The kinds and all numbers are made up.
+The labels are the paper's. The kinds and all numbers are invented.
 """
 
 from collections.abc import Mapping
@@ -117,7 +117,7 @@ AFFINITY: Mapping[str, tuple[float, ...]] = {
     "leisure": (0.22, 0.04, 0.04, 0.24, 0.08, 0.08, 0.04, 0.18, 0.08),
     "travel": (0.12, 0.18, 0.06, 0.18, 0.06, 0.06, 0.06, 0.08, 0.20),
 }
-"""How often one kind of place follows another, in the order of `KINDS`."""
+"""The weight with which one kind of place follows another, in the order of `KINDS`."""
 
 # fmt: off
 COUNTRIES = (
@@ -129,4 +129,4 @@ COUNTRIES = (
     "TN", "KE",
 )
 # fmt: on
-"""77 countries by ISO code, the largest first; their order of size is made up."""
+"""77 countries by ISO code, the largest first; their order of size is invented."""

@@ -8,8 +8,8 @@ from takifugu.numeric import Floats, Integers
 class Moves:
     """Draws the next state of many walkers at once, by one search in one sorted array.
 
-    Row r of a table of laws becomes the numbers r + (cumulative chances): all rows together are
-    sorted, and r plus a uniform number falls behind the state that is drawn.
+    Row r of a table of laws becomes the numbers r + (cumulative probabilities): all rows together
+    are sorted, and r plus a uniform number falls behind the state that is drawn.
     """
 
     def __init__(self, laws: Floats) -> None:
@@ -38,7 +38,7 @@ def walk(
         moves: The next state; row = group × number of states + state.
         group: ``[walker]``: whose table a walker follows.
         lengths: ``[walker]``: how many states each has, at least 1.
-        rng: Where chance comes from.
+        rng: The source of randomness.
     """
     longest_first = np.argsort(-lengths, kind="stable")
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])[longest_first]

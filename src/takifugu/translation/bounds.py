@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
@@ -99,7 +99,7 @@ class Witness:
     binding: Binding | None
     entries: tuple[Name, ...] = field(default=(), repr=False)
     factors: Floats | None = field(default=None, repr=False)
-    mechanism: Mechanism | None = field(default=None, repr=False)
+    mechanism: FiniteMechanism | None = field(default=None, repr=False)
 
     def named(self, prior: str) -> "Witness":
         """The same with the name of its prior."""

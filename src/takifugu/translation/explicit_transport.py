@@ -18,7 +18,7 @@ class ExplicitTransport:
     """The linear program itself, certified from both sides."""
 
     def __init__(self, prior: Explicit, secrets: Secrets) -> None:
-        self._world = World.asked(prior, secrets)
+        self._world = World.about_entries(prior, secrets)
         self._universe = self._world.universe
 
     @property
@@ -28,7 +28,7 @@ class ExplicitTransport:
 
     @cached_property
     def _tables(self) -> Tables:
-        assert isinstance(self._universe, Tables)  # noqa: S101 - `World.asked` refuses others
+        assert isinstance(self._universe, Tables)  # noqa: S101 - `World.about_entries` refuses others
         return self._universe
 
     def uniform(self, epsilon: float) -> Bound:

@@ -5,15 +5,17 @@ from math import exp, inf
 import numpy as np
 
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Family
-from takifugu.papers.composition.results import About, Results
+from takifugu.papers.composition.results import DatasetSummary, Results
 
 NAMES = ("takifugu", "Ours-Exp", "MQM, vector Laplace", "MQM, split budget", "Group DP", "Majority")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 METRICS = ("acc@1", "acc@2", "acc@3", "hit", "ndcg", "l1")
 
 
-def about(key: str = "world", family: Family = "foursquare", origin: str = "simulated") -> About:
-    return About(
+def about(
+    key: str = "world", family: Family = "foursquare", origin: str = "simulated"
+) -> DatasetSummary:
+    return DatasetSummary(
         key=key,
         title=f"Check-ins of {key} & co_1, 50 % café",
         family=family,

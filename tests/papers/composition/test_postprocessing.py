@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, UnsoundRequest
-from takifugu.finite import Mechanism
-from takifugu.finite.compose import post_process
+from takifugu.finite import FiniteMechanism
+from takifugu.finite.joint_runs import post_process
 from takifugu.finite.nfc import (
     Constraint,
     constraint_values,
@@ -25,6 +25,7 @@ from takifugu.papers.composition.postprocessing import paper_construction
 from takifugu.priors import Universe
 from tests.finite.nfc_worlds import apart, laws, problem, random_laws
 from tests.oracles import nfc as oracle
+from tests.raising import raises
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "post-processing.md"
 DRAWS = 25_000
@@ -70,7 +71,7 @@ def test_zeros_change_nothing(
     rows: list[list[float]], channel: list[list[float]], beta: list[float]
 ) -> None:
     constraint = Constraint(LETTERS, "a", np.array([0.0, *beta]))
-    mechanism = Mechanism(LETTERS, np.array(rows))
+    mechanism = FiniteMechanism(LETTERS, np.array(rows))
     needed = needed_epsilons([constraint], mechanism).max()
     assert needed_epsilons([constraint], post_process(mechanism, channel)).max() <= needed + 1e-9
 
@@ -148,7 +149,7 @@ def test_what_is_kept_implies_what_is_removed_also_with_zeros(
     constraints: list[Constraint], rows: list[list[float]]
 ) -> None:
     found = non_redundant(constraints)
-    table = needed_epsilons(constraints, Mechanism(LETTERS, np.array(rows)))
+    table = needed_epsilons(constraints, FiniteMechanism(LETTERS, np.array(rows)))
     needed = np.maximum(table[list(found.kept)].max(axis=0), 0.0)
     for i, _ in found.removed:
         assert (table[i] <= needed + 1e-9).all()
@@ -169,7 +170,7 @@ def test_the_certificates_of_a_condition_become_constraints() -> None:
     needed = needed_epsilons([constraint], given_.mechanisms[0])
     assert needed.max() == pytest.approx(log(5 / 3)) and needed.max() <= condition.upper
     sure = problem([[[1.0, 0.0], [0.0, 1.0]]], [0.5, 0.5], 1)
-    with pytest.raises(UnsoundRequest, match="no certificate"):
+    with raises(UnsoundRequest, reason="no certificate"):
         constraints_of(sure.world.universe, necessary_condition(sure.world, sure.mechanisms))
 
 
@@ -178,26 +179,26 @@ def test_what_is_refused() -> None:
     mixed = Constraint(LETTERS, "a", np.array([0, 0.5, 0.5, 0]))
     parts = [one_hot, Constraint(LETTERS, "a", np.array([0, 0, 1.0, 0]))]
     for epsilon in (0.0, 1e-300, -1.0, inf, float("nan")):
-        with pytest.raises(UnsoundRequest, match="finite ε > 1e-09"):
+        with raises(UnsoundRequest, field="epsilon"):
             paper_construction([mixed], epsilon)
-    with pytest.raises(UnsoundRequest, match="every one given has one"):
+    with raises(UnsoundRequest, field="which"):
         paper_construction(parts, 1.0)
-    with pytest.raises(UnsoundRequest, match="constraint 0 has one"):
+    with raises(UnsoundRequest, field="which", given=0):
         paper_construction([one_hot, mixed], 1.0, which=0)
-    with pytest.raises(UnsoundRequest, match="implied by the others"):
+    with raises(UnsoundRequest, field="constraints", given=2):
         paper_construction([*parts, mixed], 1.0)
     for beta in ([0.5, 0.5, 0, 0], [0, 1.0], [0, 0.5, 0.4, 0]):
-        with pytest.raises(InvalidWorld, match="beta"):
+        with raises(InvalidWorld, field="beta"):
             Constraint(LETTERS, "a", np.array(beta))
-    with pytest.raises(InvalidWorld, match="at least one constraint"):
+    with raises(InvalidWorld, field="constraints"):
         non_redundant([])
     other = Constraint(Universe(("a", "b")), "a", np.array([0, 1.0]))
-    with pytest.raises(InvalidWorld, match="same datasets"):
+    with raises(InvalidWorld, field="constraints"):
         non_redundant([mixed, other])
-    silent = Mechanism(LETTERS, np.ones((4, 1)))
-    with pytest.raises(InvalidWorld, match="other datasets"):
+    silent = FiniteMechanism(LETTERS, np.ones((4, 1)))
+    with raises(InvalidWorld, field="mechanism"):
         needed_epsilons([other], silent)
-    with pytest.raises(InvalidMechanism, match="one row for each of the 1 outputs"):
+    with raises(InvalidMechanism, field="channel"):
         post_process(silent, [[0.5, 0.5], [0.5, 0.5]])
 
 

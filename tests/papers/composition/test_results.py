@@ -10,13 +10,13 @@ import pytest
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.results import (
     Results,
-    Shifted,
+    ShiftedCell,
     merged,
     read_results,
     shortened,
     write_results,
 )
-from takifugu.papers.composition.tables_and_figures.figure_files import write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 from tests.papers.composition import synthetic_cells
 from tests.raising import raises
 
@@ -31,7 +31,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_shortening_keeps_five_digits_and_what_was_asked_for() -> None:
-    shift = Shifted(
+    shift = ShiftedCell(
         "one", "Ours-Exp", 0.5, 0.0945349, False, True, synthetic_cells.cells()[0].measured
     )
     made = replace(synthetic_cells.results("one"), shifted=(shift,))
@@ -59,7 +59,7 @@ def test_the_last_of_two_results_counts() -> None:
 def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(content)
-    with pytest.raises(InvalidFile, match="results"):
+    with raises(InvalidFile, field="results"):
         read_results(path)
 
 
@@ -73,9 +73,9 @@ def test_a_family_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    with raises(InvalidFile, reason="unwritable"):
+    with raises(InvalidFile, field=str(tmp_path / "taken" / "page.html"), reason="unwritable"):
         write_whole(tmp_path / "taken" / "page.html", "x")
     (tmp_path / "folder").mkdir()
-    with raises(InvalidFile, reason="unwritable"):
+    with raises(InvalidFile, field=str(tmp_path / "folder"), reason="unwritable"):
         write_whole(tmp_path / "folder", "x")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "taken"]

@@ -2,10 +2,10 @@
 
 from takifugu.finite.nfc.attack import (
     Attack,
-    Composed,
-    Search,
-    composed_leakage,
-    composed_odds,
+    AttackSearch,
+    OutputLeakage,
+    leakage_of_outputs,
+    odds_of_outputs,
     search_attack,
 )
 from takifugu.finite.nfc.best_coupling import BestCoupling, best_couplings
@@ -18,51 +18,57 @@ from takifugu.finite.nfc.condition import (
 )
 from takifugu.finite.nfc.constraints import (
     Constraint,
-    Reduced,
+    ReducedConstraints,
     constraints_of,
     needed_epsilons,
     non_redundant,
 )
-from takifugu.finite.nfc.coupling import KernelProof, prove_with_certificates, prove_with_kernel
-from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
-from takifugu.finite.nfc.styles import (
+from takifugu.finite.nfc.dp_style import (
     DpConstraints,
-    Style,
+    StyleComparison,
     dp_costs,
     dp_epsilon,
     dp_styles,
     least_dp_constraints,
 )
+from takifugu.finite.nfc.kernel_proof import KernelProof, prove_with_certificates, prove_with_kernel
+from takifugu.finite.nfc.outputs_and_requirements import (
+    MechanismOutput,
+    OutputTable,
+    Requirement,
+    output_table,
+    requirements,
+)
 
 __all__ = [
-    "Answer",
     "Attack",
+    "AttackSearch",
     "BestCoupling",
     "Certificate",
-    "Composed",
     "Condition",
     "Constraint",
     "DpConstraints",
     "KernelProof",
-    "Outputs",
-    "Reduced",
+    "MechanismOutput",
+    "OutputLeakage",
+    "OutputTable",
+    "ReducedConstraints",
     "Requirement",
-    "Search",
-    "Style",
+    "StyleComparison",
     "best_couplings",
-    "composed_leakage",
-    "composed_odds",
     "condition_on_claims",
     "constraint_values",
     "constraints_of",
     "dp_costs",
     "dp_epsilon",
     "dp_styles",
-    "gather",
+    "leakage_of_outputs",
     "least_dp_constraints",
     "necessary_condition",
     "needed_epsilons",
     "non_redundant",
+    "odds_of_outputs",
+    "output_table",
     "prove_with_certificates",
     "prove_with_kernel",
     "requirements",

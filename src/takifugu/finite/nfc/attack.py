@@ -1,4 +1,4 @@
-r"""From the mixture α to an attack: how often to see which output, and what that reveals.
+r"""From the mixture α to an attack: how many times to see which output, and what that reveals.
 
 Seeing output i :math:`c_i` times from independent runs on the same data leaks
 
@@ -11,7 +11,7 @@ the certificate, the leak is at least :math:`\log P(D^*|s) + k(ε + t)`, up to r
 Where they meet it, no repetition gains more than a constant. Proof: for g = ∏ P(ω_i|D)^{c_i},
 every D with s has g(D) ≤ e^{Σcε} ∏ g(D_ℓ)^{β_ℓ} ≤ e^{Σcε} max_ℓ g(D_ℓ), and
 E[g|s′] ≥ min_ℓ P(D_ℓ|s′) · max_ℓ g(D_ℓ); so the leak is at most
-:math:`\sum_i c_i ε_i + \log 1/\min_ℓ P(D_ℓ|s′)`. (`takifugu.finite.nfc.coupling` has better
+:math:`\sum_i c_i ε_i + \log 1/\min_ℓ P(D_ℓ|s′)`. (`takifugu.finite.nfc.kernel_proof` has better
 constants.) The constant may still be positive: the condition is necessary, not sufficient.
 """
 
@@ -26,21 +26,22 @@ import numpy as np
 
 from takifugu._rounding import gamma, up
 from takifugu.errors import InvalidMechanism
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
+from takifugu.finite.mixtures import log_sum
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
     claims_by_output,
     condition_on_claims,
 )
-from takifugu.finite.nfc.outputs import Answer, Outputs, gather
+from takifugu.finite.nfc.outputs_and_requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.secrets import SecretPair
 
 
 @dataclass(frozen=True)
-class Composed:
+class OutputLeakage:
     """What seeing some outputs together reveals: the worst pair and prior, and both bounds."""
 
     pair: SecretPair
@@ -54,16 +55,16 @@ class Attack:
     """Outputs which, seen together, leak more than the mechanisms' claims add up to.
 
     Attributes:
-        counts: How often each output is seen.
+        counts: How many times each output is seen.
         runs: How many runs that takes.
-        pair: The secret pair that is told apart.
+        pair: The secret pair that is distinguished.
         prior: The prior under which it is.
         leakage: What is leaked; a lower bound.
         claimed: What the claims add up to; an upper bound.
         fewest: Whether no multiset of fewer runs exceeds its claims (all were tried).
     """
 
-    counts: tuple[tuple[Answer, int], ...]
+    counts: tuple[tuple[MechanismOutput, int], ...]
     runs: int
     pair: SecretPair
     prior: str
@@ -73,8 +74,8 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
-    """What the search for an attack found.
+class AttackSearch:
+    """The result of a search for an attack.
 
     Attributes:
         attack: The attack, or None.
@@ -90,7 +91,7 @@ class Search:
 
     @property
     def in_the_long_run(self) -> Literal["fails", "holds up to a constant", "undecided"]:
-        """What the necessary condition says of ever more runs at these claims.
+        """What the necessary condition implies for a growing number of runs at these claims.
 
         ``"fails"``: some repetition exceeds the claims by any amount. ``"holds up to a
         constant"``: none does; a small ``attack`` may exist all the same.
@@ -100,15 +101,15 @@ class Search:
         return "holds up to a constant" if self.condition.upper <= 0 else "undecided"
 
 
-def composed_leakage(
-    world: World, mechanisms: Sequence[Mechanism], counts: Mapping[Answer, int]
-) -> Composed:
-    """What seeing every output of ``counts`` that often reveals, at worst over pairs and priors."""
-    outputs = gather(world, mechanisms)
+def leakage_of_outputs(
+    world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[MechanismOutput, int]
+) -> OutputLeakage:
+    """What seeing the outputs in ``counts`` together reveals: the worst pair and prior."""
+    outputs = output_table(world, mechanisms)
     value, error = _losses(world, outputs, _row(outputs, counts)[None, :])
     p, t = np.unravel_index(int(np.argmax(value[0])), value[0].shape)
     finite = np.isfinite(value[0, p, t])
-    return Composed(
+    return OutputLeakage(
         world.pairs[int(p)],
         world.listed_priors[int(t)].name,
         float(value[0, p, t] - (error[0] if finite else 0.0)),
@@ -116,37 +117,37 @@ def composed_leakage(
     )
 
 
-def composed_odds(
+def odds_of_outputs(
     world: World,
-    mechanisms: Sequence[Mechanism],
-    counts: Mapping[Answer, int],
+    mechanisms: Sequence[FiniteMechanism],
+    counts: Mapping[MechanismOutput, int],
     pair: SecretPair,
     prior: int,
 ) -> Fraction | None:
     """e^leakage for one pair and prior in exact rational arithmetic; None if it is infinite."""
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     row = _row(outputs, counts)
-    total, chance = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    total, probability = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
     for side, secret in enumerate((pair.left, pair.right)):
         for d in np.flatnonzero(world.mask(secret) & (world.weights[prior] > 0)):
             weight = Fraction(float(world.weights[prior, d]))
-            chance[side] += weight
+            probability[side] += weight
             for i in np.flatnonzero(row):
-                weight *= Fraction(float(outputs.chance[i, d])) ** int(row[i])
+                weight *= Fraction(float(outputs.probability[i, d])) ** int(row[i])
             total[side] += weight
-    if not total[1] * chance[0]:
+    if not total[1] * probability[0]:
         return None
-    return total[0] * chance[1] / (total[1] * chance[0])
+    return total[0] * probability[1] / (total[1] * probability[0])
 
 
 def search_attack(
     world: World,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[FiniteMechanism],
     claims: Sequence[float],
     *,
     most_multisets: int = 20_000,
     most_runs: int = 20_000,
-) -> Search:
+) -> AttackSearch:
     """Look for runs that leak more than ``claims`` (the cost per run of each mechanism) add up to.
 
     First all multisets of 1, 2, 3, … outputs while they number at most ``most_multisets``; what
@@ -156,11 +157,11 @@ def search_attack(
     condition = condition_on_claims(world, mechanisms, claims)
     outputs = condition.outputs
     price = claims_by_output(outputs, mechanisms, claims)
-    size, runs, spent = len(outputs.answers), 0, 0
+    size, runs, spent = len(outputs.labels), 0, 0
     while (spent := spent + comb(size + runs, runs + 1)) <= most_multisets:
         runs += 1
         if found := _best(world, outputs, price, _multisets(size, runs), fewest=True):
-            return Search(found, condition, runs, 0)
+            return AttackSearch(found, condition, runs, 0)
     missed = sorted((c for c in condition.certificates if c.lower > 0), key=lambda c: -c.lower)
     attacks = []
     longest = most_runs
@@ -171,17 +172,17 @@ def search_attack(
                 longest = min(longest, found.runs)
                 break
     best = min(attacks, key=lambda attack: attack.runs, default=None)
-    return Search(best, condition, runs, most_runs if missed else 0)
+    return AttackSearch(best, condition, runs, most_runs if missed else 0)
 
 
-def _row(outputs: Outputs, counts: Mapping[Answer, int]) -> Integers:
-    row = np.zeros(len(outputs.answers), dtype=np.int64)
-    for answer, count in counts.items():
+def _row(outputs: OutputTable, counts: Mapping[MechanismOutput, int]) -> Integers:
+    row = np.zeros(len(outputs.labels), dtype=np.int64)
+    for output, count in counts.items():
         if not isinstance(count, int | np.integer) or count < 0:
             raise InvalidMechanism(
-                "counts", given=f"of {answer} is {count}", needed="be a whole number, 0 or more"
+                "counts", given=f"of {output} is {count}", needed="be a whole number, 0 or more"
             )
-        row[outputs.position(answer)] = count
+        row[outputs.position(output)] = count
     return row
 
 
@@ -193,10 +194,10 @@ def _multisets(size: int, runs: int) -> Integers:
     return counts
 
 
-def _multiples(outputs: Outputs, certificate: Certificate, most: int) -> Iterator[Integers]:
+def _multiples(outputs: OutputTable, certificate: Certificate, most: int) -> Iterator[Integers]:
     """Blocks of counts: the outputs to see once, and kα rounded by largest remainders."""
-    once = np.zeros(len(outputs.answers), dtype=np.int64)
-    once[[outputs.position(answer) for answer in certificate.once]] = 1
+    once = np.zeros(len(outputs.labels), dtype=np.int64)
+    once[[outputs.position(output) for output in certificate.once]] = 1
     if not certificate.alpha.any():
         if once.sum() <= most:
             yield once[None, :]
@@ -212,13 +213,13 @@ def _multiples(outputs: Outputs, certificate: Certificate, most: int) -> Iterato
 
 
 def _best(
-    world: World, outputs: Outputs, price: Floats, counts: Integers, *, fewest: bool
+    world: World, outputs: OutputTable, price: Floats, counts: Integers, *, fewest: bool
 ) -> Attack | None:
     """The counts of fewest runs, then largest excess, that leak more than their claims; or None."""
     runs = counts.sum(axis=1)
     claimed = up(up(counts @ price) + gamma(len(price)) * (counts @ price))
     best: tuple[int, float, int, int, float] | None = None
-    block = max(1, 2_000_000 // (counts.shape[1] + outputs.chance.shape[1]))
+    block = max(1, 2_000_000 // (counts.shape[1] + outputs.probability.shape[1]))
     for start in range(0, len(counts), block):
         value, error = _losses(world, outputs, counts[start : start + block])
         lower = value.max(axis=(1, 2)) - error
@@ -233,7 +234,7 @@ def _best(
     p, t = divmod(place, len(world.listed_priors))
     seen = np.flatnonzero(counts[row])
     return Attack(
-        counts=tuple((outputs.answers[i], int(counts[row, i])) for i in seen),
+        counts=tuple((outputs.labels[i], int(counts[row, i])) for i in seen),
         runs=int(runs[row]),
         pair=world.pairs[p],
         prior=world.listed_priors[t].name,
@@ -243,39 +244,32 @@ def _best(
     )
 
 
-def _losses(world: World, outputs: Outputs, counts: Integers) -> tuple[Floats, Floats]:
+def _losses(world: World, outputs: OutputTable, counts: Integers) -> tuple[Floats, Floats]:
     """``[multiset, pair, prior]``: the composed leakage, and ``[multiset]``: a bound on its error.
 
     −∞ where the outputs cannot be seen together under s, or the prior leaves the pair out.
     """
     n = len(world.universe)
-    known = np.where(outputs.chance > 0, outputs.log, 0.0)
+    known = np.where(outputs.probability > 0, outputs.log, 0.0)
     score = counts @ known  # [multiset, dataset]
     size = (counts @ np.abs(known)).max(axis=1)
-    score = np.where(counts @ (outputs.chance == 0) > 0, -np.inf, score)
+    score = np.where(counts @ (outputs.probability == 0) > 0, -np.inf, score)
     with np.errstate(divide="ignore"):
         prior = np.log(world.weights)  # [prior, dataset]
     total = np.empty((len(counts), len(world.secrets), len(prior)))
     for s, secret in enumerate(world.secrets):
         rows = np.flatnonzero(world.mask(secret))
         for t in range(len(prior)):
-            total[:, s, t] = _log_sum(score[:, rows] + prior[t, rows])
-            total[:, s, t] -= _log_sum(prior[t, rows][None, :])[0] if world.chances[t, s] else 0.0
+            total[:, s, t] = log_sum(score[:, rows] + prior[t, rows])
+            total[:, s, t] -= (
+                log_sum(prior[t, rows][None, :])[0] if world.secret_probabilities[t, s] else 0.0
+            )
     left, right = (list(side) for side in zip(*world.sides, strict=True))
     with np.errstate(invalid="ignore"):
         value = total[:, left] - total[:, right]
-    possible = (world.chances.T[left] > 0) & (world.chances.T[right] > 0)
+    possible = (world.secret_probabilities.T[left] > 0) & (world.secret_probabilities.T[right] > 0)
     value = np.where((total[:, left] == -np.inf) | ~possible, -np.inf, value)
     weight = float(np.abs(prior[np.isfinite(prior)]).max())
     # every term is off by γ times its size, every sum by γ(n); both sides, and their division
     error = 4 * gamma(counts.shape[1] + n + 32) * (1 + size + weight)
     return value, error
-
-
-def _log_sum(terms: Floats) -> Floats:
-    """``[row]``: log Σ exp along the last axis, −∞ where every term is."""
-    peak = terms.max(axis=-1)
-    base = np.where(np.isfinite(peak), peak, 0.0)
-    with np.errstate(divide="ignore"):
-        result: Floats = np.log(np.exp(terms - base[:, None]).sum(axis=-1)) + base
-    return result

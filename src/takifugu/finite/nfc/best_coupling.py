@@ -7,10 +7,10 @@ import numpy as np
 
 from takifugu._rounding import gamma
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, without_dust
-from takifugu.finite.nfc.coupling import KernelProof, prove_for_prior
-from takifugu.finite.nfc.outputs import Outputs, gather, supports
+from takifugu.finite.nfc.kernel_proof import KernelProof, prove_for_prior
+from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.numeric import LEAST, Booleans, Floats, Integers
 from takifugu.priors.secrets import SecretPair
@@ -36,14 +36,14 @@ class BestCoupling:
         return np.inf if self.proof is None else self.proof.loss(1)
 
 
-def best_couplings(world: World, mechanisms: Sequence[Mechanism]) -> tuple[BestCoupling, ...]:
+def best_couplings(world: World, mechanisms: Sequence[FiniteMechanism]) -> tuple[BestCoupling, ...]:
     """The coupling kernel with the least ε for each ordered pair and prior.
 
     With ε the largest ``upper``, any k runs of the mechanisms, post-processed or not, leak at
     most kε: linear composition is proven at this ε, and fails below the ε of the necessary
     condition.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     return tuple(
         _best(world, outputs, pair, t)
         for pair in world.pairs
@@ -52,7 +52,7 @@ def best_couplings(world: World, mechanisms: Sequence[Mechanism]) -> tuple[BestC
     )
 
 
-def _best(world: World, outputs: Outputs, pair: SecretPair, prior: int) -> BestCoupling:
+def _best(world: World, outputs: OutputTable, pair: SecretPair, prior: int) -> BestCoupling:
     left, right = supports(world, pair, prior)
     p = world.conditional(prior, pair.left)[left]
     q = world.conditional(prior, pair.right)[right]
@@ -70,11 +70,11 @@ def _best(world: World, outputs: Outputs, pair: SecretPair, prior: int) -> BestC
     return BestCoupling(pair, name, proof, _lower(solution, ratio, owner, p, q, allowed))
 
 
-def _ratios(outputs: Outputs, left: Integers, right: Integers) -> tuple[Floats, Integers]:
+def _ratios(outputs: OutputTable, left: Integers, right: Integers) -> tuple[Floats, Integers]:
     """Every constraint log P(ω|D) − log P(ω|D_ℓ), by ℓ, and which D it belongs to."""
     rows, owner = [], []
     for i, dataset in enumerate(left):
-        kept = np.flatnonzero(outputs.chance[:, dataset] > 0)
+        kept = np.flatnonzero(outputs.probability[:, dataset] > 0)
         rows.append(outputs.log[kept, dataset, None] - outputs.log[np.ix_(kept, right)])
         owner += [i] * len(kept)
     return np.concatenate(rows), np.array(owner, dtype=np.int64)
@@ -128,7 +128,8 @@ def _solve(
     if solved.status != 0:
         raise UnsoundRequest(
             f"the linear program for the best coupling was not solved ({solved.message});"
-            " no number is given"
+            " no number is given",
+            reason="not solved",
         )
     kernel = np.zeros(allowed.shape)
     kernel[allowed] = np.maximum(solved.x[:cells], 0.0)
@@ -187,5 +188,6 @@ def _refute(p: Floats, q: Floats, allowed: Booleans) -> None:
     if not weight * (1 + gamma(2 * len(p) + 2 * len(q) + 8)) < 1:
         raise UnsoundRequest(
             "the linear program for the best coupling has no solution, but this could not be"
-            " proven; no number is given. Likelihoods of very different size may be the cause"
+            " proven; no number is given. Likelihoods of very different size may be the cause",
+            reason="not proven",
         )

@@ -12,10 +12,10 @@ The smallest such ε is a linear program in β; its dual is a mixture α of outp
           \qquad r_{ωℓ} = \log P(ω|D^*) - \log P(ω|D_ℓ).
 
 Zeros: an output with P(ω|D*) = 0 asks for nothing. A dataset with P(ω|D_ℓ) = 0 for a kept ω
-cannot carry weight; one sight of that ω rules it out. If none is left, ε is infinite.
+cannot carry weight; seeing that ω once rules it out. If none is left, ε is infinite.
 
-The solver is believed in nothing: ``upper`` is recomputed from β and rounded up, ``lower``
-from α and rounded down.
+The solver is not trusted: ``upper`` is recomputed from β and rounded up, ``lower`` from α and
+rounded down.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,14 @@ from numpy.typing import ArrayLike
 
 from takifugu._rounding import gamma
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.finite.mechanism import Mechanism
-from takifugu.finite.nfc.outputs import Answer, Outputs, Requirement, gather, requirements
+from takifugu.finite.mechanism import FiniteMechanism
+from takifugu.finite.nfc.outputs_and_requirements import (
+    MechanismOutput,
+    OutputTable,
+    Requirement,
+    output_table,
+    requirements,
+)
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen
 
@@ -54,7 +60,7 @@ class Certificate:
     lower: float
     beta: Floats
     alpha: Floats
-    once: tuple[Answer, ...]
+    once: tuple[MechanismOutput, ...]
 
     @property
     def gap(self) -> float:
@@ -71,7 +77,7 @@ class Condition:
         certificates: One for each pair, dataset D* and support.
     """
 
-    outputs: Outputs
+    outputs: OutputTable
     certificates: tuple[Certificate, ...]
 
     @property
@@ -90,18 +96,18 @@ class Condition:
         return max(self.certificates, key=lambda c: c.lower)
 
 
-def necessary_condition(world: World, mechanisms: Sequence[Mechanism]) -> Condition:
+def necessary_condition(world: World, mechanisms: Sequence[FiniteMechanism]) -> Condition:
     """The least ε at which ``mechanisms`` pass the theorem, for every requirement of ``world``.
 
     It is never negative: the mixture α = P(·|D*) of one mechanism gives a Kullback-Leibler
     divergence for every D_ℓ.
     """
-    outputs = gather(world, mechanisms)
-    return _solve_all(world, outputs, np.zeros(len(outputs.answers)))
+    outputs = output_table(world, mechanisms)
+    return _solve_all(world, outputs, np.zeros(len(outputs.labels)))
 
 
 def condition_on_claims(
-    world: World, mechanisms: Sequence[Mechanism], claims: Sequence[float]
+    world: World, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
 ) -> Condition:
     r"""How far ``mechanisms`` miss the condition when the i-th claims to cost ``claims[i]`` a run.
 
@@ -110,12 +116,12 @@ def condition_on_claims(
     with :math:`\sum_i c_i ε_i` for :math:`ε \sum_i c_i`. If t > 0 the losses cannot add up to
     the claims; if t ≤ 0 the condition is passed.
     """
-    outputs = gather(world, mechanisms)
+    outputs = output_table(world, mechanisms)
     return _solve_all(world, outputs, claims_by_output(outputs, mechanisms, claims))
 
 
 def claims_by_output(
-    outputs: Outputs, mechanisms: Sequence[Mechanism], claims: Sequence[float]
+    outputs: OutputTable, mechanisms: Sequence[FiniteMechanism], claims: Sequence[float]
 ) -> Floats:
     """``[output]``: what the mechanism it comes from claims to cost."""
     if len(claims) != len(mechanisms) or not all(0 <= claim < np.inf for claim in claims):
@@ -127,13 +133,14 @@ def claims_by_output(
     return np.asarray(claims, dtype=np.float64)[outputs.mechanism]
 
 
-def constraint_values(chance: ArrayLike, dataset: int, beta: Floats) -> Floats:
-    """``[output]``: log P(ω|D*) − Σ β_ℓ log P(ω|D_ℓ), rounded up; ``chance`` is [output, dataset].
+def constraint_values(probability: ArrayLike, dataset: int, beta: Floats) -> Floats:
+    """``[output]``: log P(ω|D*) − Σ β_ℓ log P(ω|D_ℓ), rounded up.
 
-    −∞ where P(ω|D*) = 0, and +∞ where it is not and a dataset that carries weight has chance 0.
+    ``probability`` is ``[output, dataset]``. −∞ where P(ω|D*) = 0, and +∞ where it is not and a
+    dataset that carries weight has probability 0.
     ``beta`` is read as weights in proportion, so its own sum may be off 1 by rounding.
     """
-    table = np.asarray(chance, dtype=np.float64)
+    table = np.asarray(probability, dtype=np.float64)
     carried = np.flatnonzero(beta > 0)
     weight = beta[carried] / beta[carried].sum()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,17 +152,21 @@ def constraint_values(chance: ArrayLike, dataset: int, beta: Floats) -> Floats:
     return result
 
 
-def proven_by_beta(outputs: Outputs, dataset: int, beta: Floats, claims: Floats) -> float:
+def proven_by_beta(outputs: OutputTable, dataset: int, beta: Floats, claims: Floats) -> float:
     """The largest constraint value over all outputs, less the claims; rounded up."""
     if not (beta > 0).any():
         return np.inf
-    kept = outputs.chance[:, dataset] > 0
-    value, claim = constraint_values(outputs.chance[kept], dataset, beta), claims[kept]
+    kept = outputs.probability[:, dataset] > 0
+    value, claim = constraint_values(outputs.probability[kept], dataset, beta), claims[kept]
     return float(np.max(value - claim + gamma(8) * (np.abs(value) + claim)))
 
 
 def proven_by_alpha(
-    outputs: Outputs, requirement: Requirement, alpha: Floats, once: Sequence[int], claims: Floats
+    outputs: OutputTable,
+    requirement: Requirement,
+    alpha: Floats,
+    once: Sequence[int],
+    claims: Floats,
 ) -> float:
     """The least Σ α_ω (r_ωℓ − claim_ω) over the D_ℓ that no seen output rules out; rounded down.
 
@@ -165,9 +176,9 @@ def proven_by_alpha(
     seen = np.flatnonzero(alpha > 0)
     among = np.array(requirement.among)
     shown = np.union1d(seen, np.asarray(once, dtype=np.int64)).astype(np.int64)
-    if (outputs.chance[shown, requirement.dataset] == 0).any():
+    if (outputs.probability[shown, requirement.dataset] == 0).any():
         return -np.inf  # such an output never comes from D*
-    alive = among[(outputs.chance[np.ix_(shown, among)] > 0).all(axis=0)]
+    alive = among[(outputs.probability[np.ix_(shown, among)] > 0).all(axis=0)]
     if not alive.size:
         return np.inf
     if not seen.size:
@@ -179,17 +190,17 @@ def proven_by_alpha(
     return float(np.min(value - gamma(len(seen) + 16) * size))
 
 
-def _solve_all(world: World, outputs: Outputs, claims: Floats) -> Condition:
+def _solve_all(world: World, outputs: OutputTable, claims: Floats) -> Condition:
     return Condition(outputs, tuple(_solve(outputs, r, claims) for r in requirements(world)))
 
 
-def _solve(outputs: Outputs, requirement: Requirement, claims: Floats) -> Certificate:
-    kept = np.flatnonzero(outputs.chance[:, requirement.dataset] > 0)
+def _solve(outputs: OutputTable, requirement: Requirement, claims: Floats) -> Certificate:
+    kept = np.flatnonzero(outputs.probability[:, requirement.dataset] > 0)
     among = np.array(requirement.among)
-    impossible = outputs.chance[np.ix_(kept, among)] == 0  # [output, dataset]
+    impossible = outputs.probability[np.ix_(kept, among)] == 0  # [output, dataset]
     once = tuple(int(kept[i]) for i in _rule_out(impossible))
     carriers = among[~impossible.any(axis=0)]
-    beta, alpha = np.zeros(outputs.chance.shape[1]), np.zeros(len(outputs.answers))
+    beta, alpha = np.zeros(outputs.probability.shape[1]), np.zeros(len(outputs.labels))
     if carriers.size:
         ratio = outputs.log[kept, requirement.dataset, None] - outputs.log[np.ix_(kept, carriers)]
         beta[carriers], alpha[kept] = _game(ratio - claims[kept, None])
@@ -199,7 +210,7 @@ def _solve(outputs: Outputs, requirement: Requirement, claims: Floats) -> Certif
         lower=proven_by_alpha(outputs, requirement, alpha, once, claims),
         beta=frozen(beta),
         alpha=frozen(alpha),
-        once=tuple(outputs.answers[i] for i in once),
+        once=tuple(outputs.labels[i] for i in once),
     )
 
 
@@ -232,7 +243,8 @@ def _game(payoff: Floats) -> tuple[Floats, Floats]:
     if solved.status != 0:
         raise UnsoundRequest(
             f"the linear program of the necessary condition was not solved ({solved.message});"
-            " no number is given. Likelihoods of very different size may be the cause"
+            " no number is given. Likelihoods of very different size may be the cause",
+            reason="not solved",
         )
     return without_dust(solved.x[:columns]), without_dust(-solved.ineqlin.marginals)
 

@@ -1,4 +1,4 @@
-"""NfC constraints as things of their own: what a mechanism asks of them, which are redundant."""
+"""NfC constraints on their own: the ε a mechanism needs for each, and which are redundant."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.fingerprint import ByContent
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import FINE, Condition, constraint_values
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.universe import Universe
@@ -17,7 +17,7 @@ TOLERANCE = 1e-9  # of the linear programs that decide redundancy
 
 @dataclass(frozen=True, eq=False)
 class Constraint(ByContent):
-    """log P(ω|``dataset``) ≤ ε + Σ β_ℓ log P(ω|D_ℓ) for all outputs; ε is said elsewhere."""
+    """log P(ω|``dataset``) ≤ ε + Σ β_ℓ log P(ω|D_ℓ) for all outputs; ε is given elsewhere."""
 
     universe: Universe
     dataset: Hashable
@@ -31,7 +31,7 @@ class Constraint(ByContent):
             raise InvalidWorld(
                 "beta",
                 given=f"has shape {beta.shape}, or weight on {self.dataset!r} itself",
-                needed=f"hold one weight for each of {n} datasets, 0 for the one that is to hide",
+                needed=f"hold one weight for each of {n} datasets, 0 for the one that must hide",
             )
 
     @property
@@ -43,7 +43,7 @@ class Constraint(ByContent):
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class ReducedConstraints:
     """A set of constraints without those that the others imply.
 
     Attributes:
@@ -58,8 +58,8 @@ class Reduced:
     witnesses: Floats
 
 
-def needed_epsilons(constraints: Sequence[Constraint], mechanism: Mechanism) -> Floats:
-    """``[constraint, output]``: the ε that each output asks of each constraint, rounded up."""
+def needed_epsilons(constraints: Sequence[Constraint], mechanism: FiniteMechanism) -> Floats:
+    """``[constraint, output]``: the ε that each output needs in each constraint, rounded up."""
     universe = one_universe(constraints)
     if mechanism.universe != universe:
         raise InvalidWorld(
@@ -79,7 +79,8 @@ def constraints_of(universe: Universe, condition: Condition) -> tuple[Constraint
     if not all(certificate.beta.any() for certificate in condition.certificates):
         raise UnsoundRequest(
             "some requirement has no certificate at any ε (its ε is infinite), so there is no"
-            " set of constraints that meets the necessary condition"
+            " set of constraints that meets the necessary condition",
+            reason="no certificate",
         )
     return tuple(
         dict.fromkeys(
@@ -89,7 +90,7 @@ def constraints_of(universe: Universe, condition: Condition) -> tuple[Constraint
     )
 
 
-def non_redundant(constraints: Sequence[Constraint]) -> Reduced:
+def non_redundant(constraints: Sequence[Constraint]) -> ReducedConstraints:
     r"""Leave out, one after another, the constraints that the remaining ones imply.
 
     The constraint w is implied by w¹, …, w^m at the same ε > 0 if no v in Ω₂ (all components
@@ -100,7 +101,7 @@ def non_redundant(constraints: Sequence[Constraint]) -> Reduced:
     (Duality over Ω₂ asks for Σ λ_i wⁱ ≤ w only; all these vectors sum to 0, so equality holds,
     and Ω₂ may be replaced by all vectors. ε drops out.) The same λ shows it for likelihoods with
     zeros, and for ε > 0 every such v is part of a mechanism: the paper's Step 2. At ε = 0 the
-    question is empty: a mechanism that obeys w with ε = 0 is the same on D_t and all D_ℓ.
+    condition is empty: a mechanism that obeys w with ε = 0 is the same on D_t and all D_ℓ.
 
     What is left depends on the order of the constraints; it is always non-redundant.
     """
@@ -114,12 +115,15 @@ def non_redundant(constraints: Sequence[Constraint]) -> Reduced:
     for i in range(len(constraints)):
         witness, combination = decide(rows, i, kept)
         if (witness is not None) != (i in kept):
-            raise UnsoundRequest("rounding leaves it open which of the constraints are redundant")
+            raise UnsoundRequest(
+                "rounding leaves it open which of the constraints are redundant",
+                reason="rounding",
+            )
         if witness is not None:
             witnesses.append(witness)
         if combination is not None:
             removed.append((i, combination))
-    return Reduced(tuple(kept), tuple(removed), frozen(witnesses))
+    return ReducedConstraints(tuple(kept), tuple(removed), frozen(witnesses))
 
 
 def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Floats | None]:
@@ -136,7 +140,9 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
         options=FINE,
     )
     if solved.status != 0:
-        raise UnsoundRequest(f"redundancy could not be decided ({solved.message})")
+        raise UnsoundRequest(
+            f"redundancy could not be decided ({solved.message})", reason="not solved"
+        )
     if -solved.fun > 1 + TOLERANCE:
         v = solved.x - solved.x.max()
         v = v / max(1.0, float((rows[others] @ v).max(initial=0.0)))
@@ -147,17 +153,18 @@ def decide(rows: Floats, i: int, kept: Sequence[int]) -> tuple[Floats | None, Fl
     residual = float(np.abs(combination @ rows - rows[i]).max())
     if not max(residual, combination.sum() - 1) <= TOLERANCE:
         raise UnsoundRequest(
-            f"redundancy could not be decided: constraint {i} is implied up to {residual:g} only"
+            f"redundancy could not be decided: constraint {i} is implied up to {residual:g} only",
+            reason="rounding",
         )
     return None, frozen(combination)
 
 
 def one_universe(constraints: Sequence[Constraint]) -> Universe:
-    """The datasets that all constraints are about; an error if there is no such thing."""
+    """The datasets that all constraints are about; an error if they differ."""
     if not constraints or any(c.universe != constraints[0].universe for c in constraints):
         raise InvalidWorld(
             "constraints",
-            given="is empty, or they speak of different datasets",
+            given="is empty, or about different datasets",
             needed="hold at least one constraint, all over the same datasets",
         )
     return constraints[0].universe

@@ -1,11 +1,11 @@
 """The exact translation of per-entry privacy: the oracle for every faster bound."""
 
-from takifugu.finite.translation_exact.coupling import Coupling
-from takifugu.finite.translation_exact.problem import Allowance
-from takifugu.finite.translation_exact.translate import (
-    Binding,
+from takifugu.finite.translation_exact.dataset_coupling import Coupling
+from takifugu.finite.translation_exact.exact_translation import (
     ExactTranslation,
+    PairAndPrior,
     translation_exact,
 )
+from takifugu.finite.translation_exact.transport_problem import Allowance
 
-__all__ = ["Allowance", "Binding", "Coupling", "ExactTranslation", "translation_exact"]
+__all__ = ["Allowance", "Coupling", "ExactTranslation", "PairAndPrior", "translation_exact"]

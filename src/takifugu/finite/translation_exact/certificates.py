@@ -7,7 +7,7 @@ import numpy as np
 from takifugu._rounding import UNIT, log_ratio_up
 from takifugu.errors import UnsoundRequest
 from takifugu.finite.translation_exact.network import Network, on_nodes
-from takifugu.finite.translation_exact.problem import Transport
+from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.numeric import LEAST, Floats, Integers
 
 SHRINK = 2.0**-46  # how much the closure tightens e^ε, so that rounding cannot loosen it
@@ -53,7 +53,9 @@ def witness(log_g: Floats, allowance: Floats, shape: tuple[int, ...]) -> Floats:
     if not (admissible(g, allowance, shape) and admissible(1 - g, allowance, shape)):
         raise UnsoundRequest(
             "the worst mechanism found is not differentially private after rounding; no bound is"
-            " given. Ask for an ε that is not so small or so uneven"
+            " given. Ask for an ε that is not so small or so uneven",
+            field="epsilon",
+            reason="rounding",
         )
     return g
 
@@ -97,7 +99,7 @@ class Routing:
     factor: float
 
 
-def route(net: Network, problem: Transport, log_g: Floats, flow: Floats) -> Routing:
+def route(net: Network, problem: TransportProblem, log_g: Floats, flow: Floats) -> Routing:
     """Make ``flow`` feasible, node by node in decreasing order of g, and add up what it proves.
 
     At an optimum flow runs only where g(tail) = e^{loss}·g(head), hence downhill in g: dropping
@@ -142,7 +144,7 @@ def route(net: Network, problem: Transport, log_g: Floats, flow: Floats) -> Rout
     return Routing(order, used, sent, high, room, spread, overlap, best, factor)
 
 
-def _overlap(net: Network, problem: Transport) -> tuple[Floats, Integers]:
+def _overlap(net: Network, problem: TransportProblem) -> tuple[Floats, Integers]:
     """``[node]``: Z(D) = E_ν[e^{−d(D,·)}], rounded down, and where a line's best dataset is."""
     table = problem.target.reshape(problem.shape)
     for axis, epsilon in enumerate(problem.allowance):

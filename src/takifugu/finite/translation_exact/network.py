@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from takifugu.errors import TooLarge
-from takifugu.finite.translation_exact.problem import Transport
+from takifugu.finite.translation_exact.transport_problem import TransportProblem
 from takifugu.numeric import Floats, Integers
 
 WIDE = 3  # a line with more values than this gets a node of its own
@@ -44,7 +44,7 @@ class Network:
     lines: tuple[tuple[int, int], ...]
 
 
-def network(problem: Transport) -> Network:
+def network(problem: TransportProblem) -> Network:
     """Write out the nodes and edges of ``problem``."""
     size = prod(problem.shape)
     order = np.arange(size, dtype=np.int64).reshape(problem.shape)
@@ -68,12 +68,14 @@ def network(problem: Transport) -> Network:
     if len(tail) > MOST_EDGES:
         raise TooLarge(
             f"the exact translation of this world needs {len(tail):,} constraints and at most"
-            f" {MOST_EDGES:,} are tried; leave out entries, or use a bound for the prior's family"
+            f" {MOST_EDGES:,} are tried; leave out entries, or use a bound for the prior's family",
+            size=len(tail),
+            limit=MOST_EDGES,
         )
     return Network(size, nodes, tail, head, loss, tuple(lines))
 
 
-def on_nodes(net: Network, log_g: Floats, problem: Transport) -> Floats:
+def on_nodes(net: Network, log_g: Floats, problem: TransportProblem) -> Floats:
     """``[node]``: log g on the datasets, and its least value on every line that has a node."""
     parts = [log_g]
     for _, axis in net.lines:
@@ -82,7 +84,7 @@ def on_nodes(net: Network, log_g: Floats, problem: Transport) -> Floats:
 
 
 def solve(
-    net: Network, problem: Transport, log_guess: Floats, *, share: float = 1.0
+    net: Network, problem: TransportProblem, log_guess: Floats, *, share: float = 1.0
 ) -> tuple[Floats, Floats] | None:
     r"""Solve the linear programme: ``[dataset]`` log g and ``[edge]`` flow, or None if it fails.
 

@@ -1,1 +1,1 @@
-"""“Composition for Pufferfish Privacy” (Bai, He, Gu, Kifer, Maeng), run again."""
+"""“Composition for Pufferfish Privacy” (Bai, He, Gu, Kifer, Maeng), reproduced."""

@@ -1,6 +1,6 @@
 r"""NfC constraints survive every post-processing; the paper's theorem that they do not is false.
 
-The paper (Section 5, Theorem "NfC and Post-processing Invariance") says that a non-redundant set
+The paper (Section 5, Theorem "NfC and Post-processing Invariance") states that a non-redundant set
 of constraints
 
 .. math:: \log P(ω|D_t) \le ε + \sum_ℓ β_ℓ \log P(ω|D_ℓ) \quad\text{for every output } ω
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.finite.compose import post_process
-from takifugu.finite.mechanism import Mechanism
+from takifugu.finite.joint_runs import post_process
+from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.constraints import (
     TOLERANCE,
     Constraint,
@@ -38,7 +38,7 @@ from takifugu.priors.universe import Universe
 
 @dataclass(frozen=True, eq=False)
 class Construction:
-    """The paper's counterexample, built, and what it comes to.
+    """The paper's counterexample and its numbers.
 
     Attributes:
         constraint: The position of the constraint that it is meant to break.
@@ -46,8 +46,8 @@ class Construction:
         mechanism: M̂, with outputs 0, 1, 2, 3; outputs 0 and 2 use up the constraint.
         channel: ``[4, 2]``: the randomised post-processing A.
         processed: A∘M̂, with outputs 0 and 1.
-        before: ``[constraint, 4]``: what the outputs of M̂ ask of each constraint.
-        after: ``[constraint, 2]``: what the outputs of A∘M̂ ask of each constraint.
+        before: ``[constraint, 4]``: the ε that the outputs of M̂ need in each constraint.
+        after: ``[constraint, 2]``: the ε that the outputs of A∘M̂ need in each.
         weights: ``[dataset]``: w, the coefficients of the printed sum.
         sums: ``[dataset]``: log(a + b), a and b the two ratios of the printed proof.
         roots: ``[dataset]``: log(2√(ab)), what the proof puts in its place.
@@ -55,9 +55,9 @@ class Construction:
 
     constraint: int
     epsilon: float
-    mechanism: Mechanism
+    mechanism: FiniteMechanism
     channel: Floats
-    processed: Mechanism
+    processed: FiniteMechanism
     before: Floats
     after: Floats
     weights: Floats
@@ -66,7 +66,7 @@ class Construction:
 
     @property
     def broken(self) -> bool:
-        """Whether A∘M̂ asks more than ε of any constraint: the theorem says so, Hölder not."""
+        """Whether A∘M̂ needs more than ε in some constraint: so says the theorem, against Hölder."""
         return bool(self.after.max() > self.epsilon + TOLERANCE)
 
     @property
@@ -87,7 +87,11 @@ def paper_construction(
     d = −1/β at one dataset of β and 1/β at another, so that d·w = 0; c* is found by doubling.
     """
     if not TOLERANCE < epsilon < np.inf:
-        raise UnsoundRequest(f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}")
+        raise UnsoundRequest(
+            f"the construction needs a finite ε > {TOLERANCE:g}, not {epsilon:g}",
+            field="epsilon",
+            given=epsilon,
+        )
     universe = one_universe(constraints)
     rows = np.array([c.weights for c in constraints])
     mixed = [i for i, c in enumerate(constraints) if np.count_nonzero(c.beta) >= 2]
@@ -95,20 +99,24 @@ def paper_construction(
     if target not in mixed:
         raise UnsoundRequest(
             "the construction is against a constraint with two or more non-zero weights;"
-            f" {'constraint ' + str(which) if which is not None else 'every one given'} has one"
+            f" {'constraint ' + str(which) if which is not None else 'every one given'} has one",
+            field="which",
+            given=which,
         )
     witness, _ = decide(rows, target, range(len(rows)))
     if witness is None:
         raise UnsoundRequest(
             f"constraint {target} is implied by the others; the construction is for"
-            " non-redundant constraints: call `non_redundant` first"
+            " non-redundant constraints: call `non_redundant` first",
+            field="constraints",
+            given=target,
         )
     star, prime = _step_1(rows, target, witness, epsilon)
     mechanism = _step_2(universe, rows, star, prime, epsilon)
     t = universe.position(constraints[target].dataset)
     seen = mechanism.likelihood[:, [0, 2]]
-    chance = seen[t].min() / seen[t]  # p* over P(M̂(D_t) = 0) and over P(M̂(D_t) = 2)
-    channel = np.array([[1 - chance[0], chance[0]], [1, 0], [1 - chance[1], chance[1]], [1, 0]])
+    kept = seen[t].min() / seen[t]  # p* over P(M̂(D_t) = 0) and over P(M̂(D_t) = 2)
+    channel = np.array([[1 - kept[0], kept[0]], [1, 0], [1 - kept[1], kept[1]], [1, 0]])
     processed = post_process(mechanism, channel, outputs=(0, 1))
     ratios = seen / seen[t]
     return Construction(
@@ -140,14 +148,14 @@ def _step_1(rows: Floats, target: int, witness: Floats, epsilon: float) -> tuple
 
 def _step_2(
     universe: Universe, rows: Floats, star: Floats, prime: Floats, epsilon: float
-) -> Mechanism:
+) -> FiniteMechanism:
     """M̂: outputs 0 and 2 are v* and v′ less a constant, outputs 1 and 3 fill each up to 1/2."""
     c, top = 2.0, max(star.max(), prime.max())
     while True:  # ends: in the limit every value is 0, up to rounding far below ε
         parts = np.exp(np.stack([star, prime]) - top - c)  # [2, dataset]
         rest = 0.5 - parts
         if (rest > 0).all() and (rows @ np.log(rest).T <= epsilon).all():
-            return Mechanism(
+            return FiniteMechanism(
                 universe,
                 np.column_stack([parts[0], rest[0], parts[1], rest[1]]),
                 name="the paper's construction",

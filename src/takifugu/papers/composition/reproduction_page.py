@@ -15,7 +15,7 @@ from takifugu.papers.composition.data import SOURCES
 from takifugu.papers.composition.experiments.findings import findings, word
 from takifugu.papers.composition.experiments.printed import printed_numbers
 from takifugu.papers.composition.experiments.shift import printed_shifts
-from takifugu.papers.composition.experiments.verdicts import Verdict
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
 from takifugu.papers.composition.results import (
     Results,
     merged,
@@ -26,7 +26,7 @@ from takifugu.papers.composition.results import (
 from takifugu.papers.composition.tables_and_figures import formats
 from takifugu.papers.composition.tables_and_figures.cell_figures import overview_figure
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES, NOTES
-from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
 from takifugu.papers.composition.tables_and_figures.paper_tables import ORIGIN, facts, tables
 from takifugu.papers.composition.tables_and_figures.result_files import printed_shift
@@ -37,7 +37,7 @@ STORED = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 FIGURES = "reproduction"  # the folder beside the page
 HEAD = """\
-# The paper's experiments, run again
+# The paper's experiments, reproduced
 
 "Composition for Pufferfish Privacy" (Bai, He, Gu, Kifer, Maeng), Section "Experiments": the three
 most frequent labels of every group, released under Pufferfish privacy against an adversary who
@@ -51,9 +51,9 @@ takifugu reproduce figures                   # the influence curves
 ```
 
 Each writes tables (Markdown, CSV, LaTeX), figures (SVG, PNG), one page `index.html`, the measured
-cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` says how often
-every mechanism is run, `--seed` where its simulated noise begins, `--json` prints what was done. A
-run that was stopped goes on where it was.
+cells `results.json` and a `manifest.json` to the folder `--out`. `--repetitions` is the
+number of runs of every mechanism, `--seed` the seed of its simulated noise; `--json` prints a
+summary. An interrupted run resumes where it stopped.
 
 This page is generated from `src/takifugu/papers/composition/results.json`, which holds measured
 cells and no data; a test checks that the two agree. To make both anew:
@@ -65,7 +65,7 @@ python -m takifugu.papers.composition.reproduction_page \\
     out/real/results.json out/simulated/results.json
 ```
 """
-ASKED = """\
+COUNTED = """\
 In how many comparisons each is shown: 1 unless the whole 95 % interval of the lead is below 0; 2
 for each Acc@k that Ours-Exp gets right less than 99 % of the time; 2, 3 and 4 if the whole interval
 is above 0, and open where it holds 0, as where both only guess."""
@@ -75,7 +75,7 @@ MEASURED = """\
 Every mechanism is run on the true counts as often as the table says, all from the same stream of
 random numbers; ± is half of a 95 % interval, which stays above 0 where nothing varied. *Acc@k*: the
 label named in place k is right there; equal counts are equally right, and a place that no label
-earned is not asked about. *HR*: the share of the top three that were named. *NDCG*: with the true
+earned does not count. *HR*: the share of the top three that were named. *NDCG*: with the true
 counts as relevance. *ℓ1*: how far the counts of the named are from those of the top three, summed.
 *Majority* names the top three of the part that the prior was fitted on. The best number of a row is
 bold, with all that look the same at this rounding.
@@ -100,31 +100,31 @@ def write_figures(results: Results, folder: Path) -> None:
 
 
 def _short(results: Results) -> Iterator[str]:
-    said = findings(results)
-    claims = list(dict.fromkeys(one.claim for one in said))
+    verdicts = findings(results)
+    claims = list(dict.fromkeys(one.claim for one in verdicts))
     yield "## In short\n"
     yield from (f"{place}. {claim}" for place, claim in enumerate(claims, 1))
-    yield f"\n{ASKED}\n"
+    yield f"\n{COUNTED}\n"
     yield "| data | " + " | ".join(map(str, range(1, len(claims) + 1))) + " |"
     yield "|---" * (len(claims) + 1) + "|"
     for one in results.about:
-        own = {verdict.claim: verdict for verdict in said if verdict.data == one.key}
+        own = {verdict.claim: verdict for verdict in verdicts if verdict.data == one.key}
         cells = [_counted(own[claim]) if claim in own else "" for claim in claims]
         yield f"| {one.title} ({one.origin}) | " + " | ".join(cells) + " |"
     yield ""
     titles = {one.key: one.title for one in results.about}
-    short = [one for one in said if not one.holds]
+    short = [one for one in verdicts if not one.holds]
     if short:
-        yield "Not borne out:\n"
+        yield "Not supported:\n"
         yield from (f"- {titles[one.data]}: {one.claim}: {one.detail}." for one in short)
         yield ""
     yield f"![Acc@1 on every dataset]({FIGURES}/overview.svg)\n"
 
 
-def _counted(verdict: Verdict) -> str:
-    asked = verdict.held + verdict.failed + verdict.open
+def _counted(verdict: ClaimVerdict) -> str:
+    compared = verdict.held + verdict.failed + verdict.open
     left = f", {verdict.open} open" if verdict.open else ""
-    return f"{word(verdict)}: {verdict.held} of {asked}{left}"
+    return f"{word(verdict)}: {verdict.held} of {compared}{left}"
 
 
 def _shift() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a run leaves behind, as one JSON file: the cells, and what each dataset was. No raw data."""
+"""The results of a run as one JSON file: the cells and a summary of each dataset. No raw data."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,15 +9,15 @@ from typing import Any, get_args
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.experiments.finished_cells import from_document, to_document
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Family, Prepared
-from takifugu.papers.composition.tables_and_figures.figure_files import write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 
 FORMAT = 1
 ORIGINS = ("paper", "real", "simulated")
 
 
 @dataclass(frozen=True)
-class About:
-    """What is public about a dataset: all that tables and pages say of it.
+class DatasetSummary:
+    """The public facts about a dataset, as tables and pages show them.
 
     Attributes:
         key: A short name for files.
@@ -31,7 +31,7 @@ class About:
         facts: Public numbers about it.
         notes: What differs from the paper's preparation; a sentence each.
         fingerprint: The identity of the data.
-        repetitions: How often every mechanism was run on it.
+        repetitions: How many times every mechanism was run on it.
     """
 
     key: str
@@ -49,7 +49,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Shifted:
+class ShiftedCell:
     """An uncertain cell run again without uncertainty at a smaller ε.
 
     Attributes:
@@ -73,24 +73,24 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Results:
-    """Cells of one or several datasets, each told about once; the shifts that were run again."""
+    """Cells of one or several datasets, a summary of each, and the shifts that were run again."""
 
-    about: tuple[About, ...]
+    about: tuple[DatasetSummary, ...]
     cells: tuple[Cell, ...]
-    shifted: tuple[Shifted, ...] = ()
+    shifted: tuple[ShiftedCell, ...] = ()
 
     def of(self, key: str) -> tuple[Cell, ...]:
         """The cells of one dataset."""
         return tuple(cell for cell in self.cells if cell.data == key)
 
-    def shifted_of(self, key: str) -> tuple[Shifted, ...]:
+    def shifted_of(self, key: str) -> tuple[ShiftedCell, ...]:
         """The shifts of one dataset."""
         return tuple(one for one in self.shifted if one.data == key)
 
 
-def about(prepared: Prepared, *, repetitions: int) -> About:
-    """What may be said of data that was made ready."""
-    return About(
+def about(prepared: Prepared, *, repetitions: int) -> DatasetSummary:
+    """The summary of prepared data."""
+    return DatasetSummary(
         prepared.key,
         prepared.title,
         prepared.family,
@@ -108,21 +108,21 @@ def about(prepared: Prepared, *, repetitions: int) -> About:
 
 def merged(parts: Iterable[Results]) -> Results:
     """Several results as one; of a dataset that comes twice the last one counts."""
-    told: dict[str, tuple[About, Results]] = {}
+    by_key: dict[str, tuple[DatasetSummary, Results]] = {}
     for part in parts:
         for one in part.about:
-            told[one.key] = one, part
+            by_key[one.key] = one, part
     return Results(
-        tuple(one for one, _ in told.values()),
-        tuple(cell for key, (_, part) in told.items() for cell in part.of(key)),
-        tuple(one for key, (_, part) in told.items() for one in part.shifted_of(key)),
+        tuple(one for one, _ in by_key.values()),
+        tuple(cell for key, (_, part) in by_key.items() for cell in part.of(key)),
+        tuple(one for key, (_, part) in by_key.items() for one in part.shifted_of(key)),
     )
 
 
 def write_results(results: Results, path: Path) -> None:
     """Write all of it or nothing, a line for each cell, so that differences can be read."""
     parts = {
-        "about": [_told(one) for one in results.about],
+        "about": [_about_document(one) for one in results.about],
         "cells": [to_document(cell) for cell in results.cells],
         "shifted": [{**vars(one), "plain": _pairs(one.plain)} for one in results.shifted],
     }
@@ -143,10 +143,10 @@ def read_results(path: Path) -> Results:
     try:
         if document["format"] != FORMAT:
             raise ValueError
-        told = tuple(_read_about(one) for one in document["about"])
+        summaries = tuple(_read_about(one) for one in document["about"])
         cells = tuple(from_document(one) for one in document["cells"])
         shifted = tuple(
-            Shifted(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
+            ShiftedCell(**{**one, "plain": _estimates(one["plain"])}) for one in document["shifted"]
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidFile(
@@ -154,11 +154,11 @@ def read_results(path: Path) -> Results:
             given=f"{str(path)!r} holds something else",
             needed=f"be a results.json of a run, format {FORMAT}",
         ) from error
-    return Results(told, cells, shifted)
+    return Results(summaries, cells, shifted)
 
 
 def shortened(results: Results, digits: int = 5) -> Results:
-    """What the repository keeps: digits enough for tables, and of shifts whether they are equal."""
+    """What the repository stores: enough digits for tables, and whether shifts are equal."""
 
     def number(value: float) -> float:
         return float(f"{value:.{digits}g}")
@@ -192,11 +192,11 @@ def _line(value: Any) -> str:
     return "  " + json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _told(one: About) -> dict[str, Any]:
+def _about_document(one: DatasetSummary) -> dict[str, Any]:
     return {**vars(one), "facts": dict(one.facts), "notes": list(one.notes)}
 
 
-def _read_about(given: dict[str, Any]) -> About:
+def _read_about(given: dict[str, Any]) -> DatasetSummary:
     if given["family"] not in get_args(Family) or given["origin"] not in ORIGINS:
         raise ValueError
-    return About(**{**given, "notes": tuple(given["notes"])})
+    return DatasetSummary(**{**given, "notes": tuple(given["notes"])})

@@ -5,14 +5,14 @@ import sys
 import numpy as np
 import pytest
 
-from takifugu.papers.composition.collapse import example, follow, simulate
+from takifugu.papers.composition.collapse import example, simulate, trace_attack
 from takifugu.papers.composition.collapse.collapse_figure import collapse_figure, shown_runs
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> None:
     built, rng = example(number, 4), np.random.default_rng(0)
-    trace = follow(built, 5, rng=rng)
+    trace = trace_attack(built, 5, rng=rng)
     simulated = simulate(built, 500, rng=rng)
     law = built.waiting()
     left, right = collapse_figure("title", trace, law, simulated).axes
@@ -20,14 +20,14 @@ def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> N
     assert heights == [float(law.probability(k)) for k in range(1, shown_runs(law) + 1)]
     line = np.asarray(left.lines[0].get_ydata(), dtype=float)
     place = trace.truth.index(True) if trace.exclusive else 0
-    chances = [step.posterior[place] for step in trace.steps]
-    assert line.tolist() == [float(p if trace.truth[place] else 1 - p) for p in chances]
+    probabilities = [step.posterior[place] for step in trace.steps]
+    assert line.tolist() == [float(p if trace.truth[place] else 1 - p) for p in probabilities]
 
 
 def test_drawing_leaves_no_global_state() -> None:
     built, rng = example(1, 4), np.random.default_rng(0)
     collapse_figure(
-        "title", follow(built, 5, rng=rng), built.waiting(), simulate(built, 500, rng=rng)
+        "title", trace_attack(built, 5, rng=rng), built.waiting(), simulate(built, 500, rng=rng)
     )
     pyplot = sys.modules.get("matplotlib.pyplot")
     assert pyplot is None or not pyplot.get_fignums()

@@ -16,7 +16,7 @@ from takifugu.papers.composition.data import (
     REAL,
     SIMULATED,
     SOURCES,
-    Source,
+    PaperDataset,
     find,
     prepare,
     read_prepared,
@@ -26,6 +26,7 @@ from takifugu.papers.composition.data.simulated import check_ins_table
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors.labels import foursquare_labels
 from tests.papers.composition.data.raw_files import check_in_time, write_csv, write_tabs
+from tests.raising import raises
 
 FIRST = datetime(2012, 4, 3, 18, 0, 6)
 HIDDEN = "Hidden Bar"  # a value that no message may repeat
@@ -100,7 +101,7 @@ def test_every_source_says_what_it_needs_and_where_it_is_published() -> None:
         assert source.about.origin != "simulated"
     for source in SIMULATED:
         assert not source.files and source.about.origin == "simulated"
-        assert any("Made up" in note for note in source.about.notes)
+        assert any("Synthetic" in note for note in source.about.notes)
 
 
 def test_sources_are_found_by_their_files_also_one_folder_down(tmp_path: Path) -> None:
@@ -114,13 +115,13 @@ def test_sources_are_found_by_their_files_also_one_folder_down(tmp_path: Path) -
     write_nyc(tmp_path)
     assert [source.key for source in find(tmp_path)] == ["foursquare", "nyc"]
     assert prepared("foursquare", tmp_path, tmp_path / "work").groups == ("JP", "US")
-    with pytest.raises(InvalidFile, match="is no folder"):
+    with raises(InvalidFile, field=str(tmp_path / "nowhere")):
         find(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("source", REAL, ids=lambda source: source.key)
 def test_a_missing_file_is_named_with_its_columns_and_its_publisher(
-    source: Source, tmp_path: Path
+    source: PaperDataset, tmp_path: Path
 ) -> None:
     line = refused(source.key, tmp_path)
     needed = next(iter(source.files.values()))
@@ -272,7 +273,7 @@ def test_a_folder_for_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> N
     write_tist(tmp_path)
     (tmp_path / "file").write_text("")
     for source in ("foursquare", "simulated-activities"):
-        with pytest.raises(InvalidFile, match="cannot be made"):
+        with raises(InvalidFile, field=str(tmp_path / "file" / "work")):
             prepared(source, tmp_path, tmp_path / "file" / "work")
 
 
@@ -324,7 +325,7 @@ def test_prepared_data_is_written_and_read_to_the_last_bit(tmp_path: Path) -> No
     for mine, theirs in ((found.counts, made.counts), (found.train, made.train)):
         assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
         assert not mine.flags.writeable
-    with pytest.raises(InvalidFile, match="made of other data"):
+    with raises(InvalidFile, field=str(tmp_path / "made.json")):
         read_prepared(tmp_path / "made.json", of="0" * 64)
 
 
@@ -340,7 +341,8 @@ def test_prepared_data_that_was_changed_is_refused(
     document = json.loads((tmp_path / "made.json").read_text())
     document[field] = value
     (tmp_path / "made.json").write_text(json.dumps(document))
-    with pytest.raises(InvalidFile, match=r"made\.json: (digest|format)"):
+    place = "format" if field == "format" else "digest"
+    with raises(InvalidFile, field=f"{tmp_path / 'made.json'}: {place}"):
         read_prepared(tmp_path / "made.json")
 
 

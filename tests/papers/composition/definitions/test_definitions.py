@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, InvalidWorld, TooLarge
-from takifugu.finite import Mechanism, leakage
+from takifugu.finite import FiniteMechanism, leakage
 from takifugu.finite.world import World
 from takifugu.papers.composition.definitions import (
     ABSENT,
@@ -27,15 +27,16 @@ from takifugu.papers.composition.definitions import (
 )
 from takifugu.priors import Explicit, Tables, Universe
 from takifugu.priors.secrets import entry_pairs
+from tests.raising import raises
 
 SMALL = Tables.of({"a": (0, 1), "b": (0, 1, 2), "c": (0, 1)})
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=25)
 
 
-def mechanism(universe: Universe, seed: int, *, outputs: int = 3) -> Mechanism:
+def mechanism(universe: Universe, seed: int, *, outputs: int = 3) -> FiniteMechanism:
     rng = np.random.default_rng(seed)
-    return Mechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
+    return FiniteMechanism(universe, rng.dirichlet(np.ones(outputs), len(universe)))
 
 
 def random_prior(tables: Tables, rng: np.random.Generator) -> Explicit:
@@ -56,7 +57,7 @@ def differ(a: Any, b: Any) -> list[int]:
     return [j for j, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
 
 
-def loss(world: World, m: Mechanism) -> float:
+def loss(world: World, m: FiniteMechanism) -> float:
     return leakage(world, m).epsilon
 
 
@@ -124,16 +125,16 @@ def coins(n: int) -> Explicit:
 
 def test_under_fair_coins_parity_is_private_and_a_count_is_not() -> None:
     prior = coins(5)
-    parity = Mechanism.from_function(prior.universe, lambda d: sum(d) % 2)
+    parity = FiniteMechanism.from_function(prior.universe, lambda d: sum(d) % 2)
     assert loss(noiseless_privacy(prior), parity) <= 1e-12
-    count = Mechanism.from_function(prior.universe, lambda d: sum(d))
+    count = FiniteMechanism.from_function(prior.universe, lambda d: sum(d))
     assert loss(noiseless_privacy(prior), count) == inf  # all ones gives everybody away
 
 
 @pytest.mark.parametrize("n", [4, 7])
 def test_a_clipped_count_under_fair_coins_leaks_what_binomials_say(n: int) -> None:
     prior = coins(n)
-    clipped = Mechanism.from_function(prior.universe, lambda d: min(max(sum(d), 1), n - 1))
+    clipped = FiniteMechanism.from_function(prior.universe, lambda d: min(max(sum(d), 1), n - 1))
     worst = 0.0
     for k in range(1, n):
         merged = [0, 1] if k == 1 else [n - 1, n] if k == n - 1 else [k]
@@ -280,11 +281,11 @@ def test_what_others_reveal_counts_for_inference_but_not_for_participation() -> 
     tables = Tables.bits(2)
     twins = Explicit(tables, np.array([0.5, 0.0, 0.0, 0.5]))
     world = distributional_privacy([twins])
-    ask_second = Mechanism.from_function(world.universe, lambda d: d[1])
+    ask_second = FiniteMechanism.from_function(world.universe, lambda d: d[1])
     table = leakage(world, ask_second)
     about_first = [i for i, pair in enumerate(world.pairs) if pair.left.entry == 0]  # type: ignore[union-attr]
     assert max(table.by_pair()[about_first]) <= 1e-12
-    told = Mechanism.from_function(tables, lambda d: d[1])
+    told = FiniteMechanism.from_function(tables, lambda d: d[1])
     about = inferential_privacy([twins], entries=[0])
     assert loss(about, told) == inf
 
@@ -307,32 +308,32 @@ def test_conditional_inference_keeps_near_places_only(seed: int) -> None:
 
 
 def test_requests_without_meaning_are_refused() -> None:
-    with pytest.raises(InvalidWorld, match="from 1 to 3"):
+    with raises(InvalidWorld, field="size"):
         group_privacy(SMALL, size=4)
-    with pytest.raises(InvalidWorld, match="from 1 to 3"):
+    with raises(InvalidWorld, field="size"):
         dependent_privacy(SMALL, size=0)
-    with pytest.raises(InvalidWorld, match="not both"):
+    with raises(InvalidWorld, field="size"):
         dependent_privacy(SMALL)
-    with pytest.raises(InvalidWorld, match="not both"):
+    with raises(InvalidWorld, field="size"):
         dependent_privacy(SMALL, size=1, blocks=[("a",)])
-    with pytest.raises(InvalidWorld, match="unknown"):
+    with raises(InvalidWorld, field="entry"):
         dependent_privacy(SMALL, blocks=[("z",)])
-    with pytest.raises(InvalidWorld, match="public already"):
+    with raises(InvalidWorld, field="allowed"):
         blowfish_privacy(SMALL, allowed=lambda d: d == (0, 0, 0))
-    with pytest.raises(InvalidPrior, match="at least one prior"):
+    with raises(InvalidPrior, field="priors"):
         inferential_privacy([])
-    with pytest.raises(InvalidPrior, match="one set of tables"):
+    with raises(InvalidPrior, field="priors"):
         noiseless_privacy(Explicit.uniform(Universe(("rain", "shine"))))
-    with pytest.raises(InvalidPrior, match="one set of tables"):
+    with raises(InvalidPrior, field="priors"):
         inferential_privacy([coins(2), coins(3)])
-    with pytest.raises(InvalidWorld, match="no value of an entry"):
+    with raises(InvalidWorld, field="absent"):
         distributional_privacy([coins(2)], absent=1)
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(TooLarge, match="priors"):
+    with raises(TooLarge, size=100663296):
         per_entry_privacy(Tables.bits(12))
-    with pytest.raises(TooLarge, match="neighbours"):
+    with raises(TooLarge, size=1024):
         blowfish_privacy(Tables.bits(10))
-    with pytest.raises(TooLarge, match="priors"):
+    with raises(TooLarge, size=59417600):
         bayesian_privacy([coins(10)])

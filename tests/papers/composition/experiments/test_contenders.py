@@ -23,8 +23,8 @@ from takifugu.papers.composition.experiments.contenders import (
     MQM_VECTOR,
     OURS_EXP,
     TAKIFUGU,
-    entrant,
-    entrant_at,
+    calibrated,
+    calibrated_at,
     planned,
 )
 from takifugu.papers.composition.experiments.measurements import Prepared
@@ -58,7 +58,7 @@ def law_of(name: str, spent: float) -> oracle.Law:
 def drawn(name: str, spent: float, seed: int = 11) -> Integers:
     rng = np.random.default_rng(seed)
     world = small()
-    found = entrant(name, world, spent).mechanism.simulate(world.counts, DRAWS, rng=rng)
+    found = calibrated(name, world, spent).mechanism.simulate(world.counts, DRAWS, rng=rng)
     assert found.shape == (DRAWS, 1, K)
     return found[:, 0]
 
@@ -94,7 +94,7 @@ def test_the_noise_of_each_contender_is_as_its_formula(spent: float) -> None:
     labels = world.counts.shape[1]
 
     def noise(name: str) -> tuple[str, float, float]:
-        return noise_of(entrant(name, world, spent).mechanism)
+        return noise_of(calibrated(name, world, spent).mechanism)
 
     for name in (OURS_EXP, GROUP_DP):
         shape, scale, deviation = noise(name)
@@ -104,13 +104,13 @@ def test_the_noise_of_each_contender_is_as_its_formula(spent: float) -> None:
         shape, scale, deviation = noise(name)
         assert shape == "laplace" and scale == pytest.approx(wide)
         assert deviation == pytest.approx(sqrt(2) * wide, rel=0.02)
-    assert entrant(MQM_SPLIT, world, spent).noise == noise(MQM_SPLIT)[2]
+    assert calibrated(MQM_SPLIT, world, spent).noise == noise(MQM_SPLIT)[2]
 
 
 def test_a_contender_never_loses_more_than_it_may() -> None:
     world = prepared()
     for name in CONTENDERS:
-        mechanism = entrant(name, world, 0.0123).mechanism
+        mechanism = calibrated(name, world, 0.0123).mechanism
         loss = mechanism.pure if isinstance(mechanism, Exponential) else mechanism.loss
         assert isinstance(loss, Pure)
         assert 0.99 * 0.0123 * (2 / 4 if name == MQM_SPLIT else 1) < float(loss.epsilon) <= 0.0123
@@ -132,7 +132,9 @@ def test_each_contender_spends_what_its_own_proof_allows() -> None:
     world = prepared()
     plain = {proof: {1.0: 0.01 * (k + 1)} for k, proof in enumerate(PROOFS)}
     allowed = Allowances(20_000, plain)
-    found = {n: entrant_at(n, world, allowed, 1.0, uncertain=False).epsilon_dp for n in CONTENDERS}
+    found = {
+        n: calibrated_at(n, world, allowed, 1.0, uncertain=False).epsilon_dp for n in CONTENDERS
+    }
     assert found == {
         OURS_EXP: plain["curve"][1.0],
         MQM_VECTOR: plain["quilts"][1.0],
@@ -148,7 +150,7 @@ def test_takifugu_has_the_least_noise_of_all() -> None:
     for epsilon in EPSILONS:
         for uncertain in (False, True):
             noise = {
-                name: entrant_at(name, world, allowed, epsilon, uncertain=uncertain).noise
+                name: calibrated_at(name, world, allowed, epsilon, uncertain=uncertain).noise
                 for name in CONTENDERS
             }
             assert min(noise, key=lambda name: noise[name]) == TAKIFUGU

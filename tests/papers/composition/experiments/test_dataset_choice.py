@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-import pytest
-
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.experiments.dataset_choice import plan
+from takifugu.papers.composition.experiments.dataset_choice import choose_datasets
+from tests.raising import raises
 
 
 def keys(what: str, folder: Path | None) -> list[str]:
-    return [source.key for source in plan(what, folder).sources]  # type: ignore[arg-type]
+    return [source.key for source in choose_datasets(what, folder).sources]  # type: ignore[arg-type]
 
 
 def test_without_data_the_worlds_are_simulated_and_it_is_said() -> None:
-    planned = plan("all", None)
+    planned = choose_datasets("all", None)
     assert [s.about.origin for s in planned.sources] == ["simulated", "simulated"]
     assert [s.about.family for s in planned.sources] == ["foursquare", "capture24"]
     assert planned.curves
@@ -25,7 +24,7 @@ def test_without_data_the_worlds_are_simulated_and_it_is_said() -> None:
 
 
 def test_figures_need_no_data() -> None:
-    planned = plan("figures", None)
+    planned = choose_datasets("figures", None)
     assert planned.curves and not planned.sources and not planned.notices
 
 
@@ -35,8 +34,8 @@ def test_all_sources_of_a_family_are_used_at_once(tmp_path: Path) -> None:
     assert keys("foursquare", tmp_path) == ["nyc", "jakarta"]
     assert keys("capture24", tmp_path) == ["sleep"]
     assert keys("all", tmp_path) == ["nyc", "jakarta", "sleep"]
-    assert not plan("foursquare", tmp_path).curves
-    assert not any("simulated" in notice for notice in plan("all", tmp_path).notices)
+    assert not choose_datasets("foursquare", tmp_path).curves
+    assert not any("simulated" in notice for notice in choose_datasets("all", tmp_path).notices)
 
 
 def test_the_other_family_is_simulated_where_only_one_is_there(tmp_path: Path) -> None:
@@ -45,16 +44,16 @@ def test_the_other_family_is_simulated_where_only_one_is_there(tmp_path: Path) -
 
 
 def test_a_folder_with_nothing_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"checkins_nyc\.csv\.gz.*without --data"):
-        plan("foursquare", tmp_path)
+    with raises(InvalidFile, field="--data"):
+        choose_datasets("foursquare", tmp_path)
     (tmp_path / "sleep_hypnograms.csv.gz").write_bytes(b"")
-    with pytest.raises(InvalidFile, match="none of the files"):
-        plan("foursquare", tmp_path)
-    with pytest.raises(InvalidFile, match="folder"):
-        plan("all", tmp_path / "nowhere")
+    with raises(InvalidFile, field="--data"):
+        choose_datasets("foursquare", tmp_path)
+    with raises(InvalidFile, field=str(tmp_path / "nowhere")):
+        choose_datasets("all", tmp_path / "nowhere")
 
 
 def test_half_a_source_is_a_mistake_before_anything_is_run(tmp_path: Path) -> None:
     (tmp_path / "dataset_TIST2015_Checkins.txt").write_text("1\t2\t3\t4\n")
-    with pytest.raises(InvalidFile, match=r"dataset_TIST2015_POIs\.txt"):
-        plan("foursquare", tmp_path)
+    with raises(InvalidFile, field="dataset_TIST2015_POIs.txt"):
+        choose_datasets("foursquare", tmp_path)

@@ -19,13 +19,14 @@ from takifugu.papers.composition.experiments.contenders import (
 )
 from takifugu.papers.composition.experiments.experiment import grid, identity, run
 from takifugu.papers.composition.experiments.finished_cells import (
-    Finished,
+    FinishedCells,
     from_document,
     to_document,
 )
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
 from takifugu.papers.composition.experiments.metrics import METRICS
 from tests.papers.composition.small_datasets import prepared
+from tests.raising import raises
 
 EPSILONS = (0.5, 2.0)
 REPETITIONS, SEED = 30, 4
@@ -167,7 +168,7 @@ def test_a_cell_of_other_settings_is_not_taken_for_this_one(
         for one in (given, {"world": prepared(), "repetitions": REPETITIONS, "seed": SEED})
     ]
     assert names[0] != names[1]
-    finished = Finished(whole[0] / "cells-small.jsonl")
+    finished = FinishedCells(whole[0] / "cells-small.jsonl")
     assert finished.get(names[0]) is None
     assert finished.get(names[1]) is not None
 
@@ -218,13 +219,13 @@ def test_a_cell_is_written_and_read_to_the_last_bit() -> None:
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UnsoundRequest, match="2 or more, for an interval"):
+    with raises(UnsoundRequest, field="repetitions", given=1):
         measured(tmp_path, repetitions=1)
-    with pytest.raises(UnsoundRequest, match="a whole number, 0 or more"):
+    with raises(UnsoundRequest, field="rng_seed", given=-1):
         measured(tmp_path, seed=-1)
-    with pytest.raises(Malformed, match="count the 4 states of the chain in each of 2 groups"):
+    with raises(Malformed, field="counts"):
         measured(tmp_path, replace(prepared(), groups=("AA", "BB")))
     blocked = tmp_path / "a file"
     blocked.write_text("")
-    with pytest.raises(InvalidFile, match="cannot be"):
-        Finished(blocked / "cells.jsonl")
+    with raises(InvalidFile, field=str(blocked / "cells.jsonl")):
+        FinishedCells(blocked / "cells.jsonl")

@@ -12,6 +12,7 @@ from takifugu.papers.composition.experiments.experiment import run
 from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.experiments.shift import Shift, printed_shifts, shifts
 from tests.papers.composition.small_datasets import prepared
+from tests.raising import raises
 
 EPSILONS = (0.3, 0.5, 2.0)  # 0.3 is below the shift: only group DP is left
 REPETITIONS, SEED = 20, 8
@@ -96,5 +97,5 @@ def test_reading_between_printed_numbers_by_hand() -> None:
 
 
 def test_bad_input_is_one_line() -> None:
-    with pytest.raises(UnsoundRequest, match="must be positive"):
+    with raises(UnsoundRequest, field="epsilon"):
         printed_shifts({0.0: 1.0}, {1.0: 1.0})

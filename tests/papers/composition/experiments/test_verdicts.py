@@ -19,7 +19,7 @@ from takifugu.papers.composition.experiments.verdicts import (
     CLAIMS,
     ORDER,
     REVERSAL,
-    Verdict,
+    ClaimVerdict,
     judgements,
     verdicts,
 )
@@ -49,7 +49,7 @@ def cell(
     )
 
 
-def said(*cells: Cell) -> dict[str, Verdict]:
+def said(*cells: Cell) -> dict[str, ClaimVerdict]:
     return {one.claim: one for one in verdicts([cell(TAKIFUGU, 0.0), *cells])}
 
 

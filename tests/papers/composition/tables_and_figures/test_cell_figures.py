@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
-from takifugu.papers.composition.tables_and_figures.figure_files import figure_bytes, write_figure
+from takifugu.papers.composition.tables_and_figures.figure_writing import figure_bytes, write_figure
 from takifugu.papers.composition.tables_and_figures.layout import STYLES
 from tests.papers.composition import synthetic_cells
 

@@ -10,14 +10,14 @@ from takifugu.papers.composition import reproduction_page as document
 from takifugu.papers.composition.experiments.contenders import CONTENDERS, MAJORITY
 from takifugu.papers.composition.experiments.findings import findings, shift_verdict, word
 from takifugu.papers.composition.experiments.metrics import LESS_IS_BETTER, METRICS
-from takifugu.papers.composition.experiments.verdicts import Verdict
-from takifugu.papers.composition.results import Results, Shifted, read_results
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.results import Results, ShiftedCell, read_results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES
 from takifugu.papers.composition.tables_and_figures.layout import RANKING, SHEETS, STYLES
 from takifugu.papers.composition.tables_and_figures.manifest import commit
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
-from takifugu.papers.composition.tables_and_figures.run_page import Shown, page
+from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
 from takifugu.reports.page_figures import drawing
 from tests.papers.composition import synthetic_cells
 
@@ -39,7 +39,7 @@ def test_every_contender_and_metric_is_laid_out() -> None:
 def test_the_page_collects_everything() -> None:
     made = synthetic_cells.results("one", "two")
     figure = drawings.noise_figure(made.about[0], made.of("one"))
-    shown = [Shown("one", drawing(figure, name="one-noise", caption="A caption & more"))]
+    shown = [DatasetDrawing("one", drawing(figure, name="one-noise", caption="A caption & more"))]
     text = page(made, shown, findings(made), ("nothing <here>",)).html()
     assert text.count("SIMULATED DATA") == 2 * 4  # beside each dataset, and on each of its tables
     assert "A caption &amp; more" in text and "nothing &lt;here&gt;" in text
@@ -64,12 +64,12 @@ def test_verdicts_are_in_words() -> None:
         (0, 0, 0): "nothing to judge",
     }
     for (held, failed, left), words in said.items():
-        assert word(Verdict("one", "", not failed, held, failed, left, "")) == words
+        assert word(ClaimVerdict("one", "", not failed, held, failed, left, "")) == words
 
 
 def test_a_shift_that_does_not_hold_is_named() -> None:
     shifted = tuple(
-        Shifted("one", "Ours-Exp", epsilon, epsilon - 0.405, False, epsilon > 1, {})
+        ShiftedCell("one", "Ours-Exp", epsilon, epsilon - 0.405, False, epsilon > 1, {})
         for epsilon in synthetic_cells.EPSILONS
     )
     made = replace(synthetic_cells.results("one"), shifted=shifted)

@@ -16,7 +16,7 @@ from takifugu.papers.composition.experiments.measurements import Estimate
 from takifugu.papers.composition.tables_and_figures import formats
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
 from takifugu.papers.composition.tables_and_figures.paper_tables import (
-    Table,
+    ResultTable,
     all_tables,
     sheet_table,
     spending_table,
@@ -28,11 +28,13 @@ SIMULATED = "SIMULATED DATA"
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Table, ...]:
+def made() -> tuple[ResultTable, ...]:
     return tables(synthetic_cells.about(), synthetic_cells.cells())
 
 
-def test_rows_are_epsilons_and_columns_are_mechanisms_and_metrics(made: tuple[Table, ...]) -> None:
+def test_rows_are_epsilons_and_columns_are_mechanisms_and_metrics(
+    made: tuple[ResultTable, ...],
+) -> None:
     accuracy, ranking, spending = made
     for table in made:
         assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"] * 2
@@ -66,7 +68,7 @@ def test_the_best_is_bold_and_ties_at_this_rounding_are_all_best() -> None:
 
 
 def test_printed_numbers_stand_only_beside_the_papers_data() -> None:
-    def printed(table: Table) -> list[str]:
+    def printed(table: ResultTable) -> list[str]:
         return [e.printed for row in table.rows for es in row.entries for e in es or ()]
 
     paper = tables(synthetic_cells.about(origin="paper"), synthetic_cells.cells())[0]
@@ -78,7 +80,9 @@ def test_printed_numbers_stand_only_beside_the_papers_data() -> None:
         assert not any(printed(other)) and "18.61" not in other.caption
 
 
-def test_every_table_of_simulated_data_says_so_in_every_format(made: tuple[Table, ...]) -> None:
+def test_every_table_of_simulated_data_says_so_in_every_format(
+    made: tuple[ResultTable, ...],
+) -> None:
     real = tables(synthetic_cells.about(origin="real"), synthetic_cells.cells())
     writers = (formats.markdown, formats.as_csv, formats.latex, formats.html)
     for write in writers:
@@ -102,7 +106,7 @@ def test_an_infinite_noise_is_a_sign() -> None:
     assert "0 / ∞" in formats.markdown(table) and r"$\infty$" in formats.latex(table)
 
 
-def test_markdown_is_a_table_of_equal_rows(made: tuple[Table, ...]) -> None:
+def test_markdown_is_a_table_of_equal_rows(made: tuple[ResultTable, ...]) -> None:
     for table in made:
         lines = [line for line in formats.markdown(table).splitlines() if line.startswith("|")]
         assert len(lines) == 14
@@ -110,7 +114,7 @@ def test_markdown_is_a_table_of_equal_rows(made: tuple[Table, ...]) -> None:
     assert re.search(r"\*\*\d+\.\d\*\*±0\.4 / ", formats.markdown(made[0]))
 
 
-def test_csv_gives_every_number_back(made: tuple[Table, ...]) -> None:
+def test_csv_gives_every_number_back(made: tuple[ResultTable, ...]) -> None:
     for table in made:
         rows = list(csv.DictReader(io.StringIO(formats.as_csv(table))))
         assert len(rows) == 12 * 5 * len(table.columns)
@@ -143,7 +147,7 @@ class Counter(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_html_is_well_formed(made: tuple[Table, ...]) -> None:
+def test_html_is_well_formed(made: tuple[ResultTable, ...]) -> None:
     for table in made:
         counter = Counter()
         counter.feed(formats.html(table))
@@ -163,7 +167,7 @@ def test_latex_escapes_what_it_must() -> None:
         )
 
 
-def test_latex_has_as_many_columns_as_it_says(made: tuple[Table, ...]) -> None:
+def test_latex_has_as_many_columns_as_it_says(made: tuple[ResultTable, ...]) -> None:
     for table in made:
         text = formats.latex(table)
         width = 1 + len(table.mechanisms) * len(table.columns)
@@ -173,7 +177,7 @@ def test_latex_has_as_many_columns_as_it_says(made: tuple[Table, ...]) -> None:
         assert all(len(re.findall(r"(?<!\\)&", line)) == width - 1 for line in rows)
 
 
-def test_latex_compiles(made: tuple[Table, ...], tmp_path: Path) -> None:
+def test_latex_compiles(made: tuple[ResultTable, ...], tmp_path: Path) -> None:
     found = shutil.which("pdflatex")
     if found is None:
         pytest.skip("pdflatex is not installed")

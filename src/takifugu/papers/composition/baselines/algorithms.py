@@ -38,7 +38,7 @@ class PufferfishLaplace:
     for each but the first, and L grows by that; for groups over public keys it is one answer.
 
     Attributes:
-        epsilon: The Pufferfish loss asked for.
+        epsilon: The Pufferfish loss requested.
         noise: The noise, in units.
         unit: The grid.
         paper: Whether ε_DP was computed as printed.
@@ -108,10 +108,10 @@ class PufferfishLaplace:
 
 @dataclass(frozen=True)
 class PufferfishExponential:
-    """Algorithm 2: an answer r with chance ∝ exp(u(D, r)·ε_DP / 2L), scores in whole units.
+    """Algorithm 2: an answer r with probability ∝ exp(u(D, r)·ε_DP / 2L), scores in whole units.
 
     Attributes:
-        epsilon: The Pufferfish loss asked for.
+        epsilon: The Pufferfish loss requested.
         selection: The exponential mechanism, scores in units.
         unit: The grid to which scores are rounded; their Lipschitz constant becomes ⌈L/unit⌉.
         paper: Whether ε_DP was computed as printed.
@@ -148,11 +148,11 @@ class PufferfishExponential:
         return self.selection.pure
 
     def probabilities(self, values: ArrayLike) -> Floats:
-        """``[..., place, candidate]``: exact, from public or made-up scores; not private."""
+        """``[..., place, candidate]``: exact, from public or synthetic scores; not private."""
         return self.selection.probabilities(_rounded(values, self.unit))
 
     def error(self, values: ArrayLike | None = None) -> RankProbabilities:
-        """How likely each rank is in each place, given public or made-up scores."""
+        """The probability of each rank in each place, given public or synthetic scores."""
         return self.selection.error(None if values is None else _rounded(values, self.unit))
 
     def release(self, values: ArrayLike) -> Integers:
@@ -183,7 +183,8 @@ def _per_entry(translation: LossTranslation, epsilon: Number, *, paper: bool) ->
     if not isinstance(translation, CurveTranslation):
         raise UnsoundRequest(
             "the printed algorithm goes through the points of an influence curve; give a curve,"
-            " or leave paper=True out"
+            " or leave paper=True out",
+            field="translation",
         )
     return positive(
         calibrate(translation.curve, target, paper=True), "the printed per-entry epsilon"
@@ -193,7 +194,9 @@ def _per_entry(translation: LossTranslation, epsilon: Number, *, paper: bool) ->
 def _in_units(lipschitz: Number, unit: Number) -> int:
     moves, grid = exactly(lipschitz, "lipschitz"), exactly(unit, "unit")
     if not (moves > 0 and grid > 0):
-        raise UnsoundRequest("lipschitz and unit must be positive")
+        raise UnsoundRequest(
+            "lipschitz and unit must be positive", field="unit" if moves > 0 else "lipschitz"
+        )
     return ceil(moves / grid)
 
 

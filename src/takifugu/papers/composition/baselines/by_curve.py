@@ -24,18 +24,22 @@ def calibrate(curve: InfluenceCurve, epsilon: float, *, paper: bool = False) -> 
     than group DP: it is kept to show the difference.
     """
     if not 0 < epsilon < np.inf:  # also false for NaN
-        raise UnsoundRequest(f"epsilon is {epsilon}; it must be positive and finite")
+        raise UnsoundRequest(
+            f"epsilon is {epsilon}; it must be positive and finite", field="epsilon", given=epsilon
+        )
     if not paper:
         return float(curve.to_dp(epsilon))
     if curve.entries is None:
-        raise UnsoundRequest("the printed algorithm divides by |I|; the curve has no end")
+        raise UnsoundRequest(
+            "the printed algorithm divides by |I|, and this curve is unbounded", field="curve"
+        )
     room = (epsilon - curve.leak) / curve.exposed
     printed = np.where(curve.leak >= epsilon, epsilon / curve.entries, room)
     return float(down(printed.min()))
 
 
 @dataclass(frozen=True)
-class Composition:
+class CurveComposition:
     """The Pufferfish loss of several releases on the same entries, three ways; upper bounds.
 
     Attributes:
@@ -49,21 +53,25 @@ class Composition:
     by_adding: float
 
 
-def compose(curve: InfluenceCurve, epsilons: Sequence[float]) -> Composition:
+def compose_by_curve(curve: InfluenceCurve, epsilons: Sequence[float]) -> CurveComposition:
     """Releases calibrated one by one to Pufferfish losses ``epsilons`` by the pooled curve."""
     if not len(epsilons) or not all(0 < e < np.inf for e in epsilons):
-        raise UnsoundRequest("every release needs a positive, finite epsilon")
+        raise UnsoundRequest("every release needs a positive, finite epsilon", field="epsilons")
     pooled = curve.pooled()
     spent, leaks = [], []
     for epsilon in epsilons:
         room = np.where(pooled < epsilon, (epsilon - pooled) / curve.exposed, 0.0)
         best = int(np.argmax(room))
         if room[best] <= 0:
-            raise UnsoundRequest(f"no point of the curve leaks less than ε = {epsilon}")
+            raise UnsoundRequest(
+                f"no point of the curve leaks less than ε = {epsilon}",
+                field="curve",
+                given=epsilon,
+            )
         spent.append(float(room[best]))
         leaks.append(float(pooled[best]))
     by_theorem_7 = max(leaks) + fsum(e - a for e, a in zip(epsilons, leaks, strict=True))
-    return Composition(
+    return CurveComposition(
         by_sum=float(curve.to_pufferfish(up(fsum(spent)))),
         by_theorem_7=float(up(by_theorem_7)),
         by_adding=float(up(fsum(epsilons))),

@@ -40,7 +40,9 @@ def check_request(length: int, epsilon: float) -> None:
     if length < 1:
         raise InvalidPrior("length", given=f"is {length}", needed="be 1 or more")
     if not 0 < epsilon < inf:  # also false for NaN
-        raise UnsoundRequest(f"epsilon is {epsilon}; it must be positive and finite")
+        raise UnsoundRequest(
+            f"epsilon is {epsilon}; it must be positive and finite", field="epsilon", given=epsilon
+        )
 
 
 def square(transition: ArrayLike) -> Floats:

@@ -54,7 +54,11 @@ class Baseline:
         """The mechanism for a Pufferfish loss of ``epsilon``."""
         allowed = self.per_entry(chain, positive(epsilon, "epsilon"))
         if not allowed > 0:
-            raise UnsoundRequest(f"this baseline allows nothing at epsilon = {epsilon:g}")
+            raise UnsoundRequest(
+                f"this baseline allows nothing at epsilon = {epsilon:g}",
+                field="epsilon",
+                given=epsilon,
+            )
         return self.release(allowed, whole(k, "k"), len(chain.states))
 
 

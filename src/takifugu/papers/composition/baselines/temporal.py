@@ -51,7 +51,7 @@ def tpl_supremum(kernel: ArrayLike, epsilon: float) -> float:
     The fixed point of :math:`\alpha = ε + L(\alpha)`. For a prefix with q = P_x(A) and d = P_y(A)
     and :math:`z = e^\alpha` it is the positive root of
     :math:`d z^2 + (1 - d - e^ε q) z - e^ε (1 - q) = 0`; the leakage ends at the largest. If d = 0
-    and :math:`e^ε q \ge 1` there is none, and the leakage grows without end.
+    and :math:`e^ε q \ge 1` there is none, and the leakage is unbounded.
     """
     check_request(1, epsilon)
     q, d = _prefixes(square(kernel))
@@ -112,7 +112,7 @@ def _prefixes(rows: Floats, terms: int = 0) -> Prefixes:
     """P_x(A) rounded up and P_y(A) rounded down, for rows x ≠ y and prefixes A; the best only.
 
     The step grows with the first and falls with the second, so a pair that another one beats in
-    both is left out. ``terms`` says how many operations made the rows. A chance that was lost to
+    both is left out. ``terms`` is how many operations made the rows. A probability lost to
     underflow adds less than 2⁻¹⁰²² to the first, which is added.
     """
     n, states = rows.shape
@@ -166,5 +166,5 @@ def _reverse(P: Floats, before: Floats) -> Floats:
 def _spent(epsilons: Sequence[float]) -> Floats:
     spent = np.asarray(epsilons, dtype=np.float64)
     if spent.ndim != 1 or not spent.size or not (np.isfinite(spent) & (spent >= 0)).all():
-        raise UnsoundRequest("every entry needs an epsilon, 0 or more and finite")
+        raise UnsoundRequest("every entry needs an epsilon, 0 or more and finite", field="epsilons")
     return spent

@@ -1,57 +1,57 @@
-"""Privacy collapse (the paper, Section 4): safe to run once, ruinous to run twice.
+"""Privacy collapse (the paper, Section 4): one run leaks nothing, two runs reveal the secret.
 
 Three mechanisms, each with the exact loss of one run and of several, the exact law of the number
-of runs until the secret is out, and an adversary who gets it from outputs alone.
+of runs until the secret is revealed, and an adversary who finds it from outputs alone.
 """
 
 from collections.abc import Callable, Mapping
 
 from takifugu.errors import Malformed
-from takifugu.papers.composition.collapse.affine import AffineBelief
-from takifugu.papers.composition.collapse.exact import ExactLoss
-from takifugu.papers.composition.collapse.linear import LinearAnswers
+from takifugu.papers.composition.collapse.exact_loss import ExactLoss
+from takifugu.papers.composition.collapse.linear_adversaries import AffinePosterior
+from takifugu.papers.composition.collapse.linear_answers import LinearAnswers
 from takifugu.papers.composition.collapse.many_priors import Interval, ManyPriors
 from takifugu.papers.composition.collapse.many_secrets import many_secrets, printed_type_a
+from takifugu.papers.composition.collapse.rational_world import RationalWorld, repeated
 from takifugu.papers.composition.collapse.repeated_runs import (
-    Belief,
+    AttackStep,
+    AttackTrace,
     Collapse,
-    Printed,
-    Simulated,
-    Step,
-    Trace,
-    follow,
-    joined,
+    Posterior,
+    PrintedNumber,
+    SimulatedAttacks,
+    join_batches,
     simulate,
     simulate_in_batches,
+    trace_attack,
 )
 from takifugu.papers.composition.collapse.single_secret import SingleSecret
-from takifugu.papers.composition.collapse.waiting import Waiting
-from takifugu.papers.composition.collapse.written import Written, repeated
+from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 
 __all__ = [
     "EXAMPLES",
-    "AffineBelief",
-    "Belief",
+    "AffinePosterior",
+    "AttackStep",
+    "AttackTrace",
     "Collapse",
     "ExactLoss",
     "Interval",
     "LinearAnswers",
     "ManyPriors",
-    "Printed",
-    "Simulated",
+    "Posterior",
+    "PrintedNumber",
+    "RationalWorld",
+    "SimulatedAttacks",
     "SingleSecret",
-    "Step",
-    "Trace",
-    "Waiting",
-    "Written",
+    "WaitingTime",
     "example",
-    "follow",
-    "joined",
+    "join_batches",
     "many_secrets",
     "printed_type_a",
     "repeated",
     "simulate",
     "simulate_in_batches",
+    "trace_attack",
 ]
 
 EXAMPLES: Mapping[int, Callable[[int], Collapse]] = {

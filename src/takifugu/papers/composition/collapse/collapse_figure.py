@@ -3,8 +3,8 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from takifugu.papers.composition.collapse.repeated_runs import Simulated, Trace
-from takifugu.papers.composition.collapse.waiting import Waiting
+from takifugu.papers.composition.collapse.repeated_runs import AttackTrace, SimulatedAttacks
+from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 EXACT, SIMULATED, ALARM = "#4c72b0", "#dd8452", "#c44e52"
 
 
-def collapse_figure(title: str, trace: Trace, waiting: Waiting, simulated: Simulated) -> "Figure":
+def collapse_figure(
+    title: str, trace: AttackTrace, waiting: WaitingTime, simulated: SimulatedAttacks
+) -> "Figure":
     """One attack run by run, and how many runs it takes: exact beside simulated."""
     from matplotlib.figure import Figure
 
@@ -27,8 +29,8 @@ def collapse_figure(title: str, trace: Trace, waiting: Waiting, simulated: Simul
     return figure
 
 
-def _draw_posterior(axes: "Axes", trace: Trace) -> None:
-    """For every statement the chance of its true value, given the outputs so far."""
+def _draw_posterior(axes: "Axes", trace: AttackTrace) -> None:
+    """For every statement the probability of its true value, given the outputs so far."""
     from matplotlib.ticker import MaxNLocator
 
     runs = [step.run for step in trace.steps]
@@ -36,9 +38,9 @@ def _draw_posterior(axes: "Axes", trace: Trace) -> None:
         if trace.exclusive and not true:
             continue  # of exclusive secrets the true one says it all
         ends = [[float(end if true else 1 - end) for end in s.bounds[i]] for s in trace.steps]
-        chance = [float(s.posterior[i] if true else 1 - s.posterior[i]) for s in trace.steps]
+        probability = [float(s.posterior[i] if true else 1 - s.posterior[i]) for s in trace.steps]
         label = f"P({statement})" if trace.exclusive else None
-        axes.step(runs, chance, "o-", where="post", color=EXACT, lw=2, label=label, zorder=3)
+        axes.step(runs, probability, "o-", where="post", color=EXACT, lw=2, label=label, zorder=3)
         if any(low != high for low, high in ends):
             low, high = [min(pair) for pair in ends], [max(pair) for pair in ends]
             axes.fill_between(
@@ -56,9 +58,9 @@ def _draw_posterior(axes: "Axes", trace: Trace) -> None:
             label=f"revealed at run {trace.revealed_at}",
         )
     axes.set(
-        title="What the adversary believes",
+        title="The adversary's posterior",
         xlabel="runs seen (0: before the first)",
-        ylabel="chance of the true value",
+        ylabel="probability of the true value",
         ylim=(-0.03, 1.05),
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -66,8 +68,8 @@ def _draw_posterior(axes: "Axes", trace: Trace) -> None:
     axes.legend(loc="lower right", frameon=False)
 
 
-def _draw_law(axes: "Axes", waiting: Waiting, simulated: Simulated) -> None:
-    """The chance that the secret is revealed at each run; the bars are two standard errors."""
+def _draw_law(axes: "Axes", waiting: WaitingTime, simulated: SimulatedAttacks) -> None:
+    """The probability that the secret is revealed at each run; bars are two standard errors."""
     from matplotlib.ticker import MaxNLocator
 
     runs = range(1, shown_runs(waiting) + 1)
@@ -94,13 +96,17 @@ def _draw_law(axes: "Axes", waiting: Waiting, simulated: Simulated) -> None:
         label=f"{len(simulated.runs):,} simulated (mean {simulated.mean:.4g}), ±2 s.e.",
     )
     axes.axvline(float(mean), color=EXACT, ls=":", lw=1.5)
-    axes.set(title="When the secret is out", xlabel="run at which it is revealed", ylabel="chance")
+    axes.set(
+        title="When the secret is revealed",
+        xlabel="run at which it is revealed",
+        ylabel="probability",
+    )
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
     axes.grid(axis="y", alpha=0.25)
     axes.legend(loc="upper right", frameon=False)
 
 
-def shown_runs(waiting: Waiting) -> int:
+def shown_runs(waiting: WaitingTime) -> int:
     """The last run worth showing: all but a thousandth is over by then, and at most 40."""
     return int(min(waiting.quantile(Fraction(999, 1000)), 40))

@@ -9,10 +9,15 @@ from typing import cast
 
 from takifugu.errors import InvalidPrior, InvalidWorld
 from takifugu.finite.world import World
-from takifugu.papers.composition.collapse.exact import ExactLoss, Number, log_up, open_chance
-from takifugu.papers.composition.collapse.repeated_runs import Printed, at_least_one
-from takifugu.papers.composition.collapse.waiting import Waiting
-from takifugu.papers.composition.collapse.written import Beliefs, Written
+from takifugu.papers.composition.collapse.exact_loss import (
+    ExactLoss,
+    Number,
+    log_up,
+    open_probability,
+)
+from takifugu.papers.composition.collapse.rational_world import ExactPosterior, RationalWorld
+from takifugu.papers.composition.collapse.repeated_runs import PrintedNumber, at_least_one
+from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 from takifugu.priors.explicit import Between, Knowledge
 from takifugu.priors.secrets import OneOf, SecretPair, both_ways
 from takifugu.priors.universe import Universe
@@ -22,7 +27,7 @@ CASES = ("1a", "1b", "2a", "2b")
 
 @dataclass(frozen=True)
 class Interval:
-    """A chance known to lie between ``low`` and ``high``, neither 0 nor 1."""
+    """A probability known to lie between ``low`` and ``high``, neither 0 nor 1."""
 
     low: Fraction
     high: Fraction
@@ -30,11 +35,11 @@ class Interval:
     @classmethod
     def of(cls, low: Number, high: Number) -> "Interval":
         """From any rational numbers."""
-        return cls(open_chance(low, "low"), open_chance(high, "high"))
+        return cls(open_probability(low, "low"), open_probability(high, "high"))
 
     def __post_init__(self) -> None:
-        open_chance(self.low, "low")
-        open_chance(self.high, "high")
+        open_probability(self.low, "low")
+        open_probability(self.high, "high")
         if self.low > self.high:
             raise InvalidPrior(
                 "low", given=f"is {self.low} and `high` is {self.high}", needed="be at most high"
@@ -63,30 +68,30 @@ class ManyPriors:
         true_inside: P(U_T | s1) lies here under every prior.
         false_inside: P(U_F | not s1) lies here under every prior.
         size: How many datasets each case has.
-        chance: P(s1) in the posteriors that are shown; the loss does not depend on it.
+        probability: P(s1) in the posteriors that are shown; the loss does not depend on it.
     """
 
     true_inside: Interval
     false_inside: Interval
     size: int = 1
-    chance: Fraction = Fraction(1, 2)
+    probability: Fraction = Fraction(1, 2)
 
     @classmethod
     def sized(cls, n: int) -> "ManyPriors":
         """The paper's own illustration, with ``n`` datasets in every case.
 
-        A patient with cancer is female with a chance of .35 to .65, one without of .4 to .6.
+        A patient with cancer is female with probability .35 to .65, one without with .4 to .6.
         """
         return cls(Interval.of("0.35", "0.65"), Interval.of("0.4", "0.6"), n)
 
     def __post_init__(self) -> None:
         if not self.size >= 1:
             raise InvalidWorld("size", given=f"is {self.size}", needed="be at least 1")
-        open_chance(self.chance, "chance")
+        open_probability(self.probability, "probability")
 
     @property
     def title(self) -> str:
-        """What the example is about."""
+        """The example in one line."""
         return f"many priors: 4 cases of {self.size} datasets"
 
     @property
@@ -112,28 +117,28 @@ class ManyPriors:
         return ExactLoss(max(max(ratio, 1 / ratio) for ratio in self.ratios))
 
     def printed_epsilon(self) -> float:
-        """ε as Theorem 3 prints it: max log|·|, which forgets one direction. Not a bound."""
+        """ε as Theorem 3 prints it: max log|·|, which misses one direction. Not a bound."""
         return max(log_up(ratio) for ratio in self.ratios)
 
     @property
-    def printed(self) -> tuple[Printed, ...]:
+    def printed(self) -> tuple[PrintedNumber, ...]:
         """Theorem 3 beside the exact values."""
         return (
-            Printed("epsilon of one run", self.printed_epsilon(), self.loss().epsilon),
-            Printed("expected number of runs", Fraction(3), self.waiting().expectation),
+            PrintedNumber("epsilon of one run", self.printed_epsilon(), self.loss().epsilon),
+            PrintedNumber("expected number of runs", Fraction(3), self.waiting().expectation),
         )
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingTime:
         """The law of the runs until two answers differ: P(T > k) = 2·(1/2)^k under every prior."""
-        return Waiting.of([(2, Fraction(1, 2))])
+        return WaitingTime.of([(2, Fraction(1, 2))])
 
-    def under(self, true_inside: Fraction, false_inside: Fraction) -> Written:
+    def under(self, true_inside: Fraction, false_inside: Fraction) -> RationalWorld:
         """The world under one prior, written out; datasets of a case are alike."""
         shares = {
-            "1a": self.chance * true_inside,
-            "1b": self.chance * (1 - true_inside),
-            "2a": (1 - self.chance) * false_inside,
-            "2b": (1 - self.chance) * (1 - false_inside),
+            "1a": self.probability * true_inside,
+            "1b": self.probability * (1 - true_inside),
+            "2a": (1 - self.probability) * false_inside,
+            "2b": (1 - self.probability) * (1 - false_inside),
         }
         half = Fraction(1, 2)
         rows = {
@@ -143,7 +148,7 @@ class ManyPriors:
             for case in CASES
         }
         datasets = tuple((case, i) for case in CASES for i in range(1, self.size + 1))
-        return Written(
+        return RationalWorld(
             datasets=datasets,
             first=tuple(case[0] == "1" for case, _ in datasets),
             prior=tuple(shares[case] / self.size for case, _ in datasets),
@@ -152,12 +157,12 @@ class ManyPriors:
         )
 
     @cached_property
-    def stage(self) -> Written:
+    def stage(self) -> RationalWorld:
         """The world under the prior in the middle of both intervals."""
         return self.under(self.true_inside.middle, self.false_inside.middle)
 
     @cached_property
-    def corners(self) -> tuple[Written, ...]:
+    def corners(self) -> tuple[RationalWorld, ...]:
         """The world under the four extreme priors."""
         return tuple(
             self.under(t, f) for t, f in product(self.true_inside.ends, self.false_inside.ends)
@@ -176,7 +181,11 @@ class ManyPriors:
         about = tuple(
             (
                 secret,
-                (Between.chance(universe, event, low=float(known.low), high=float(known.high)),),
+                (
+                    Between.of_probability(
+                        universe, event, low=float(known.low), high=float(known.high)
+                    ),
+                ),
             )
             for secret, event, known in (
                 (left, within("U_T", "1a"), self.true_inside),
@@ -186,13 +195,15 @@ class ManyPriors:
         pairs = both_ways([SecretPair(left, right)])
         return World(universe, Knowledge(universe, about), pairs)
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Two outputs that share a side."""
-        return self.stage.telling()
+        return self.stage.revealing_outputs()
 
-    def belief(self) -> "RobustBelief":
+    def initial_posterior(self) -> "PosteriorRange":
         """The prior in the middle, with the extreme ones around it."""
-        return RobustBelief(self.stage.belief(), tuple(w.belief() for w in self.corners))
+        return PosteriorRange(
+            self.stage.initial_posterior(), tuple(w.initial_posterior() for w in self.corners)
+        )
 
     def show(self, output: Hashable) -> str:
         """An output as text."""
@@ -200,17 +211,17 @@ class ManyPriors:
 
 
 @dataclass(frozen=True)
-class RobustBelief:
+class PosteriorRange:
     """The posterior under one prior, and its range over all of them (for a fixed P(s1)).
 
     The odds of s1 after any outputs rise or fall with each of P(U_T|s1) and P(U_F|not s1), so
     that the extremes stand at the corners.
     """
 
-    middle: Beliefs
-    corners: tuple[Beliefs, ...]
+    middle: ExactPosterior
+    corners: tuple[ExactPosterior, ...]
 
-    def after(self, output: Hashable) -> "RobustBelief":
+    def after(self, output: Hashable) -> "PosteriorRange":
         """Bayes' rule under every prior that is kept."""
         return replace(
             self,
@@ -219,14 +230,14 @@ class RobustBelief:
         )
 
     @property
-    def posterior(self) -> tuple[Fraction, ...]:
-        """The chances of the two secrets under the prior in the middle."""
-        return self.middle.posterior
+    def probabilities(self) -> tuple[Fraction, ...]:
+        """The probabilities of the two secrets under the prior in the middle."""
+        return self.middle.probabilities
 
     @property
     def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The least and largest chances over all priors."""
-        ranges = zip(*(corner.posterior for corner in self.corners), strict=True)
+        """The least and largest probabilities over all priors."""
+        ranges = zip(*(corner.probabilities for corner in self.corners), strict=True)
         return tuple((min(values), max(values)) for values in ranges)
 
     @property

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from takifugu.errors import InvalidWorld
-from takifugu.papers.composition.collapse.linear import LinearAnswers
-from takifugu.papers.composition.collapse.repeated_runs import Printed
+from takifugu.papers.composition.collapse.linear_answers import LinearAnswers
+from takifugu.papers.composition.collapse.repeated_runs import PrintedNumber
 
 
 def many_secrets(n: int) -> LinearAnswers:
@@ -29,16 +29,16 @@ def many_secrets(n: int) -> LinearAnswers:
         title=f"many secrets: each of {n} fair bits",
     )
     return example.noting(
-        Printed("P(a type-A output | secret)", printed_type_a(n), example.chance(0)),
-        Printed("expected number of runs", Fraction(3), example.waiting().expectation),
+        PrintedNumber("P(a type-A output | secret)", printed_type_a(n), example.probability(0)),
+        PrintedNumber("expected number of runs", Fraction(3), example.waiting().expectation),
     )
 
 
 def printed_type_a(n: int) -> Fraction:
     """P(a type-A output | a secret) as the proof of Theorem 2 prints it: 2^(1−n).
 
-    The right value is 2^−n: with the printed one the 2^(n−1) outputs of type A would have chance
-    1 in all, and nothing would be left for type B. The theorem needs only that the value is the
-    same for both secrets, and it is.
+    The right value is 2^−n: with the printed one the 2^(n−1) outputs of type A would have
+    probability 1 in all, and nothing would be left for type B. The theorem needs only that the
+    value is the same for both secrets, and it is.
     """
     return Fraction(2, 2**n)

@@ -1,8 +1,8 @@
-"""The adversary at work: from outputs alone, run by run, to the secret.
+"""Attacks by repetition: an adversary sees outputs, run by run, until the secret is certain.
 
-`follow` watches one dataset and keeps the exact posterior by Bayes' rule. `simulate` sends many
-adversaries at once, each against a dataset of its own, and counts the runs that each needs.
-Neither lets the adversary see anything but outputs; what it declares is checked afterwards.
+`trace_attack` attacks one dataset and keeps the exact posterior by Bayes' rule. `simulate` runs
+many adversaries at once, each against its own dataset, and counts the runs that each needs. An
+adversary sees nothing but outputs; the secret that it declares is checked afterwards.
 """
 
 import math
@@ -15,27 +15,27 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Integers
-from takifugu.papers.composition.collapse.exact import ExactLoss
-from takifugu.papers.composition.collapse.waiting import Waiting
+from takifugu.papers.composition.collapse.exact_loss import ExactLoss
+from takifugu.papers.composition.collapse.waiting_time import WaitingTime
 
 BATCH = 2**14  # adversaries that are simulated together
 
 
-class Belief(Protocol):
-    """What an adversary believes after some outputs: exact, and never changed in place."""
+class Posterior(Protocol):
+    """The exact posterior after some outputs; immutable."""
 
-    def after(self, output: Hashable) -> "Belief":
-        """The belief after one more output, by Bayes' rule."""
+    def after(self, output: Hashable) -> "Posterior":
+        """The posterior after one more output, by Bayes' rule."""
         ...
 
     @property
-    def posterior(self) -> tuple[Fraction, ...]:
-        """The chance of each statement, given the outputs so far."""
+    def probabilities(self) -> tuple[Fraction, ...]:
+        """The probability of each statement, given the outputs so far."""
         ...
 
     @property
     def bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The least and largest such chance over all priors; equal when there is one prior."""
+        """The least and largest probability over all priors; equal when there is one prior."""
         ...
 
     @property
@@ -44,15 +44,15 @@ class Belief(Protocol):
         ...
 
 
-class Watchers(Protocol):
-    """Many adversaries side by side, each with outputs of its own."""
+class Adversaries(Protocol):
+    """Many adversaries, each with its own outputs."""
 
     def see(self, outputs: Integers) -> Self:
         """After one more output each."""
         ...
 
     def only(self, kept: Booleans) -> Self:
-        """Those that go on watching."""
+        """The adversaries at ``kept``, who continue."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class Stage(Protocol):
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """The statements whose chances the adversary follows."""
+        """The statements whose probabilities the adversary updates."""
         ...
 
     @property
@@ -94,13 +94,13 @@ class Stage(Protocol):
         """The output that a code stands for."""
         ...
 
-    def watchers(self, size: int) -> Watchers:
+    def adversaries(self, size: int) -> Adversaries:
         """Adversaries that have seen nothing yet."""
         ...
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedNumber:
     """A number that the paper prints, beside the exact one."""
 
     what: str
@@ -109,11 +109,11 @@ class Printed:
 
 
 class Collapse(Protocol):
-    """A mechanism that is safe to run once and not safe to run twice."""
+    """A mechanism that leaks little in one run and everything in two."""
 
     @property
     def title(self) -> str:
-        """What the example is about, in a line."""
+        """The example in one line."""
         ...
 
     @property
@@ -122,7 +122,7 @@ class Collapse(Protocol):
         ...
 
     @property
-    def printed(self) -> tuple[Printed, ...]:
+    def printed(self) -> tuple[PrintedNumber, ...]:
         """What the paper prints about it, beside the exact numbers."""
         ...
 
@@ -130,16 +130,16 @@ class Collapse(Protocol):
         """The exact loss of so many runs together."""
         ...
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingTime:
         """The exact law of the number of runs until the secret is revealed."""
         ...
 
-    def telling(self) -> tuple[Hashable, ...]:
+    def revealing_outputs(self) -> tuple[Hashable, ...]:
         """Outputs that together are possible under one side of a secret pair only."""
         ...
 
-    def belief(self) -> Belief:
-        """What the adversary believes before the first run."""
+    def initial_posterior(self) -> Posterior:
+        """The prior, before the first run."""
         ...
 
     def show(self, output: Hashable) -> str:
@@ -148,8 +148,8 @@ class Collapse(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
-    """What the adversary believes after ``run`` runs; run 0 is the prior."""
+class AttackStep:
+    """The posterior after ``run`` runs; run 0 is the prior."""
 
     run: int
     output: Hashable
@@ -164,11 +164,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Trace:
+class AttackTrace:
     """One attack, run by run.
 
     Attributes:
-        statements: What the chances of each step are about.
+        statements: What the probabilities of each step are about.
         truth: Whether each statement is true of the attacked dataset.
         exclusive: Whether exactly one of the statements is true of any dataset.
         steps: The prior, then one step for every run.
@@ -177,36 +177,36 @@ class Trace:
     statements: tuple[str, ...]
     truth: tuple[bool, ...]
     exclusive: bool
-    steps: tuple[Step, ...]
+    steps: tuple[AttackStep, ...]
 
     @property
     def revealed_at(self) -> int | None:
-        """The first run after which nothing was left to guess; None if there was none."""
+        """The first run after which every statement is certain; None if there was none."""
         return next((step.run for step in self.steps if step.revealed), None)
 
 
-def follow(example: Collapse, runs: int, *, rng: np.random.Generator) -> Trace:
+def trace_attack(example: Collapse, runs: int, *, rng: np.random.Generator) -> AttackTrace:
     """Attack one dataset, drawn from the prior, with ``runs`` runs; the posterior is exact."""
     at_least_one("runs", runs)
     stage = example.stage
     dataset = stage.draw(1, rng=rng)
-    belief = example.belief()
-    steps = [_step(0, None, belief)]
+    posterior = example.initial_posterior()
+    steps = [_step(0, None, posterior)]
     for run in range(1, runs + 1):
         output = stage.output(int(stage.answer(dataset, rng=rng)[0]))
-        belief = belief.after(output)
-        steps.append(_step(run, output, belief))
+        posterior = posterior.after(output)
+        steps.append(_step(run, output, posterior))
     truth = stage.holds(int(dataset[0]))
-    return Trace(stage.statements, truth, stage.exclusive, tuple(steps))
+    return AttackTrace(stage.statements, truth, stage.exclusive, tuple(steps))
 
 
-def _step(run: int, output: Hashable, belief: Belief) -> Step:
-    return Step(run, output, belief.posterior, belief.bounds, belief.candidates)
+def _step(run: int, output: Hashable, posterior: Posterior) -> AttackStep:
+    return AttackStep(run, output, posterior.probabilities, posterior.bounds, posterior.candidates)
 
 
 @dataclass(frozen=True, eq=False)
-class Simulated:
-    """Many attacks, each on a dataset of its own.
+class SimulatedAttacks:
+    """Many attacks, each on its own dataset.
 
     Attributes:
         runs: ``[repetition]``: the run at which the adversary declared the secret; 0 if it had
@@ -235,7 +235,9 @@ class Simulated:
         if self.unrevealed:
             raise UnsoundRequest(
                 f"{self.unrevealed} of {len(self.runs)} attacks were given up after {self.limit}"
-                " runs, so that a mean would be too small; raise `limit`, or look at `runs`"
+                " runs, so that a mean would be too small; raise `limit`, or use `runs`",
+                field="limit",
+                given=self.limit,
             )
         return float(self.runs.mean())
 
@@ -258,21 +260,21 @@ class Simulated:
 
 def simulate(
     example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
-) -> Simulated:
+) -> SimulatedAttacks:
     """Attack ``repetitions`` datasets, until each secret is declared or ``limit`` runs are over."""
-    return joined(list(simulate_in_batches(example, repetitions, rng=rng, limit=limit)))
+    return join_batches(list(simulate_in_batches(example, repetitions, rng=rng, limit=limit)))
 
 
-def joined(parts: list[Simulated]) -> Simulated:
+def join_batches(parts: list[SimulatedAttacks]) -> SimulatedAttacks:
     """Several batches as one."""
     runs = np.concatenate([part.runs for part in parts])
     right = np.concatenate([part.right for part in parts])
-    return Simulated(runs, right, parts[0].limit)
+    return SimulatedAttacks(runs, right, parts[0].limit)
 
 
 def simulate_in_batches(
     example: Collapse, repetitions: int, *, rng: np.random.Generator, limit: int = 10_000
-) -> Iterator[Simulated]:
+) -> Iterator[SimulatedAttacks]:
     """As `simulate`, a batch at a time, for callers that show progress."""
     at_least_one("repetitions", repetitions)
     at_least_one("limit", limit)
@@ -281,21 +283,21 @@ def simulate_in_batches(
         yield _batch(stage, min(BATCH, repetitions - start), rng, limit)
 
 
-def _batch(stage: Stage, size: int, rng: np.random.Generator, limit: int) -> Simulated:
+def _batch(stage: Stage, size: int, rng: np.random.Generator, limit: int) -> SimulatedAttacks:
     datasets = stage.draw(size, rng=rng)
     runs, right = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
-    active, watchers = np.arange(size), stage.watchers(size)
+    active, adversaries = np.arange(size), stage.adversaries(size)
     for run in range(1, limit + 1):
-        watchers = watchers.see(stage.answer(datasets[active], rng=rng))
-        declared = watchers.declared
+        adversaries = adversaries.see(stage.answer(datasets[active], rng=rng))
+        declared = adversaries.declared
         done = declared >= 0
         ended = active[done]
         runs[ended] = run
         right[ended] = declared[done] == stage.secret(datasets[ended])
-        active, watchers = active[~done], watchers.only(~done)
+        active, adversaries = active[~done], adversaries.only(~done)
         if not len(active):
             break
-    return Simulated(runs, right, limit)
+    return SimulatedAttacks(runs, right, limit)
 
 
 def at_least_one(field: str, value: int) -> None:

@@ -6,26 +6,26 @@ from pathlib import Path
 
 from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data.raw_rows import read_rows, text
-from takifugu.papers.composition.data.raw_tables import Table, join_tables, make_table
-from takifugu.papers.composition.data.source_files import Column, Found, Needed, Progress
+from takifugu.papers.composition.data.raw_tables import EntryTable, join_tables, make_table
+from takifugu.papers.composition.data.source_files import Column, FoundFiles, Progress, RequiredFile
 
 HELD_OUT = 8  # people of each group, as in the paper
 EPOCH = 30  # seconds
 
-PARTICIPANTS = Needed(
+PARTICIPANTS = RequiredFile(
     "P[0-9][0-9][0-9].csv.gz",
     (Column("time", "time"), Column("x"), Column("y"), Column("z"), Column("annotation", "label")),
 )
-DICTIONARY = Needed(
+DICTIONARY = RequiredFile(
     "annotation-label-dictionary.csv",
     (Column("annotation", "text"), Column("label:WillettsMET2018", "text")),
 )
-METADATA = Needed(
+METADATA = RequiredFile(
     "metadata.csv",
     (Column("pid", "text"), Column("age", "text"), Column("sex")),
-    telling=False,
+    identifying=False,
 )
-HYPNOGRAMS = Needed(
+HYPNOGRAMS = RequiredFile(
     "sleep_hypnograms.csv.gz",
     (
         Column("dataset", "text"),
@@ -86,7 +86,7 @@ WHERE won.place = 1
 """  # noqa: S608 - nothing in it comes from outside
 
 
-def capture24_table(key: str, found: Found, work: Path, progress: Progress) -> Table:
+def capture24_table(key: str, found: FoundFiles, work: Path, progress: Progress) -> EntryTable:
     """The epochs of all participants: a table for each, so that a run can be taken up again."""
     samples, paths = found["samples"]
     dictionary = found["dictionary"]
@@ -164,7 +164,7 @@ def _age(pid: str, ages: Mapping[str, str]) -> str:
     return ages[pid].replace("–", "-")
 
 
-def _refuse_other_labels(needed: Needed, paths: Sequence[Path]) -> None:
+def _refuse_other_labels(needed: RequiredFile, paths: Sequence[Path]) -> None:
     """Raise if the dictionary leads to an activity that is not one of the paper's eleven."""
     for _, label in read_rows(needed, paths):
         if label not in MET:

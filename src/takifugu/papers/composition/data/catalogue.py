@@ -9,9 +9,9 @@ from takifugu.errors import InvalidFile
 from takifugu.papers.composition.data import capture24 as people
 from takifugu.papers.composition.data import published_check_ins as checkins
 from takifugu.papers.composition.data import simulated
-from takifugu.papers.composition.data.dataset_source import Source
+from takifugu.papers.composition.data.paper_dataset import PaperDataset
 from takifugu.papers.composition.data.preparation import (
-    About,
+    DatasetInfo,
     activities,
     by_days,
     by_people,
@@ -43,8 +43,8 @@ HELD_OUT = (
     " first MD5 hashes."
 )
 
-FOURSQUARE = Source(
-    About(
+FOURSQUARE = PaperDataset(
+    DatasetInfo(
         "foursquare",
         "Foursquare check-ins, 77 countries",
         "foursquare",
@@ -65,8 +65,8 @@ FOURSQUARE = Source(
     by_days,
 )
 TSMC_NYC, TSMC_TKY = (
-    Source(
-        About(
+    PaperDataset(
+        DatasetInfo(
             key,
             f"Foursquare check-ins, {city}",
             "foursquare",
@@ -90,8 +90,8 @@ TSMC_NYC, TSMC_TKY = (
         ("tsmc-tky", "Tokyo", checkins.TSMC_TKY),
     )
 )
-NYC = Source(
-    About(
+NYC = PaperDataset(
+    DatasetInfo(
         "nyc",
         "Foursquare check-ins, New York, a cut",
         "foursquare",
@@ -117,8 +117,8 @@ NYC = Source(
     by_days,
     derived=True,
 )
-JAKARTA = Source(
-    About(
+JAKARTA = PaperDataset(
+    DatasetInfo(
         "jakarta",
         "Foursquare check-ins, Jakarta, a cut",
         "foursquare",
@@ -142,8 +142,8 @@ JAKARTA = Source(
     by_days,
     derived=True,
 )
-CAPTURE24 = Source(
-    About(
+CAPTURE24 = PaperDataset(
+    DatasetInfo(
         "capture24",
         "Capture24, activities of 151 participants",
         "capture24",
@@ -166,8 +166,8 @@ CAPTURE24 = Source(
     partial(activities, order=Order("at", "time", "UTC"), states=people.MET),
     by_people,
 )
-SLEEP = Source(
-    About(
+SLEEP = PaperDataset(
+    DatasetInfo(
         "sleep",
         "Sleep stages of 80 people (Dreem open datasets), in the shape of Capture24",
         "capture24",
@@ -190,15 +190,15 @@ SLEEP = Source(
     derived=True,
 )
 
-SIMULATED_CHECK_INS = Source(
-    About(
+SIMULATED_CHECK_INS = PaperDataset(
+    DatasetInfo(
         "simulated-checkins",
-        "Made-up check-ins, 77 countries",
+        "Synthetic check-ins, 77 countries",
         "foursquare",
         "simulated",
         "country",
         (
-            f"Made up: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
+            f"Synthetic: {simulated.ROWS:,} rows of 500 days, by the model of takifugu.synthetic,"
             f" seed {simulated.SEED}. No person and no place is real.",
             BY_COUNTRY,
         ),
@@ -210,15 +210,15 @@ SIMULATED_CHECK_INS = Source(
     partial(check_ins, order=UTC),
     by_days,
 )
-SIMULATED_ACTIVITIES = Source(
-    About(
+SIMULATED_ACTIVITIES = PaperDataset(
+    DatasetInfo(
         "simulated-activities",
-        "Made-up activities, 151 people",
+        "Synthetic activities, 151 people",
         "capture24",
         "simulated",
         "age group",
         (
-            "Made up: a day of 151 people in epochs of 30 seconds from the model of"
+            "Synthetic: a day of 151 people in epochs of 30 seconds from the model of"
             f" takifugu.synthetic, seed {simulated.SEED}. No person is real.",
             HELD_OUT,
         ),
@@ -233,13 +233,13 @@ SIMULATED_ACTIVITIES = Source(
 
 REAL = (FOURSQUARE, TSMC_NYC, TSMC_TKY, NYC, JAKARTA, CAPTURE24, SLEEP)
 SIMULATED = (SIMULATED_CHECK_INS, SIMULATED_ACTIVITIES)
-SOURCES: Mapping[str, Source] = {source.key: source for source in (*REAL, *SIMULATED)}
+SOURCES: Mapping[str, PaperDataset] = {source.key: source for source in (*REAL, *SIMULATED)}
 
 
-def find(folder: Path | str | None) -> list[Source]:
-    """The sources that there are files of in ``folder`` or a folder in it; without, the made-up.
+def find(folder: Path | str | None) -> list[PaperDataset]:
+    """The datasets that have files in ``folder`` or a folder in it; without one, the simulated.
 
-    One file whose name tells is enough: if others are missing, `prepare` says which.
+    One identifying file is enough: if others are missing, `prepare` names them.
     """
     if folder is None:
         return list(SIMULATED)
@@ -248,5 +248,7 @@ def find(folder: Path | str | None) -> list[Source]:
     return [
         source
         for source in REAL
-        if any(needed.telling and needed.within(Path(folder)) for needed in source.files.values())
+        if any(
+            needed.identifying and needed.within(Path(folder)) for needed in source.files.values()
+        )
     ]

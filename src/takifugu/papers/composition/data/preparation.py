@@ -53,7 +53,7 @@ Facts = Mapping[str, int | str]
 
 
 @dataclass(frozen=True)
-class About:
+class DatasetInfo:
     """What a dataset is, beside its rows.
 
     Attributes:
@@ -87,7 +87,7 @@ class Parts:
 def check_ins(path: Path, *, order: Order, groups: tuple[str, ...] | None = None) -> Declaration:
     """A table of check-ins, its raw categories merged into the paper's 78 labels.
 
-    The map is asked for every category that occurs, so that accents, case and repeated blanks do
+    The map is applied to every category that occurs, so that accents, case and repeated blanks do
     not matter: it writes "Cafe" and "Ramen / Noodle House", the data "Café" and "Ramen /  Noodle
     House". A category that it does not know, or none, is "other".
     """
@@ -161,7 +161,7 @@ def by_people(engine: Engine) -> Parts:
 
 
 def prepare_table(
-    about: About,
+    about: DatasetInfo,
     declaration: Declaration,
     split: Callable[[Engine], Parts],
     *,
@@ -231,7 +231,7 @@ def prepare_table(
     )
 
 
-def _astray(about: About, rows: int, of: int) -> InvalidFile:
+def _astray(about: DatasetInfo, rows: int, of: int) -> InvalidFile:
     return InvalidFile(
         about.key,
         given=f"has {rows:,} of {of:,} rows in no group",

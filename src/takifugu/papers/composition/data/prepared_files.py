@@ -33,7 +33,7 @@ def write_prepared(prepared: Prepared, path: Path | str) -> None:
 
 
 def read_prepared(path: Path | str, *, of: str | None = None) -> Prepared:
-    """Read it; an error if it was changed, or if it is ``of`` other data than asked for."""
+    """Read it; an error if it was changed, or is about other data than ``of``."""
     path = Path(path)
     document = read_json(path, needed="be prepared data, as `prepare` writes it")
     try:

@@ -1,10 +1,10 @@
 """The check-in datasets: what their files hold, and how they become tables of entries."""
 
-from takifugu.papers.composition.data.source_files import Column, Needed
+from takifugu.papers.composition.data.source_files import Column, RequiredFile
 
 HOURS = tuple(f"{hour:02d}" for hour in range(24))
 
-TIST_CHECKINS = Needed(
+TIST_CHECKINS = RequiredFile(
     "dataset_TIST2015_Checkins.txt",
     (
         Column("user", "whole"),
@@ -14,7 +14,7 @@ TIST_CHECKINS = Needed(
     ),
     "tab",
 )
-TIST_POIS = Needed(
+TIST_POIS = RequiredFile(
     "dataset_TIST2015_POIs.txt",
     (
         Column("venue", "text"),
@@ -37,10 +37,12 @@ TSMC_COLUMNS = (
     Column("utc_time", "check-in time"),
 )
 TSMC_NYC, TSMC_TKY = (
-    Needed(f"dataset_TSMC2014_{city}.txt", TSMC_COLUMNS, "tab", encodings=("utf-8", "latin-1"))
+    RequiredFile(
+        f"dataset_TSMC2014_{city}.txt", TSMC_COLUMNS, "tab", encodings=("utf-8", "latin-1")
+    )
     for city in ("NYC", "TKY")
 )
-NYC_CUT = Needed(
+NYC_CUT = RequiredFile(
     "checkins_nyc.csv.gz",
     (
         Column("user_idx", "whole"),
@@ -49,7 +51,7 @@ NYC_CUT = Needed(
         Column("hour", "whole"),
     ),
 )
-JAKARTA_CUT = Needed(
+JAKARTA_CUT = RequiredFile(
     "checkins_jakarta.csv.gz",
     (
         Column("user_id", "whole"),

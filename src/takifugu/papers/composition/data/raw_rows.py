@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data.source_files import Column, Needed, Seen, look
+from takifugu.papers.composition.data.source_files import (
+    Column,
+    ReadFile,
+    RequiredFile,
+    inspect_file,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,7 +29,7 @@ WORDS = {
 LONGEST_LINE = 2**24  # bytes; a night of sleep stages is one field
 
 
-def typed(needed: Needed, seen: Sequence[Seen]) -> str:
+def typed(needed: RequiredFile, seen: Sequence[ReadFile]) -> str:
     """SQL for the rows of files: the columns that are read, each of its kind, and ``line``."""
     for one in seen:
         _header(needed, one)
@@ -34,11 +39,11 @@ def typed(needed: Needed, seen: Sequence[Seen]) -> str:
     return f"SELECT row_number() OVER () AS line, {', '.join(columns)} FROM {_raw(needed, seen)}"  # noqa: S608 - quoted
 
 
-def read_rows(needed: Needed, paths: Sequence[Path]) -> list[tuple[Any, ...]]:
+def read_rows(needed: RequiredFile, paths: Sequence[Path]) -> list[tuple[Any, ...]]:
     """The rows of small files: the columns that are read, in the order of ``needed``."""
     import duckdb
 
-    seen = [look(needed, path) for path in paths]
+    seen = [inspect_file(needed, path) for path in paths]
     names = ", ".join(quoted(column.name) for column in needed.columns if column.kind)
     try:
         with duckdb.connect(":memory:") as connection:
@@ -49,9 +54,9 @@ def read_rows(needed: Needed, paths: Sequence[Path]) -> list[tuple[Any, ...]]:
 
 
 def refuse_misfits(
-    files: Sequence[tuple[Needed, Sequence[Seen]]], error: "duckdb.Error"
+    files: Sequence[tuple[RequiredFile, Sequence[ReadFile]]], error: "duckdb.Error"
 ) -> NoReturn:
-    """Say which column of which file does not fit; no value of it is told."""
+    """Raise an error that names the column and file that do not fit; it shows no value."""
     names = ", ".join(one.path.name for _, several in files for one in several)
     ours = re.search(r"takifugu: `(.*?)` (.*?); it must (.*)", str(error))
     if ours:
@@ -67,7 +72,7 @@ def refuse_misfits(
     ) from None
 
 
-def _refuse_misfit(needed: Needed, one: Seen, column: Column) -> None:
+def _refuse_misfit(needed: RequiredFile, one: ReadFile, column: Column) -> None:
     import duckdb
 
     sql = f"SELECT count(*) FROM {_raw(needed, [one])} WHERE {_misfit(column)}"  # noqa: S608 - quoted
@@ -89,7 +94,7 @@ def _refuse_misfit(needed: Needed, one: Seen, column: Column) -> None:
         )
 
 
-def _header(needed: Needed, one: Seen) -> list[str]:
+def _header(needed: RequiredFile, one: ReadFile) -> list[str]:
     """The names of the columns of a file; an error if one that is needed is not there."""
     opened = gzip.open if one.path.suffix == ".gz" else open
     with opened(one.path, "rt", encoding=one.encoding, newline="") as stream:
@@ -115,7 +120,7 @@ def _header(needed: Needed, one: Seen) -> list[str]:
     return names
 
 
-def _raw(needed: Needed, seen: Sequence[Seen]) -> str:
+def _raw(needed: RequiredFile, seen: Sequence[ReadFile]) -> str:
     """SQL for the rows of files as they stand there, every column as text."""
     paths = ", ".join(text(str(one.path)) for one in seen)
     names = ", ".join(f"{text(name)}: 'VARCHAR'" for name in _header(needed, seen[0]))

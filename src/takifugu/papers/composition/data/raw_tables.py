@@ -16,7 +16,13 @@ from typing import Any
 from takifugu.errors import InvalidFile
 from takifugu.fingerprint import fingerprint
 from takifugu.papers.composition.data.raw_rows import refuse_misfits, text, typed
-from takifugu.papers.composition.data.source_files import Found, Needed, Progress, Seen, look
+from takifugu.papers.composition.data.source_files import (
+    FoundFiles,
+    Progress,
+    ReadFile,
+    RequiredFile,
+    inspect_file,
+)
 from takifugu.priors.documents import read_json, write_json
 
 VERSION = 1  # of what this folder makes of files: a new one makes every table anew
@@ -24,7 +30,7 @@ MEMORY = "2GB"  # what DuckDB may use before it spills
 
 
 @dataclass(frozen=True)
-class Table:
+class EntryTable:
     """A table of entries that was made, and of what.
 
     Attributes:
@@ -38,8 +44,8 @@ class Table:
     rows: int
 
 
-def make_table(path: Path, recipe: str, files: Found) -> Table:
-    """Make the table that ``recipe`` says, unless it is there already.
+def make_table(path: Path, recipe: str, files: FoundFiles) -> EntryTable:
+    """Make the table of ``recipe``, if it does not exist yet.
 
     Args:
         path: Where to; the folder is made if there is none.
@@ -47,29 +53,31 @@ def make_table(path: Path, recipe: str, files: Found) -> Table:
         files: For each such name what the files are and where.
     """
     note = _note(path)
-    looked = {
-        name: (needed, tuple(look(needed, one, note.get("files", ())) for one in paths))
+    inspected = {
+        name: (needed, tuple(inspect_file(needed, one, note.get("files", ())) for one in paths))
         for name, (needed, paths) in files.items()
     }
-    seen = tuple(one for _, several in looked.values() for one in several)
+    seen = tuple(one for _, several in inspected.values() for one in several)
     identity = fingerprint((VERSION, recipe, [(one.size, one.sha256) for one in seen]))
     described = [one.to_document() for one in seen]
     if not _is_there(path, note, identity):
-        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in looked.items()})
-        _write_note(path, identity, _copy(sql, path, tuple(looked.values())), described)
+        sql = recipe.format(**{name: f"({typed(*found)})" for name, found in inspected.items()})
+        _write_note(path, identity, _copy(sql, path, tuple(inspected.values())), described)
     elif note["files"] != described:  # the same bytes, written again
         _write_note(path, identity, int(note["rows"]), described)
-    return Table(path, identity, int(_note(path)["rows"]))
+    return EntryTable(path, identity, int(_note(path)["rows"]))
 
 
-def make_up_table(path: Path, recipe: str, identity: str, write: Callable[[Path], Path]) -> Table:
-    """Make a table of made-up rows, unless it is there already.
+def make_synthetic_table(
+    path: Path, recipe: str, identity: str, write: Callable[[Path], Path]
+) -> EntryTable:
+    """Make a table of simulated rows, if it does not exist yet.
 
     Args:
         path: Where to.
         recipe: A SELECT, with ``{made}`` for the rows.
         identity: The identity of the rows: of the model, its parameters and its seed.
-        write: Makes them up: it is given a folder and gives back the Parquet file.
+        write: Draws the rows: takes a folder and returns the Parquet file.
     """
     identity = fingerprint((VERSION, recipe, identity))
     if not _is_there(path, _note(path), identity):
@@ -78,20 +86,22 @@ def make_up_table(path: Path, recipe: str, identity: str, write: Callable[[Path]
             made = write(Path(folder))
             sql = recipe.format(made=f"read_parquet({text(str(made))})")
             _write_note(path, identity, _copy(sql, path, ()), [])
-    return Table(path, identity, int(_note(path)["rows"]))
+    return EntryTable(path, identity, int(_note(path)["rows"]))
 
 
-def one_table(recipe: str, key: str, found: Found, work: Path, progress: Progress) -> Table:
+def one_table(
+    recipe: str, key: str, found: FoundFiles, work: Path, progress: Progress
+) -> EntryTable:
     """The table of a dataset that is made in one go."""
     progress(f"{key}: reading files", 0, 1)
     return make_table(work / f"{key}.parquet", recipe, found)
 
 
-def join_tables(path: Path, tables: Sequence[Table]) -> Table:
+def join_tables(path: Path, tables: Sequence[EntryTable]) -> EntryTable:
     """One table of several."""
     paths = ", ".join(text(str(table.path)) for table in tables)
     rows = _copy(f"FROM read_parquet([{paths}])", path, ())
-    return Table(path, fingerprint([table.identity for table in tables]), rows)
+    return EntryTable(path, fingerprint([table.identity for table in tables]), rows)
 
 
 def _is_there(path: Path, note: Mapping[str, Any], identity: str) -> bool:
@@ -118,7 +128,7 @@ def _write_note(path: Path, identity: str, rows: int, files: Sequence[object]) -
     write_json(note, path.with_suffix(".json"))
 
 
-def _copy(sql: str, path: Path, files: Sequence[tuple[Needed, Sequence[Seen]]]) -> int:
+def _copy(sql: str, path: Path, files: Sequence[tuple[RequiredFile, Sequence[ReadFile]]]) -> int:
     """Write the rows of ``sql`` to a Parquet file, whole or not at all; how many there are."""
     import duckdb
 

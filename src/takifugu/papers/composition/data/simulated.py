@@ -1,4 +1,4 @@
-"""The two made-up worlds as sources: for those who have no data, and said so on every table."""
+"""The two simulated datasets, for those who have no data; every table says that they are."""
 
 from functools import partial
 from pathlib import Path
@@ -7,8 +7,8 @@ import numpy as np
 
 from takifugu.fingerprint import fingerprint
 from takifugu.papers.composition.data.capture24 import HELD_OUT
-from takifugu.papers.composition.data.raw_tables import Table, make_up_table
-from takifugu.papers.composition.data.source_files import Found, Progress
+from takifugu.papers.composition.data.raw_tables import EntryTable, make_synthetic_table
+from takifugu.papers.composition.data.source_files import FoundFiles, Progress
 from takifugu.synthetic import draw_habits, draw_routines, write_activities, write_check_ins
 
 SEED = 20_261_115
@@ -29,20 +29,20 @@ FROM {{made}} JOIN (
 
 
 def check_ins_table(
-    key: str, _: Found, work: Path, progress: Progress, *, rows: int = ROWS
-) -> Table:
-    """The made-up check-ins; the seed, the model and the number of rows are their identity."""
-    progress(f"{key}: making up {rows:,} rows", 0, 1)
+    key: str, _: FoundFiles, work: Path, progress: Progress, *, rows: int = ROWS
+) -> EntryTable:
+    """The simulated check-ins; the seed, the model and the number of rows are their identity."""
+    progress(f"{key}: drawing {rows:,} rows", 0, 1)
     identity = fingerprint((SEED, rows, draw_habits(rng=np.random.default_rng(SEED))))
     write = partial(_write_check_ins, rows=rows)
-    return make_up_table(work / f"{key}.parquet", CHECK_INS, identity, write)
+    return make_synthetic_table(work / f"{key}.parquet", CHECK_INS, identity, write)
 
 
-def activities_table(key: str, _: Found, work: Path, progress: Progress) -> Table:
-    """The made-up activities; the seed and the model are their identity."""
-    progress(f"{key}: making up a day of 151 people", 0, 1)
+def activities_table(key: str, _: FoundFiles, work: Path, progress: Progress) -> EntryTable:
+    """The simulated activities; the seed and the model are their identity."""
+    progress(f"{key}: drawing a day of 151 people", 0, 1)
     identity = fingerprint((SEED, draw_routines(rng=np.random.default_rng(SEED))))
-    return make_up_table(work / f"{key}.parquet", ACTIVITIES, identity, _write_activities)
+    return make_synthetic_table(work / f"{key}.parquet", ACTIVITIES, identity, _write_activities)
 
 
 def _write_check_ins(folder: Path, *, rows: int) -> Path:

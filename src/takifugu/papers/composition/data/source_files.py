@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Needed:
+class RequiredFile:
     """A file, or a set of files alike, that a dataset is read from.
 
     Attributes:
@@ -41,14 +41,14 @@ class Needed:
         columns: Its columns; in order where there is no header.
         layout: Commas and a header line, or tabs and no header.
         encodings: What the text may be encoded in; the first that fits is taken.
-        telling: Whether the name alone says which dataset it is of.
+        identifying: Whether the name alone identifies the dataset.
     """
 
     name: str
     columns: tuple[Column, ...]
     layout: Layout = "comma"
     encodings: tuple[str, ...] = ("utf-8",)
-    telling: bool = True
+    identifying: bool = True
 
     @property
     def shape(self) -> str:
@@ -68,11 +68,13 @@ class Needed:
         return ()
 
 
-Found = Mapping[str, tuple[Needed, Sequence[Path]]]  # by the name that a recipe has for them
+FoundFiles = Mapping[
+    str, tuple[RequiredFile, Sequence[Path]]
+]  # by the name that a recipe has for them
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReadFile:
     """A file as it was read once: its identity, how it is encoded.
 
     Attributes:
@@ -100,7 +102,9 @@ class Seen:
         }
 
 
-def look(needed: Needed, path: Path, noted: Sequence[Mapping[str, object]] = ()) -> Seen:
+def inspect_file(
+    needed: RequiredFile, path: Path, noted: Sequence[Mapping[str, object]] = ()
+) -> ReadFile:
     """Read a file through once: refuse one that is empty, cut off or not text.
 
     A file that was ``noted`` before, with the same size and times, is not read again.
@@ -111,7 +115,7 @@ def look(needed: Needed, path: Path, noted: Sequence[Mapping[str, object]] = ())
         for note in noted:
             same = (note.get("name"), note.get("size"), note.get("changed"))
             if same == (path.name, facts.st_size, list(changed)):
-                return Seen(
+                return ReadFile(
                     path, facts.st_size, changed, str(note["sha256"]), str(note["encoding"])
                 )
         sha256, encoding = _read_through(needed, path)
@@ -121,10 +125,10 @@ def look(needed: Needed, path: Path, noted: Sequence[Mapping[str, object]] = ())
             given=f"cannot be read ({(error.strerror or 'input error').lower()})",
             needed=f"hold the columns {needed.shape}",
         ) from None
-    return Seen(path, facts.st_size, changed, sha256, encoding)
+    return ReadFile(path, facts.st_size, changed, sha256, encoding)
 
 
-def _read_through(needed: Needed, path: Path) -> tuple[str, str]:
+def _read_through(needed: RequiredFile, path: Path) -> tuple[str, str]:
     """The hash of a file and the encoding of its text; an error if it is not what it must be."""
     digest = hashlib.sha256()
     decoders = {name: codecs.getincrementaldecoder(name)() for name in needed.encodings}

@@ -23,12 +23,12 @@ def blowfish_privacy(
     """Blowfish: some value pairs are secret, and some facts are public (He et al., 2014).
 
     ``graph`` names the (unordered) secret value pairs of an entry, all of them where an entry is
-    not named. ``allowed`` says which datasets obey the public constraints.
+    not named. ``allowed`` tests whether a dataset obeys the public constraints.
 
     Blowfish compares neighbours: allowed datasets that differ in secret pairs, in as few of them
     as the constraints permit, and then in as little else as possible (their Definition 4.1). A
     prior that tosses a coin between two neighbours turns each secret pair in which they differ
-    into the question "which of the two is it?", so the list of these priors has exactly the loss
+    into a choice between the two, so the list of these priors has exactly the loss
     that Blowfish bounds. Being neighbours need not be mutual under constraints; here both
     directions are protected, which is never less. Without constraints this is Pufferfish with
     all product priors, and with the complete graph differential privacy.
@@ -38,7 +38,9 @@ def blowfish_privacy(
     if len(inside) > MOST_ALLOWED:
         raise TooLarge(
             f"the constraints allow {len(inside):,} datasets; the neighbours of at most"
-            f" {MOST_ALLOWED:,} are searched. Use fewer entries or values"
+            f" {MOST_ALLOWED:,} are searched. Use fewer entries or values",
+            size=len(inside),
+            limit=MOST_ALLOWED,
         )
     tosses = dict.fromkeys(
         (min(i, k), max(i, k)) for i in inside for k in _neighbours(tables, pairs, inside, i)

@@ -1,4 +1,4 @@
-"""What the definitions are made of: lines of tables, and priors that know almost everything."""
+"""What the definitions share: lines of tables, and priors over two datasets."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import prod
@@ -61,5 +61,7 @@ def check_room(tables: Tables, priors: int) -> None:
     if priors * len(tables) > MOST_NUMBERS:
         raise TooLarge(
             f"the definition needs {priors:,} priors over {len(tables):,} datasets; at most"
-            f" {MOST_NUMBERS:,} numbers are written out. Use fewer entries or values"
+            f" {MOST_NUMBERS:,} numbers are written out. Use fewer entries or values",
+            size=priors * len(tables),
+            limit=MOST_NUMBERS,
         )

@@ -1,4 +1,4 @@
-"""Definitions that start from beliefs: the prior is given, and the adversary may know more."""
+"""Definitions that start from priors: the prior is given, and the adversary may know more."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from itertools import combinations
@@ -64,7 +64,7 @@ def bayesian_privacy(
 
     For every prior θ, every set K of ``known`` (all sets of entries if left out) and every
     fill x_K that θ allows, the list holds θ(· | x_K). Secrets about an entry of K are left out
-    for it, because one side has chance 0.
+    for it, because one side has probability 0.
     """
     tables = _tables(priors)
     names = tables.entries
@@ -79,10 +79,10 @@ def bayesian_privacy(
         others = [j for j in range(len(names)) if j not in columns]
         for rows in lines(tables, others):
             for prior in priors:
-                chance = float(prior.probability[rows].sum())
-                if chance > 0:
+                total = float(prior.probability[rows].sum())
+                if total > 0:
                     p = np.zeros(len(tables))
-                    p[rows] = prior.probability[rows] / chance
+                    p[rows] = prior.probability[rows] / total
                     seen = content(tables, int(rows[0]), columns) or "nothing"
                     posteriors.append(Explicit(tables, p, f"{prior.name}, {seen} known"))
     return World(tables, tuple(posteriors), entry_pairs(tables), unsupported="skip")
@@ -117,16 +117,16 @@ def distributional_privacy(priors: Sequence[Explicit], *, absent: Hashable = ABS
             rows = np.flatnonzero(tables.codes[:, j] == code)
             erased = at[rows] + (tables.shape[j] - code) * strides[j]
             for prior in priors:
-                chance = float(prior.probability[rows].sum())
-                if chance > 0:
+                total = float(prior.probability[rows].sum())
+                if total > 0:
                     p = np.zeros(len(wide))
-                    p[at[rows]] = p[erased] = prior.probability[rows] / chance / 2
+                    p[at[rows]] = p[erased] = prior.probability[rows] / total / 2
                     coins.append(Explicit(wide, p, f"{prior.name}, {name}={x} or {absent}"))
     return World(wide, tuple(coins), both_ways(pairs), unsupported="skip")
 
 
 def _tables(priors: Sequence[Explicit]) -> Tables:
-    """The tables that all priors speak of."""
+    """The tables that all priors are over."""
     if not priors:
         raise InvalidPrior("priors", given="is empty", needed="hold at least one prior")
     tables = priors[0].universe

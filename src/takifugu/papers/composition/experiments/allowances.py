@@ -48,7 +48,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Allowances:
-    """Plain allowances of one chain at the ε that were asked for.
+    """Plain allowances of one chain at the requested ε.
 
     Attributes:
         length: |I|, how many entries the chain has.
@@ -75,7 +75,11 @@ def shifted(epsilon: float) -> float:
 def targets(epsilons: Sequence[float] = EPSILONS) -> tuple[float, ...]:
     """Every plain ε that the experiment needs, with and without uncertainty; rising."""
     if not epsilons or not all(0 < e < np.inf for e in epsilons):
-        raise UnsoundRequest("every epsilon must be positive and finite, and there must be one")
+        raise UnsoundRequest(
+            "every epsilon must be positive and finite, and there must be at least one",
+            field="epsilons",
+            given=tuple(epsilons),
+        )
     rooms = (shifted(e) for e in epsilons)
     return tuple(sorted({*map(float, epsilons), *(room for room in rooms if room > 0)}))
 
@@ -135,7 +139,7 @@ def exact_allowances(
 ) -> list[float]:
     """By the transport, each ε found from the one before.
 
-    A short chain is walked entry by entry; a long one is bounded as if it had no end.
+    A short chain is walked entry by entry; a long one is bounded as if it were unbounded.
     """
     transport = ChainTransport(chain, Secrets(), tolerance=TOLERANCE)
     found: list[float] = []

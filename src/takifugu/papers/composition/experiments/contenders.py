@@ -1,4 +1,4 @@
-"""The mechanisms that Tables 1 and 2 compare, by name, each from what its proof allows per entry.
+"""The mechanisms that Tables 1 and 2 compare, each calibrated by what its proof allows per entry.
 
 * ``Ours-Exp``: the paper's own. Its curve, then three rounds of the exponential mechanism with a
   third of the budget each: Gumbel noise of scale 6/ε.
@@ -51,7 +51,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Entrant:
+class CalibratedContender:
     """A contender at one ε: what it may spend, its mechanism and the noise of that."""
 
     epsilon_dp: float
@@ -64,7 +64,7 @@ class Entrant:
 
 
 def planned(epsilon: float, labels: int, groups: int) -> Selection:
-    """What the planner picks, knowing the size of the question and nothing of the counts."""
+    """What the planner picks, knowing the size of the query and nothing of the counts."""
     return plan_top_k(labels, K, groups, loss=Pure(epsilon)).mechanism
 
 
@@ -94,15 +94,15 @@ CONTENDERS: Mapping[str, Contender] = MappingProxyType(
 )
 
 
-def entrant(name: str, prepared: Prepared, epsilon_dp: float) -> Entrant:
+def calibrated(name: str, prepared: Prepared, epsilon_dp: float) -> CalibratedContender:
     """A contender by name that spends ``epsilon_dp`` on every entry."""
     groups, labels = prepared.counts.shape
-    return Entrant(epsilon_dp, CONTENDERS[name].release(epsilon_dp, labels, groups))
+    return CalibratedContender(epsilon_dp, CONTENDERS[name].release(epsilon_dp, labels, groups))
 
 
-def entrant_at(
+def calibrated_at(
     name: str, prepared: Prepared, allowed: Allowances, epsilon: float, *, uncertain: bool
-) -> Entrant:
+) -> CalibratedContender:
     """A contender by name that keeps to a Pufferfish ``epsilon``."""
     spent = allowed.at(CONTENDERS[name].proof, epsilon, uncertain=uncertain)
-    return entrant(name, prepared, spent)
+    return calibrated(name, prepared, spent)

@@ -1,27 +1,27 @@
-"""Which datasets a request is about, and which files of the paper's own data are not there."""
+"""The datasets of a request, and the files of the paper's own data that are missing."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from takifugu.errors import InvalidFile
-from takifugu.papers.composition.data import SOURCES, Source, find
+from takifugu.papers.composition.data import SOURCES, PaperDataset, find
 from takifugu.papers.composition.experiments.measurements import Family
 
 What = Literal["figures", "foursquare", "capture24", "all"]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What will be done: the sources in order, whether curves are drawn, what to tell the user."""
+class DatasetChoice:
+    """The datasets in order, whether curves are drawn, and notices for the user."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[PaperDataset, ...]
     curves: bool
     notices: tuple[str, ...]
 
 
-def plan(what: What, folder: Path | None) -> Plan:
-    """Every source that ``folder`` has for what is asked; the simulated world where it has none.
+def choose_datasets(what: What, folder: Path | None) -> DatasetChoice:
+    """Every dataset of ``what`` that ``folder`` has; a simulated one where it has none.
 
     A folder that has nothing at all for it is a mistake, and the error names what is needed; so is
     one that has only some files of a source.
@@ -29,9 +29,9 @@ def plan(what: What, folder: Path | None) -> Plan:
     families = tuple(f for f in get_args(Family) if what in (f, "all"))
     curves = what in ("figures", "all")
     if not families:
-        return Plan((), curves, ())
+        return DatasetChoice((), curves, ())
     there = [] if folder is None else find(folder)
-    chosen: list[Source] = []
+    chosen: list[PaperDataset] = []
     notices: list[str] = []
     for family in families:
         own = [source for source in there if source.about.family == family]
@@ -49,14 +49,14 @@ def plan(what: What, folder: Path | None) -> Plan:
             given=f"{str(folder)!r} has none of the files that are known for {what}",
             needed=f"have some of {', '.join(names)}; without --data simulated worlds are used",
         )
-    return Plan(tuple(chosen), curves, tuple(notices))
+    return DatasetChoice(tuple(chosen), curves, tuple(notices))
 
 
-def _known(families: tuple[str, ...]) -> list[Source]:
+def _known(families: tuple[str, ...]) -> list[PaperDataset]:
     return [source for source in SOURCES.values() if source.about.family in families]
 
 
-def _missing(family: str, there: list[Source], folder: Path | None) -> list[str]:
+def _missing(family: str, there: list[PaperDataset], folder: Path | None) -> list[str]:
     """For the paper's own data: which file is not there, its columns, where it is published."""
     return [
         f"{family}: for the paper's own data {source.missing(needed, folder)}"

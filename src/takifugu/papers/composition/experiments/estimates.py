@@ -1,10 +1,10 @@
-r"""Means over repetitions with intervals that stay honest where nothing varies.
+r"""Means over repetitions, with intervals that are valid also where nothing varies.
 
 Every repetition draws fresh noise for every group, so there are N = repetitions × groups
 independent draws; the mean of one repetition averages over its groups, and s is the standard
 deviation of those means. Student's interval, :math:`t s/\sqrt R`, has width 0 when all of 200
-repetitions are 100 % right, although a chance of 99.999 % explains that as well. So what a single
-draw can move the mean by, u = spread/N, is put in as in Wilson's score interval (1927):
+repetitions are 100 % right, although a probability of 99.999 % explains that as well. So what a
+single draw can move the mean by, u = spread/N, is put in as in Wilson's score interval (1927):
 
 .. math:: h = \frac{t^2 u}{2} + t \sqrt{\frac{s^2}{R} + \frac{t^2 u^2}{4}}.
 
@@ -48,5 +48,5 @@ def estimate(values: Floats, *, least: float) -> Estimate:
 
 
 def known(values: Floats) -> Estimate:
-    """The mean of ``values[1, group]`` of an answer that no chance enters: it is what it is."""
+    """The mean of ``values[1, group]`` of a deterministic answer: an interval of width 0."""
     return Estimate(float(values.mean()), 0.0)

@@ -1,12 +1,12 @@
-"""The experiment of Tables 1 and 2 on data that was made ready: every mechanism at every ε.
+"""The experiment of Tables 1 and 2 on prepared data: every mechanism at every ε.
 
-**Chance.** All cells of a dataset are drawn from the same stream of random numbers, which the seed
-and the data's fingerprint begin. Two mechanisms then differ by what they are and not by their luck,
-repetition by repetition; the same mechanism with the same noise answers the same; and a cell does
-not depend on which others were measured, or when. Cells are not independent of one another; each
-interval is right on its own, and leads are taken from paired differences.
+**Randomness.** All cells of a dataset are drawn from the same stream of random numbers, seeded by
+the seed and the data's fingerprint. Two mechanisms then differ by what they are and not by their
+random numbers, repetition by repetition; the same mechanism with the same noise answers the same;
+and a cell does not depend on which others were measured, or when. Cells are not independent of one
+another; each interval is valid on its own, and leads are taken from paired differences.
 
-**Majority** stands beside the mechanisms at every ε. It spends nothing and no chance enters.
+**Majority** stands beside the mechanisms at every ε. It spends nothing and is deterministic.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,18 +23,18 @@ from takifugu.papers.composition.experiments.contenders import (
     CONTENDERS,
     MAJORITY,
     TAKIFUGU,
-    Entrant,
-    entrant_at,
+    CalibratedContender,
+    calibrated_at,
 )
 from takifugu.papers.composition.experiments.estimates import estimate, known
-from takifugu.papers.composition.experiments.finished_cells import Finished
+from takifugu.papers.composition.experiments.finished_cells import FinishedCells
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
 from takifugu.papers.composition.experiments.metrics import (
     LESS_IS_BETTER,
     METRICS,
     Scores,
     checked_counts,
-    groups_asked,
+    groups_counted,
     least_mistakes,
     majority,
     scores,
@@ -60,11 +60,11 @@ def run(
 
     Args:
         prepared: The data.
-        repetitions: How often every mechanism is run.
+        repetitions: How many times every mechanism is run.
         rng_seed: Where the random numbers begin.
         folder: Where finished cells and allowances are kept.
         epsilons: The Pufferfish ε.
-        progress: Told what is done, how many steps of it, and of how many.
+        progress: Called with what is done, the steps done and the steps in all.
     """
     _check(prepared, repetitions, rng_seed)
     places = list(grid(epsilons))
@@ -76,14 +76,14 @@ def run(
     allowed = allowances(
         prepared.chain, epsilons, folder=folder, progress=partial(step, "translations")
     )
-    finished = Finished(folder / f"cells-{prepared.key}.jsonl")
+    finished = FinishedCells(folder / f"cells-{prepared.key}.jsonl")
     names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
     ours: tuple[tuple[bool, float], Trial] | None = None
     for done, (name, uncertain, epsilon) in enumerate(places):
         mark = names[name, uncertain, epsilon]
         if finished.get(mark) is None:
             if ours is None or ours[0] != (uncertain, epsilon):
-                best = entrant_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
+                best = calibrated_at(TAKIFUGU, prepared, allowed, epsilon, uncertain=uncertain)
                 ours = (uncertain, epsilon), trial(prepared, best, repetitions, rng_seed)
             finished.add(
                 mark,
@@ -104,18 +104,20 @@ def run(
 
 
 class Trial:
-    """What a mechanism answered, scored: ``[repetition, group]`` of each metric."""
+    """The scores of a mechanism: ``[repetition, group]`` of each metric."""
 
-    def __init__(self, entrant: Entrant, found: Scores) -> None:
-        self.entrant = entrant
+    def __init__(self, calibrated: CalibratedContender, found: Scores) -> None:
+        self.calibrated = calibrated
         self.found = found
 
 
-def trial(prepared: Prepared, entrant: Entrant, repetitions: int, rng_seed: int) -> Trial:
-    """Run a mechanism on the true counts, as often as asked, from the dataset's stream."""
+def trial(
+    prepared: Prepared, calibrated: CalibratedContender, repetitions: int, rng_seed: int
+) -> Trial:
+    """Run a mechanism ``repetitions`` times on the true counts, from the dataset's stream."""
     rng = np.random.default_rng(stream(prepared, rng_seed))
-    named = entrant.mechanism.simulate(prepared.counts, repetitions, rng=rng)
-    return Trial(entrant, scores(prepared.counts, named))
+    named = calibrated.mechanism.simulate(prepared.counts, repetitions, rng=rng)
+    return Trial(calibrated, scores(prepared.counts, named))
 
 
 def cell(
@@ -131,21 +133,21 @@ def cell(
 ) -> Cell:
     """One cell; ``ours`` is takifugu at the same ε and uncertainty."""
     if name == MAJORITY:
-        said = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
-        measured = {metric: known(said[metric]) for metric in METRICS}
-        lead = leads(prepared, ours.found, said)
+        majority_scores = scores(prepared.counts, majority(prepared.train, len(prepared.counts)))
+        measured = {metric: known(majority_scores[metric]) for metric in METRICS}
+        lead = leads(prepared, ours.found, majority_scores)
         return Cell(prepared.key, name, uncertain, epsilon, 0.0, 0.0, measured, lead)
     there = ours
     if name != TAKIFUGU:
-        runner = entrant_at(name, prepared, allowed, epsilon, uncertain=uncertain)
+        runner = calibrated_at(name, prepared, allowed, epsilon, uncertain=uncertain)
         there = trial(prepared, runner, repetitions, rng_seed)
     return Cell(
         prepared.key,
         name,
         uncertain,
         epsilon,
-        there.entrant.epsilon_dp,
-        there.entrant.noise,
+        there.calibrated.epsilon_dp,
+        there.calibrated.noise,
         measures(prepared, there.found),
         {} if name == TAKIFUGU else _lead(prepared, ours, there),
     )
@@ -208,7 +210,7 @@ def identity(
 
 
 def _lead(prepared: Prepared, ours: Trial, theirs: Trial) -> dict[str, Estimate]:
-    if ours.entrant.mechanism == theirs.entrant.mechanism:  # one law, so no lead at all
+    if ours.calibrated.mechanism == theirs.calibrated.mechanism:  # one law, so no lead at all
         return dict.fromkeys(METRICS, Estimate(0.0, 0.0))
     return leads(prepared, ours.found, theirs.found)
 
@@ -223,10 +225,16 @@ def _check(prepared: Prepared, repetitions: int, rng_seed: int) -> None:
             needed=f"count the {labels} states of the chain in each of"
             f" {len(prepared.groups)} groups",
         )
-    groups_asked(counts)
+    groups_counted(counts)
     if not isinstance(repetitions, int) or repetitions < 2:
         raise UnsoundRequest(
-            f"repetitions are {repetitions}; there must be 2 or more, for an interval"
+            f"repetitions is {repetitions}; an interval needs 2 or more",
+            field="repetitions",
+            given=repetitions,
         )
     if not isinstance(rng_seed, int) or rng_seed < 0:
-        raise UnsoundRequest(f"the seed is {rng_seed}; it must be a whole number, 0 or more")
+        raise UnsoundRequest(
+            f"the seed is {rng_seed}; it must be a whole number, 0 or more",
+            field="rng_seed",
+            given=rng_seed,
+        )

@@ -1,24 +1,24 @@
-"""What results show: the verdicts on the claims, and that uncertainty is a shift."""
+"""The findings of a run: the verdicts on the claims, and that uncertainty is a shift."""
 
-from takifugu.papers.composition.experiments.verdicts import Verdict, verdicts
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict, verdicts
 from takifugu.papers.composition.results import Results
 
 SHIFT = "20 % uncertainty at ε is the plain mechanism at ε − 0.405, or group DP: the same answers"
 NAMED = 3  # exceptions that are named; the others are counted
 
 
-def findings(results: Results) -> tuple[Verdict, ...]:
+def findings(results: Results) -> tuple[ClaimVerdict, ...]:
     """Every claim about every dataset, those of one dataset together."""
-    said = verdicts(results.cells)
-    found: list[Verdict] = []
+    by_claim = verdicts(results.cells)
+    found: list[ClaimVerdict] = []
     for one in results.about:
-        found += [verdict for verdict in said if verdict.data == one.key]
+        found += [verdict for verdict in by_claim if verdict.data == one.key]
         if results.shifted_of(one.key):
             found.append(shift_verdict(one.key, results))
     return tuple(found)
 
 
-def shift_verdict(key: str, results: Results) -> Verdict:
+def shift_verdict(key: str, results: Results) -> ClaimVerdict:
     """In how many uncertain cells the plain mechanism, run again, gave the same to the last bit."""
     shifted = results.shifted_of(key)
     other = [f"{one.mechanism} at ε = {one.epsilon:g}" for one in shifted if not one.equal]
@@ -28,10 +28,10 @@ def shift_verdict(key: str, results: Results) -> Verdict:
     if other:
         more = f"; and {len(other) - NAMED} more" if len(other) > NAMED else ""
         detail += f"; not {'; '.join(other[:NAMED])}{more}"
-    return Verdict(key, SHIFT, not other and equal > 0, equal, len(other), 0, detail)
+    return ClaimVerdict(key, SHIFT, not other and equal > 0, equal, len(other), 0, detail)
 
 
-def word(verdict: Verdict) -> str:
+def word(verdict: ClaimVerdict) -> str:
     """A verdict in a word or two; what the intervals leave open neither proves nor refutes."""
     if verdict.failed:
         return "not everywhere" if verdict.held >= verdict.failed else "no"

@@ -18,7 +18,7 @@ from takifugu.papers.composition.experiments.measurements import Cell, Estimate
 INFINITE = "infinity"
 
 
-class Finished:
+class FinishedCells:
     """The finished cells of one file, by identity."""
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What passes between the parts of the reproduction: data made ready, and what was measured."""
+"""The values of the reproduction: prepared data, and what was measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Prepared:
         key: A short name for files, as ``nyc``.
         title: What it is, for people.
         family: The experiment of the paper that it is for, or stands in for.
-        origin: Whether it is the paper's own data, other real data, or made up.
+        origin: The paper's own data, other real data, or simulated data.
         chain: The prior, as long as the longest sequence that is released from.
         group_by: What the groups are, as ``country``.
         groups: Their names.

@@ -8,7 +8,7 @@ different labels. The paper does not say what happens when counts are equal or z
   the correct top K that is kindest to them: it holds every label above :math:`c_K`, and as many
   of those at :math:`c_K` as there is room for. So three labels that tie for two last seats are two
   hits, not three.
-* **A place that nobody earned is not asked about.** Where :math:`c_k = 0` every label never
+* **A place that no label earned does not count.** Where :math:`c_k = 0` every label never
   seen would be right; such a place is left out of Acc@k. A hit is a label seen at all, and
   the hit rate divides by the labels that there are to hit, K or the labels seen if they are fewer.
 * **A group without any entry has no ranking** and is left out of everything.
@@ -47,31 +47,33 @@ def scores(counts: Integers, named: Integers) -> dict[str, Floats]:
             given=f"has shape {named.shape}",
             needed=f"hold {K} labels for each of {len(best)} groups in every repetition",
         )
-    said = np.take_along_axis(table[None], named, axis=2)  # [repetition, group, place]
-    asked = groups_asked(table)
+    named_counts = np.take_along_axis(table[None], named, axis=2)  # [repetition, group, place]
+    counted = groups_counted(table)
     discount = 1 / np.log2(np.arange(K) + 2.0)
-    found = {f"acc@{k + 1}": (said[:, :, k] == best[:, k]).astype(np.float64) for k in range(K)}
-    found["hit"] = _hits(said, best) / np.maximum((best > 0).sum(axis=1), 1)
-    found["ndcg"] = (said @ discount) / np.maximum(best @ discount, 1.0)
-    found["l1"] = np.abs(said - best).sum(axis=2).astype(np.float64)
-    return {name: found[name][:, asked[name]] for name in METRICS}
+    found = {
+        f"acc@{k + 1}": (named_counts[:, :, k] == best[:, k]).astype(np.float64) for k in range(K)
+    }
+    found["hit"] = _hits(named_counts, best) / np.maximum((best > 0).sum(axis=1), 1)
+    found["ndcg"] = (named_counts @ discount) / np.maximum(best @ discount, 1.0)
+    found["l1"] = np.abs(named_counts - best).sum(axis=2).astype(np.float64)
+    return {name: found[name][:, counted[name]] for name in METRICS}
 
 
-def groups_asked(counts: Integers) -> dict[str, Booleans]:
+def groups_counted(counts: Integers) -> dict[str, Booleans]:
     """``[group]`` for each metric: whether the group has an answer that could be right."""
     table = checked_counts(counts)
     best = _best(table)
     some = best[:, 0] > 0
-    asked = dict.fromkeys(METRICS, some)
-    asked |= {f"acc@{k + 1}": best[:, k] > 0 for k in range(K)}
-    for name, groups in asked.items():
+    counted = dict.fromkeys(METRICS, some)
+    counted |= {f"acc@{k + 1}": best[:, k] > 0 for k in range(K)}
+    for name, groups in counted.items():
         if not groups.any():
             raise Malformed(
                 "counts",
                 given=f"have no group with an answer for {name}",
                 needed=f"have a group with {K} different labels",
             )
-    return asked
+    return counted
 
 
 def least_mistakes(counts: Integers) -> dict[str, float]:
@@ -145,11 +147,11 @@ def _least(changes: list[Floats]) -> Floats:
     return np.where(np.isfinite(least), least, 0.0)
 
 
-def _hits(said: Integers, best: Integers) -> Floats:
+def _hits(named_counts: Integers, best: Integers) -> Floats:
     """``[repetition, group]``: how many of the named are in the kindest correct top K."""
     last = np.maximum(best[:, -1:], 1)  # nobody earns a place with 0
-    above = (said > last).sum(axis=2)
-    level = (said == last).sum(axis=2)
+    above = (named_counts > last).sum(axis=2)
+    level = (named_counts == last).sum(axis=2)
     seats = K - (best > last).sum(axis=1)
     hits: Floats = (above + np.minimum(level, seats)).astype(np.float64)
     return hits

@@ -14,7 +14,7 @@ PERCENT = ("acc", "hit")
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedCell:
     """One printed number.
 
     Attributes:
@@ -42,10 +42,12 @@ class Printed:
 
 
 @cache
-def printed_numbers() -> tuple[Printed, ...]:
+def printed_numbers() -> tuple[PrintedCell, ...]:
     """Every number of Tables 1 and 2, in the order of the paper."""
     return tuple(
-        Printed(table["label"], table["family"], mechanism, uncertain, float(epsilon), metric, text)
+        PrintedCell(
+            table["label"], table["family"], mechanism, uncertain, float(epsilon), metric, text
+        )
         for table in _document()["tables"]
         for epsilon, row in table["rows"].items()
         for (mechanism, uncertain, metric), text in zip(
@@ -58,7 +60,7 @@ def printed_numbers() -> tuple[Printed, ...]:
 
 def printed_number(
     family: str, mechanism: str, *, uncertain: bool, epsilon: float, metric: str
-) -> Printed | None:
+) -> PrintedCell | None:
     """What the paper prints there, if it prints anything."""
     wanted = (family, mechanism, uncertain, epsilon, metric)
     for number in printed_numbers():

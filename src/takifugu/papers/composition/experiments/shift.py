@@ -14,7 +14,7 @@ from pathlib import Path
 
 from takifugu.errors import UnsoundRequest
 from takifugu.papers.composition.experiments.allowances import EPSILONS, SHIFT, allowances, shifted
-from takifugu.papers.composition.experiments.contenders import CONTENDERS, entrant
+from takifugu.papers.composition.experiments.contenders import CONTENDERS, calibrated
 from takifugu.papers.composition.experiments.experiment import measures, trial
 from takifugu.papers.composition.experiments.measurements import Cell, Estimate, Prepared
 
@@ -73,7 +73,7 @@ def shifts(
         group = allowed.at("group", cell.epsilon)
         by_group = group > below
         spent = group if by_group else below
-        plain = trial(prepared, entrant(cell.mechanism, prepared, spent), repetitions, rng_seed)
+        plain = trial(prepared, calibrated(cell.mechanism, prepared, spent), repetitions, rng_seed)
         found.append(
             Shift(
                 cell.mechanism,
@@ -125,7 +125,7 @@ def printed_shifts(
 ) -> tuple[PrintedShift, ...]:
     """One printed column without uncertainty, read at ε − 0.405, beside the column with it."""
     if not all(epsilon > 0 for epsilon in (*plain, *uncertain)):
-        raise UnsoundRequest("every ε of a printed column must be positive")
+        raise UnsoundRequest("every ε of a printed column must be positive", field="epsilon")
     known = sorted(plain)
     found = []
     for epsilon, printed in sorted(uncertain.items()):

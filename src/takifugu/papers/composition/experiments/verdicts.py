@@ -1,4 +1,4 @@
-"""What the cells of a run say of each claim, cell by cell and for a dataset as a whole.
+"""Verdicts on each claim from the cells of a run, cell by cell and for a dataset as a whole.
 
 * `AT_LEAST`: takifugu against every other mechanism, in every cell and metric. It holds unless
   the whole 95 % interval of the lead is below 0.
@@ -8,14 +8,14 @@
   two mechanisms; the widths of their intervals are added, which is on the safe side. Again a cell
   may be open, as where both only guess.
 
-The first two speak of all cells, so a dataset bears them out only if every cell does. The last two
-are borne out by cells that show them, if none shows the opposite.
+The first two are about all cells, so a dataset supports them only if every cell does. The last two
+are supported by cells that show them, if none shows the opposite.
 
-Majority is no mechanism: it uses nothing that is protected, and stands beside as a measure of how
-hard the question is. It is left out here.
+Majority is no mechanism: it uses nothing that is protected, and is shown as a measure of how hard
+the query is. It is left out here.
 
 Of intervals at 95 % some miss: of 100 cells in which nothing differs, two or three may fail the
-first claim by luck. Mechanisms of the same law are told apart from that: their lead is exactly 0.
+first claim at random. Mechanisms of the same law are not among them: their lead is exactly 0.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ OF_ALL = (AT_LEAST, BETTER)  # claims about every cell
 STRICT_UP_TO = 1.0
 NEARLY_RIGHT = 0.99
 ACCURACIES = tuple(metric for metric in METRICS if metric.startswith("acc"))
-SHOWN = 3  # how many comparisons are named that do not bear a claim out
+SHOWN = 3  # comparisons named that do not support a claim
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim about a dataset.
 
     Attributes:
         data: The dataset.
         claim: One of `CLAIMS`.
-        holds: Whether the cells bear it out: all of them where the claim speaks of all.
-        held: How many cells bear it out.
+        holds: Whether the cells support it: all of them where the claim is about all.
+        held: How many cells support it.
         failed: How many contradict it.
         open: How many do neither.
         detail: The same in words, with the worst failures.
@@ -100,7 +100,7 @@ class Verdict:
     detail: str
 
 
-def verdicts(cells: Iterable[Cell]) -> tuple[Verdict, ...]:
+def verdicts(cells: Iterable[Cell]) -> tuple[ClaimVerdict, ...]:
     """Every claim about every dataset."""
     found = judgements(cells)
     return tuple(
@@ -111,7 +111,7 @@ def verdicts(cells: Iterable[Cell]) -> tuple[Verdict, ...]:
 
 
 def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
-    """Every claim about every cell that it speaks of."""
+    """Every claim about every cell that it covers."""
     by_place: dict[tuple[str, bool, float], dict[str, Cell]] = {}
     for cell in cells:
         if cell.mechanism != MAJORITY:
@@ -129,16 +129,16 @@ def judgements(cells: Iterable[Cell]) -> tuple[Judgement, ...]:
     return tuple(found)
 
 
-def _verdict(data: str, claim: str, judged: list[Judgement]) -> Verdict:
-    said = [one.holds for one in judged]
-    held, failed, left = said.count(True), said.count(False), said.count(None)
+def _verdict(data: str, claim: str, judged: list[Judgement]) -> ClaimVerdict:
+    outcomes = [one.holds for one in judged]
+    held, failed, left = (outcomes.count(value) for value in (True, False, None))
     words = f"shown in {held} of {len(judged)} comparisons" if judged else "nothing to compare"
     if failed:
         words += f", contradicted in {_named(judged, False)}"
     if left:
         words += f", open in {_named(judged, None) if claim in OF_ALL else left}"
     holds = held == len(judged) if claim in OF_ALL else held > 0 and not failed
-    return Verdict(data, claim, holds, held, failed, left, words)
+    return ClaimVerdict(data, claim, holds, held, failed, left, words)
 
 
 def _named(judged: list[Judgement], holds: bool | None) -> str:

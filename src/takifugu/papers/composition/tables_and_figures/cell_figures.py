@@ -13,8 +13,12 @@ import numpy as np
 
 from takifugu.papers.composition.experiments.contenders import GROUP_DP, MAJORITY, TAKIFUGU
 from takifugu.papers.composition.experiments.measurements import Cell
-from takifugu.papers.composition.experiments.printed import UNCERTAINTY, Printed, printed_numbers
-from takifugu.papers.composition.results import About, Results, Shifted
+from takifugu.papers.composition.experiments.printed import (
+    UNCERTAINTY,
+    PrintedCell,
+    printed_numbers,
+)
+from takifugu.papers.composition.results import DatasetSummary, Results, ShiftedCell
 from takifugu.papers.composition.tables_and_figures.layout import (
     ACCURACY,
     OTHER,
@@ -33,7 +37,7 @@ ACROSS = 3  # panels in a row of the overview
 Points = Mapping[float, float]
 
 
-def accuracy_figure(about: About, cells: tuple[Cell, ...]) -> "Figure":
+def accuracy_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """Acc@k against ε, the figure of Capture24: each band is between no and 20 % uncertainty."""
     from matplotlib.figure import Figure
 
@@ -67,8 +71,8 @@ def overview_figure(results: Results) -> "Figure":
         cells = results.of(one.key)
         for name in _names(cells):
             _band(axes, name, _means(cells, name, ACCURACY[0]))
-        said = f"\n({SIMULATED})" if one.origin == "simulated" else ""
-        axes.set_title(fill(one.title, 38) + said, fontsize=9)
+        origin = f"\n({SIMULATED})" if one.origin == "simulated" else ""
+        axes.set_title(fill(one.title, 38) + origin, fontsize=9)
         axes.set(xlabel="Pufferfish ε", ylim=(-2, 103))
         _ticks(axes, cells)
         _plain(axes)
@@ -81,7 +85,7 @@ def overview_figure(results: Results) -> "Figure":
     return drawn
 
 
-def noise_figure(about: About, cells: tuple[Cell, ...]) -> "Figure":
+def noise_figure(about: DatasetSummary, cells: tuple[Cell, ...]) -> "Figure":
     """The standard deviation of the noise on one count; dashed with 20 % uncertainty."""
     from matplotlib.figure import Figure
 
@@ -109,7 +113,7 @@ def noise_figure(about: About, cells: tuple[Cell, ...]) -> "Figure":
 
 
 def shift_figure(
-    about: About | None, plain: Mapping[str, Points], uncertain: Mapping[str, Points]
+    about: DatasetSummary | None, plain: Mapping[str, Points], uncertain: Mapping[str, Points]
 ) -> "Figure":
     """Uncertainty is a shift: the points with 20 % at ε − log 1.5 lie on the line without.
 
@@ -155,7 +159,7 @@ def measured_points(
 
 
 def again_points(
-    shifted: Iterable[Shifted], *, metric: Metric = ACCURACY[0]
+    shifted: Iterable[ShiftedCell], *, metric: Metric = ACCURACY[0]
 ) -> dict[str, dict[float, float]]:
     """What was run again without uncertainty, at its smaller ε; not where group DP stands in."""
     found: dict[str, dict[float, float]] = {}
@@ -169,7 +173,7 @@ def again_points(
 def printed_points(*, uncertain: bool) -> dict[str, dict[float, float]]:
     """Acc@1 of the printed tables, as `shift_figure` takes it."""
     found: dict[str, dict[float, float]] = {}
-    numbers: Iterable[Printed] = printed_numbers()
+    numbers: Iterable[PrintedCell] = printed_numbers()
     for number in numbers:
         if number.metric == ACCURACY[0].key and number.uncertain == uncertain:
             found.setdefault(number.mechanism, {})[number.epsilon] = 100 * number.value
@@ -224,13 +228,13 @@ def _plain(axes: "Axes") -> None:
     axes.grid(axis="y", alpha=0.25)
 
 
-def _finish(drawn: "Figure", axes: "Axes", what: str, about: About | None) -> None:
+def _finish(drawn: "Figure", axes: "Axes", what: str, about: DatasetSummary | None) -> None:
     """The title says what the data is; one legend below for all panels."""
     if about is None:
         title = f"{what}: the paper's printed table"
     else:
-        said = f" ({SIMULATED})" if about.origin == "simulated" else ""
-        title = f"{what}: {about.title}{said}"
+        origin = f" ({SIMULATED})" if about.origin == "simulated" else ""
+        title = f"{what}: {about.title}{origin}"
     drawn.suptitle(fill(title, int(9 * drawn.get_figwidth())), fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     columns = 3 if drawn.get_figwidth() < 9 else 6

@@ -26,7 +26,7 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.network.network_curves import nearest_curve, network_curve
 from takifugu.influence.presets import uncertain
-from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
 from takifugu.reports.curves import draw_curves
@@ -112,7 +112,7 @@ class Panel:
 
 
 def panels() -> Iterator[Panel]:
-    """The panels in order, each computed when it is asked for; (c) only where ALARM is."""
+    """The panels in order, each computed when needed; (c) only if ALARM is there."""
     yield Panel("a", "binary Markov chains", *binary_curves(), "exact", CHAIN_MOST)
     sound = "sound for the truncated law"
     yield Panel("b", "Gaussian processes", *gaussian_curves(), sound, ENTRIES, log=True)

@@ -10,7 +10,7 @@ NOTES = "paper-notes.md"
 
 
 @dataclass(frozen=True)
-class Difference:
+class PaperDifference:
     """What differs, in a few words and in a few sentences; the item of the notes, if it has one."""
 
     what: str
@@ -19,14 +19,14 @@ class Difference:
 
 
 DIFFERENCES = (
-    Difference(
+    PaperDifference(
         "Algorithms 1 and 2 are calibrated by the best point of the curve",
         "As printed they take the minimum over the points, which is never more than group DP"
         " (p = q = .8, |I| = 1000, ε = 1: .001 instead of .0765). Here: for each secret pair the"
         " best point, then the minimum over pairs. Ours-Exp is given this, its better reading.",
         7,
     ),
-    Difference(
+    PaperDifference(
         "MQM is run in both of its readings",
         "The printed columns fit a Laplace scale of about 78/ε_DP, the budget split over the"
         " categories: here “split budget”. Its authors add one Laplace of scale 2/ε_DP to every bar"
@@ -36,31 +36,31 @@ DIFFERENCES = (
         " second.",
         12,
     ),
-    Difference(
+    PaperDifference(
         "takifugu translates exactly",
         "The curve only bounds what correlation costs. The transport of a Markov chain is exact for"
         " the worst of all per-entry DP mechanisms, so it allows a larger per-entry ε for the same"
         " Pufferfish ε; the planner then takes the release with the least noise.",
     ),
-    Difference(
+    PaperDifference(
         "Uncertainty is a shift",
         "20 % on the joint probabilities adds log 1.2/.8 = .405 to every point of the curve but the"
         " last. So the columns “w/ Uncertainty” are the plain columns at ε − .405, and carry no"
         " information of their own; at ε ≤ .405 only group DP is left.",
     ),
-    Difference(
+    PaperDifference(
         "Figure (a): the closed form of binary chains is an upper bound",
         "It is tight only for p + q ≥ 1 and b far below T ((.1, .3), b = 2: printed 2.77259, true"
         " 2.63906).",
         5,
     ),
-    Difference(
+    PaperDifference(
         "Figure (b): the Gaussian formula is too small",
         "It is unsafe for ℓ ≥ 2 (n = 3, L = {0}, γ = 5, ℓ = 5: printed 124.2, true 201.8); the"
         " bound beside it is sound for the law that is cut off.",
         6,
     ),
-    Difference(
+    PaperDifference(
         "Figure (c): ALARM has zeros",
         "Five zero entries, all in P(PVSAT | FIO2, VENTALV), so that a(1) is infinite; the curve is"
         " shown from b = 2.",

@@ -6,7 +6,12 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
-from takifugu.papers.composition.tables_and_figures.paper_tables import PRIORS, Entry, Row, Table
+from takifugu.papers.composition.tables_and_figures.paper_tables import (
+    PRIORS,
+    Entry,
+    ResultTable,
+    Row,
+)
 from takifugu.visible import csv_cell
 
 LATEX = {
@@ -28,7 +33,7 @@ PREAMBLE = r"""\documentclass{article}
 """
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ResultTable) -> str:
     """One column a mechanism; the metrics of a mechanism stand side by side in it."""
     lines = [f"**{table.title}**", "", table.caption, ""]
     lines.append(f"Each entry: {' / '.join(table.columns)}.")
@@ -40,7 +45,7 @@ def markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: ResultTable) -> str:
     """One line a number, for programs: ε, prior, mechanism, metric, mean, half, printed."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -55,7 +60,7 @@ def as_csv(table: Table) -> str:
     return out.getvalue()
 
 
-def latex(table: Table) -> str:
+def latex(table: ResultTable) -> str:
     """The paper's layout: mechanisms above metrics, best in bold; needs booktabs and graphicx."""
     width = len(table.columns)
     ends = [2 + width * place for place in range(len(table.mechanisms))]
@@ -92,7 +97,7 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex_document(tables: Iterable[Table]) -> str:
+def latex_document(tables: Iterable[ResultTable]) -> str:
     """All tables as one document that compiles by itself."""
     return PREAMBLE + "\n\\clearpage\n".join(map(latex, tables)) + "\\end{document}\n"
 
@@ -102,7 +107,7 @@ def latex_text(text: str) -> str:
     return "".join(_latex_letter(letter) for letter in text)
 
 
-def html(table: Table) -> str:
+def html(table: ResultTable) -> str:
     """A title, what the data is, and a table with two lines of headings."""
     width = len(table.columns)
     heads = "".join(
@@ -128,7 +133,7 @@ def html(table: Table) -> str:
     )
 
 
-def _numbers(table: Table) -> Iterable[tuple[Row, str, str, Entry]]:
+def _numbers(table: ResultTable) -> Iterable[tuple[Row, str, str, Entry]]:
     for row in table.rows:
         for mechanism, entries in zip(table.mechanisms, row.entries, strict=True):
             for column, entry in zip(table.columns, entries or (), strict=False):

@@ -34,7 +34,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Style:
+class LineStyle:
     """How a mechanism is drawn."""
 
     color: str
@@ -63,13 +63,13 @@ SHEETS = (
     Sheet("ranking", "Table 2", "Hit Rate@3, NDCG@3 and ℓ1 count error", RANKING),
 )
 STYLES = {
-    TAKIFUGU: Style("#c44e52", "o", 2.4),
-    OURS_EXP: Style("#4c72b0", "s"),
-    MQM_VECTOR: Style("#dd8452", "D"),
-    MQM_SPLIT: Style("#8172b3", "v"),
-    GROUP_DP: Style("#8c8c8c", "x"),
+    TAKIFUGU: LineStyle("#c44e52", "o", 2.4),
+    OURS_EXP: LineStyle("#4c72b0", "s"),
+    MQM_VECTOR: LineStyle("#dd8452", "D"),
+    MQM_SPLIT: LineStyle("#8172b3", "v"),
+    GROUP_DP: LineStyle("#8c8c8c", "x"),
 }
-OTHER = Style("#55a868", "^")
+OTHER = LineStyle("#55a868", "^")
 
 
 def mechanisms(names: list[str]) -> tuple[str, ...]:

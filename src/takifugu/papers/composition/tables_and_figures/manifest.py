@@ -33,7 +33,7 @@ def manifest(
 
     Args:
         results: What was measured.
-        command: What was asked for.
+        command: The command as typed.
         seed: The seed of the simulations; nothing that protects data has one.
         seconds: The wall time of this run; parts found from an earlier one took none.
         folder: Where everything was written.
@@ -77,16 +77,16 @@ def commit() -> str | None:
     if git is None:
         return None
 
-    def asked(*words: str) -> str | None:
+    def git_output(*words: str) -> str | None:
         done = subprocess.run(  # noqa: S603
             [git, "-C", str(here), *words], capture_output=True, text=True, check=False
         )
         return done.stdout.strip() if done.returncode == 0 else None
 
-    if asked("ls-files", "--error-unmatch", Path(__file__).name) is None:
+    if git_output("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return None  # another repository around an installed copy
-    found = asked("rev-parse", "HEAD")
-    changed = asked("status", "--porcelain", "--untracked-files=no", "--", "..")
+    found = git_output("rev-parse", "HEAD")
+    changed = git_output("status", "--porcelain", "--untracked-files=no", "--", "..")
     return f"{found} and changes" if found and changed else found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from takifugu.papers.composition.experiments.contenders import MAJORITY
 from takifugu.papers.composition.experiments.measurements import Cell
 from takifugu.papers.composition.experiments.printed import printed_majority, printed_number
-from takifugu.papers.composition.results import About, Results
+from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures.layout import (
     SHEETS,
     Metric,
@@ -22,7 +22,7 @@ from takifugu.papers.composition.tables_and_figures.layout import (
 ORIGIN = {
     "paper": "The paper's own data; in brackets what it prints.",
     "real": "Real data, but not the paper's, so its printed numbers do not belong here.",
-    "simulated": "SIMULATED DATA: made up by a program, measured on nobody.",
+    "simulated": "SIMULATED DATA: drawn from a model, measured on nobody.",
 }
 SPENT = ("per-entry ε", "noise")
 PRIORS = {False: "w/o uncertainty", True: "w/ 20 % uncertainty"}
@@ -48,7 +48,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table ready to be written.
 
     Attributes:
@@ -68,18 +68,18 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def all_tables(results: Results) -> tuple[Table, ...]:
+def all_tables(results: Results) -> tuple[ResultTable, ...]:
     """Every table of every dataset."""
     return tuple(table for one in results.about for table in tables(one, results.of(one.key)))
 
 
-def tables(about: About, cells: Iterable[Cell]) -> tuple[Table, ...]:
+def tables(about: DatasetSummary, cells: Iterable[Cell]) -> tuple[ResultTable, ...]:
     """Tables 1 and 2 of the paper on one dataset, and what each mechanism may spend there."""
     listed = tuple(cells)
     return (*(sheet_table(sheet, about, listed) for sheet in SHEETS), spending_table(about, listed))
 
 
-def sheet_table(sheet: Sheet, about: About, cells: tuple[Cell, ...]) -> Table:
+def sheet_table(sheet: Sheet, about: DatasetSummary, cells: tuple[Cell, ...]) -> ResultTable:
     """One table of the paper, filled with our own measurements."""
 
     def entries(cell: Cell) -> tuple[Entry, ...]:
@@ -89,7 +89,7 @@ def sheet_table(sheet: Sheet, about: About, cells: tuple[Cell, ...]) -> Table:
         _with_best(row, [metric.higher for metric in sheet.metrics])
         for row in _rows(cells, entries)
     )
-    return Table(
+    return ResultTable(
         f"{about.key}-{sheet.key}",
         f"{sheet.number} ({sheet.title}): {about.title}",
         " ".join(
@@ -101,13 +101,13 @@ def sheet_table(sheet: Sheet, about: About, cells: tuple[Cell, ...]) -> Table:
     )
 
 
-def spending_table(about: About, cells: tuple[Cell, ...]) -> Table:
+def spending_table(about: DatasetSummary, cells: tuple[Cell, ...]) -> ResultTable:
     """The per-entry ε that a Pufferfish ε allows each mechanism, and its noise on one count."""
 
     def entries(cell: Cell) -> tuple[Entry, ...]:
         return Entry(shown_size(cell.epsilon_dp)), Entry(shown_size(cell.noise))
 
-    return Table(
+    return ResultTable(
         f"{about.key}-spending",
         f"Per-entry ε and noise: {about.title}",
         f"The per-entry ε that each mechanism may spend, rounded, and the standard deviation of its"
@@ -118,7 +118,7 @@ def spending_table(about: About, cells: tuple[Cell, ...]) -> Table:
     )
 
 
-def facts(about: About) -> dict[str, int | str]:
+def facts(about: DatasetSummary) -> dict[str, int | str]:
     """The public numbers of a dataset."""
     return {**about.facts, "groups": f"{about.groups} ({about.group_by})"}
 
@@ -139,9 +139,9 @@ def _names(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     return mechanisms(list(dict.fromkeys(cell.mechanism for cell in cells)))
 
 
-def _measured(cell: Cell, metric: Metric, about: About) -> Entry:
+def _measured(cell: Cell, metric: Metric, about: DatasetSummary) -> Entry:
     estimate = cell.measured[metric.key]
-    said = about.origin == "paper" and printed_number(
+    printed = about.origin == "paper" and printed_number(
         about.family,
         cell.mechanism,
         uncertain=cell.uncertain,
@@ -149,7 +149,7 @@ def _measured(cell: Cell, metric: Metric, about: About) -> Entry:
         metric=metric.key,
     )
     return Entry(
-        metric.shown(estimate.mean), metric.shown(estimate.half), said.text if said else ""
+        metric.shown(estimate.mean), metric.shown(estimate.half), printed.text if printed else ""
     )
 
 
@@ -171,21 +171,21 @@ def _with_best(row: Row, higher: list[bool]) -> Row:
     return Row(row.uncertain, row.epsilon, marked)
 
 
-def _query(sheet: Sheet, about: About) -> str:
+def _query(sheet: Sheet, about: DatasetSummary) -> str:
     return (
         f"{sheet.title} for the three most frequent of {about.labels} labels in each of"
         f" {about.groups} groups ({about.group_by}), under various Pufferfish ε."
     )
 
 
-def _legend(about: About) -> str:
+def _legend(about: DatasetSummary) -> str:
     return (
         f"Mean over {about.repetitions} repetitions ± half of its 95 % confidence interval; best in"
         " bold."
     )
 
 
-def _majority(cells: tuple[Cell, ...], about: About) -> list[str]:
+def _majority(cells: tuple[Cell, ...], about: DatasetSummary) -> list[str]:
     """Majority needs no ε: it says the same three labels everywhere, and stands in the caption."""
     found = next((cell for cell in cells if cell.mechanism == MAJORITY), None)
     if found is None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from takifugu.papers.composition.results import About, Results
+from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures import cell_figures as drawings
 from takifugu.papers.composition.tables_and_figures import formats
-from takifugu.papers.composition.tables_and_figures.figure_files import write_figure, write_whole
+from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.papers.composition.tables_and_figures.paper_tables import all_tables
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ PRINTED = "printed"
 
 
 @dataclass(frozen=True)
-class Picture:
+class NamedFigure:
     """A figure: its name among files, its dataset ("printed" for the paper's), what it shows."""
 
     key: str
@@ -42,16 +42,16 @@ def write_tables(results: Results, out: Path) -> list[Path]:
     return list(texts)
 
 
-def pictures(results: Results) -> list[Picture]:
+def pictures(results: Results) -> list[NamedFigure]:
     """The figures of every dataset, after the shift on the printed tables."""
     drawn = [picture for one in results.about for picture in _pictures(one, results)]
     return [printed_shift(), *drawn]
 
 
-def printed_shift() -> Picture:
+def printed_shift() -> NamedFigure:
     """The paper's own columns: those with uncertainty are those without, shifted."""
     plain, uncertain = (drawings.printed_points(uncertain=flag) for flag in (False, True))
-    return Picture(
+    return NamedFigure(
         f"{PRINTED}-shift",
         PRINTED,
         "Printed Acc@1 of Table 1: each point with 20 % uncertainty lies on the line without it, at"
@@ -60,7 +60,7 @@ def printed_shift() -> Picture:
     )
 
 
-def write_picture(picture: Picture, out: Path) -> list[Path]:
+def write_picture(picture: NamedFigure, out: Path) -> list[Path]:
     """A figure as SVG and PNG: both files."""
     files = [out / f"{picture.key}{end}" for end in (".svg", ".png")]
     for path in files:
@@ -68,15 +68,15 @@ def write_picture(picture: Picture, out: Path) -> list[Path]:
     return files
 
 
-def _pictures(one: About, results: Results) -> Iterator[Picture]:
+def _pictures(one: DatasetSummary, results: Results) -> Iterator[NamedFigure]:
     cells = results.of(one.key)
-    yield Picture(
+    yield NamedFigure(
         f"{one.key}-accuracy",
         one.key,
         "Acc@k against the Pufferfish ε. The shaded region is between no and 20 % uncertainty.",
         drawings.accuracy_figure(one, cells),
     )
-    yield Picture(
+    yield NamedFigure(
         f"{one.key}-noise",
         one.key,
         "The standard deviation of the noise on one count; what is infinite is not drawn.",
@@ -85,7 +85,7 @@ def _pictures(one: About, results: Results) -> Iterator[Picture]:
     plain, uncertain = (drawings.measured_points(cells, uncertain=flag) for flag in (False, True))
     again = drawings.again_points(results.shifted_of(one.key))
     line = {name: points | again.get(name, {}) for name, points in plain.items()}
-    yield Picture(
+    yield NamedFigure(
         f"{one.key}-shift",
         one.key,
         "Lines: without uncertainty, with what was run again at each ε −"

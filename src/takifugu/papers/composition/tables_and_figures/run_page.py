@@ -5,15 +5,20 @@ from dataclasses import dataclass
 from typing import cast
 
 from takifugu.papers.composition.experiments.findings import word
-from takifugu.papers.composition.experiments.verdicts import Verdict
-from takifugu.papers.composition.results import About, Results
+from takifugu.papers.composition.experiments.verdicts import ClaimVerdict
+from takifugu.papers.composition.results import DatasetSummary, Results
 from takifugu.papers.composition.tables_and_figures.differences import DIFFERENCES, NOTES
 from takifugu.papers.composition.tables_and_figures.formats import html
-from takifugu.papers.composition.tables_and_figures.paper_tables import ORIGIN, Table, facts, tables
+from takifugu.papers.composition.tables_and_figures.paper_tables import (
+    ORIGIN,
+    ResultTable,
+    facts,
+    tables,
+)
 from takifugu.reports.page import Drawing, Facts, Page, Part, Quoted, Section, Words
 from takifugu.reports.page import Table as Rows
 
-TITLE = "Composition for Pufferfish Privacy, run again"
+TITLE = "Composition for Pufferfish Privacy, reproduced"
 LEAD = (
     "The experiments of Bai, He, Gu, Kifer and Maeng: the three most frequent labels of every"
     " group, released under Pufferfish privacy against an adversary who knows the Markov chain. The"
@@ -22,7 +27,7 @@ LEAD = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class DatasetDrawing:
     """A drawing, and the dataset that it belongs to; "" for none."""
 
     data: str
@@ -30,10 +35,10 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ResultTablePart:
     """A table of results as a part of the page: two lines of headings, the best in bold."""
 
-    table: Table
+    table: ResultTable
 
     def html(self) -> str:
         """Its words, and the table in a box that scrolls."""
@@ -42,19 +47,19 @@ class Measured:
 
 def page(
     results: Results,
-    figures: Iterable[Shown],
-    findings: Iterable[Verdict],
+    figures: Iterable[DatasetDrawing],
+    findings: Iterable[ClaimVerdict],
     notices: Sequence[str] = (),
     foot: str = "",
 ) -> Page:
     """The whole page: one file that can be sent around."""
-    drawn, said = list(figures), list(findings)
+    drawn, verdicts = list(figures), list(findings)
     keys = {one.key for one in results.about}
     sections = []
     if results.about:
-        sections.append(Section("In short", [_findings(results, said)]))
+        sections.append(Section("In short", [_findings(results, verdicts)]))
     if notices:
-        sections.append(Section("What was not there", [Quoted("\n".join(notices))]))
+        sections.append(Section("Missing data", [Quoted("\n".join(notices))]))
     sections.append(Section("What differs from the paper, and why", [_differences()]))
     general = [shown.drawing for shown in drawn if shown.data not in keys]
     if general:
@@ -65,19 +70,19 @@ def page(
     return Page(TITLE, LEAD, sections, foot)
 
 
-def _findings(results: Results, said: list[Verdict]) -> Rows:
+def _findings(results: Results, verdicts: list[ClaimVerdict]) -> Rows:
     titles = {one.key: one.title for one in results.about}
-    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in said]
+    rows = [[titles[one.data], one.claim, word(one), one.detail] for one in verdicts]
     return Rows(["data", "claim", "holds", "where"], rows)
 
 
-def _parts(one: About, results: Results, drawings: list[Drawing]) -> list[Part]:
+def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> list[Part]:
     measured = [
-        cast("Part", Measured(table)) for table in tables(one, results.of(one.key))
+        cast("Part", ResultTablePart(table)) for table in tables(one, results.of(one.key))
     ]  # a part is what has html(), though the type names only the builder's own
     origin = Quoted(ORIGIN[one.origin], alarm=one.origin == "simulated")
-    told = Words("\n\n".join(one.notes))
-    return [origin, Facts(facts(one)), told, *drawings, *measured]
+    notes = Words("\n\n".join(one.notes))
+    return [origin, Facts(facts(one)), notes, *drawings, *measured]
 
 
 def _differences() -> Rows:

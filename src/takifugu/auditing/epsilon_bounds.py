@@ -1,0 +1,131 @@
+"""A lower bound on ε from counts, which holds with a stated confidence."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from takifugu._rounding import UNIT
+from takifugu.errors import UnsoundRequest
+from takifugu.numeric import Floats
+
+SLACK = 1e-9  # relative; the inverse beta function is good to about 1e-13
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The guarantee that is claimed: (ε, δ), for all neighbours or secret pairs, both ways."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < inf:  # also false for NaN
+            raise UnsoundRequest(
+                f"epsilon is {self.epsilon}; it must be 0 or more and finite",
+                field="epsilon",
+                given=self.epsilon,
+            )
+        if not 0 <= self.delta < 1:
+            raise UnsoundRequest(
+                f"delta is {self.delta}; it must be 0 or more and below 1",
+                field="delta",
+                given=self.delta,
+            )
+
+
+def checked_confidence(confidence: float) -> float:
+    """The ``confidence``, if it is at least 0.5 and below 1."""
+    if not 0.5 <= confidence < 1:
+        raise UnsoundRequest(
+            f"confidence is {confidence}; it must be at least 0.5 and below 1",
+            field="confidence",
+            given=confidence,
+        )
+    return confidence
+
+
+def probability_below(hits: ArrayLike, draws: ArrayLike, *, error: float) -> Floats:
+    """A lower bound on a probability (Clopper-Pearson); fails with probability ≤ ``error``."""
+    from scipy.special import betaincinv
+
+    k, n = np.broadcast_arrays(np.asarray(hits, dtype=float), np.asarray(draws, dtype=float))
+    some = k > 0
+    bound = betaincinv(np.where(some, k, 1.0), np.where(some, n - k + 1, 1.0), error)
+    return np.asarray(np.where(some, bound * (1 - SLACK), 0.0))
+
+
+def probability_above(hits: ArrayLike, draws: ArrayLike, *, error: float) -> Floats:
+    """An upper bound on a probability; fails with probability ≤ ``error``."""
+    from scipy.special import betainccinv
+
+    k, n = np.broadcast_arrays(np.asarray(hits, dtype=float), np.asarray(draws, dtype=float))
+    room = k < n
+    bound = betainccinv(np.where(room, k + 1, 1.0), np.where(room, n - k, 1.0), error)
+    wider = bound + SLACK * np.minimum(bound, 1 - bound) + 8 * UNIT * bound
+    return np.asarray(np.where(room, np.minimum(wider, 1.0), 1.0))
+
+
+def epsilon_below(
+    hits: ArrayLike,
+    draws: ArrayLike,
+    other_hits: ArrayLike,
+    other_draws: ArrayLike,
+    *,
+    delta: float = 0.0,
+    confidence: float,
+) -> Floats:
+    """The least ε that explains the counts of one event, with this confidence; at least 0.
+
+    (ε, δ)-privacy means P(E) ≤ e^ε·P′(E) + δ, so ε ≥ log[(P(E) − δ)/P′(E)]. Half of the allowed
+    error goes to a lower bound on P(E), half to an upper bound on P′(E). The event must not have
+    been chosen by looking at these counts.
+    """
+    error = (1 - confidence) / 2
+    low = probability_below(hits, draws, error=error) - delta
+    high = probability_above(other_hits, other_draws, error=error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.log(low) - np.log(high) - SLACK
+    return np.asarray(np.where(low > 0, np.maximum(bound, 0.0), 0.0))
+
+
+def power(
+    probability: float, other: float, claim: Claim, *, tests: int, confidence: float = 0.99
+) -> float:
+    """The probability that an event refutes ``claim``; a lower bound.
+
+    ``probability`` and ``other`` are those of the event under the two sides, and ``tests`` outputs
+    of either side are counted. For any cut c on the other side the audit fails to refute
+    only when that count exceeds c or the first count misses what c requires; the best c is taken.
+    """
+    from scipy.stats import binom
+
+    if not (0 <= probability <= 1 and 0 <= other <= 1):
+        raise UnsoundRequest(
+            "the probability of an event must be between 0 and 1", field="probability"
+        )
+    if tests < 1:
+        raise UnsoundRequest(
+            f"tests is {tests}; at least one output of either side must be counted",
+            field="tests",
+            given=tests,
+        )
+    checked_confidence(confidence)
+    spread = np.sqrt(tests * other * (1 - other))
+    around = np.concatenate([np.arange(40), tests * other + np.linspace(0, 9, 60) * spread])
+    cuts = np.unique(np.clip(np.ceil(around), 0, tests))
+    low, high = np.zeros(cuts.shape), np.full(cuts.shape, tests + 1.0)  # all hits may not do
+    while (high - low > 1).any():  # the least first count that refutes, for every cut
+        middle = np.floor((low + high) / 2)
+        bound = epsilon_below(middle, tests, cuts, tests, delta=claim.delta, confidence=confidence)
+        enough = bound > claim.epsilon
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    missed = binom.sf(cuts, tests, other) + binom.cdf(high - 1, tests, probability)
+    return float(max(1 - missed.min() * (1 + 1e-6), 0.0))
+
+
+def largest_finding(tests: int, *, confidence: float = 0.99) -> float:
+    """The largest bound that ``tests`` outputs of either side can give: all hits against none."""
+    sure = checked_confidence(confidence)
+    return float(epsilon_below(tests, tests, 0, tests, confidence=sure))

@@ -1,0 +1,101 @@
+"""What every database has to do for an engine: tell its columns, and answer SQL.
+
+Ibis writes the SQL, the database's own driver runs it. Ibis's own execution is not used: it
+would load pandas, and it breaks where a driver is newer than Ibis knows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
+from takifugu.fingerprint import fingerprint
+
+Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
+Dialect = Literal["duckdb", "postgres", "pyspark"]
+
+DATA, COUNT = (
+    "data",
+    "SELECT count(*) FROM data",
+)  # the one relation that a query may read: the declared columns and no other
+
+
+@dataclass(frozen=True)
+class DataFingerprint:
+    """An identity of the data at one time, and what it covers.
+
+    It is a plain hash, and confirms a guess of the whole file: it is neither printed nor stored,
+    only its keyed mark is (`Ledger.mark`).
+
+    Attributes:
+        fingerprint: Equal for equal data, as far as ``covers`` goes.
+        covers: What was looked at, in words.
+        changed: When the youngest file was last written, in nanoseconds since 1970; None for a
+            table. No part of the identity: a copy of a file is the same data.
+    """
+
+    fingerprint: str = field(repr=False)
+    covers: str
+    changed: int | None = None
+
+
+class Backend(Protocol):
+    """A database with one relation, `DATA`, of exactly the declared columns."""
+
+    dialect: Dialect
+    kinds: Mapping[str, Kind]  # of the declared columns
+    files: tuple[Path, ...] = ()  # that the rows are in; none for a table of a server
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+
+    def fingerprint(self) -> DataFingerprint:
+        """The identity of the data, as far as this kind of source allows."""
+
+    def note(self, *what: str | None) -> CachedFact | None:  # noqa: ARG002 - for those that keep one
+        """Where a public fact about the data as it is now is kept; None to find it each time."""
+        return None
+
+    def interrupt(self) -> None:
+        """Give up what is being asked now, in whichever thread; for those that can."""
+        return
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The kinds of the declared columns; an error for one that the data does not have."""
+    missing = [name for name in declaration.columns if name not in found]
+    if missing:
+        raise InvalidDeclaration(
+            missing[0],
+            given=f"is no column of {declaration.source.place}",
+            needed="be one, spelled as it is there",
+        )
+    return {name: found[name] for name in declaration.columns}
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_table(table: str) -> str:
+    """``schema.table`` as SQL takes it."""
+    return ".".join(quoted(part) for part in table.split("."))
+
+
+def table_fingerprint(
+    declaration: Declaration, columns: Mapping[str, Kind], count: int
+) -> DataFingerprint:
+    """The identity of a table, which nothing short of reading it all would make complete."""
+    source = declaration.source
+    return DataFingerprint(
+        fingerprint(("table", source.table, count, dict(columns))),
+        "the name of the table, the number of its rows and the kinds of the declared columns;"
+        " not the values: rows that changed in place are not noticed",
+    )

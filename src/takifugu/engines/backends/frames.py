@@ -1,0 +1,110 @@
+"""Tables in memory, of pandas, Polars or PyArrow, read by DuckDB.
+
+The declared columns are copied once, when the engine is opened: a frame that is changed later
+changes no answer, and undeclared columns are never read. Nothing is written to disk, unless DuckDB
+runs out of memory and spills to a folder of its own (see `spill`).
+"""
+
+import sys
+from typing import Any, Protocol, runtime_checkable
+
+from takifugu.engines.backends.backend import DATA, DataFingerprint, declared_kinds, quoted
+from takifugu.engines.backends.duckdb_backend import DuckDBBackend, found_kinds, selected
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, driver
+from takifugu.fingerprint import fingerprint
+
+FRAMES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
+COPIED = "frame"  # what DuckDB calls the frame while it copies it
+DIGITS = 15  # hexadecimal digits of a hash that are added up: 60 bits, so that no sum overflows
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory: a pandas or Polars ``DataFrame``, or a PyArrow ``Table``."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows, as Arrow passes them on."""
+
+
+def is_frame(source: object) -> bool:
+    """Whether ``source`` is a table in memory that can be read again and again.
+
+    Streams, which Arrow's interface also describes, would be empty the second time.
+    """
+    loaded = [(sys.modules.get(package), name) for package, name in FRAMES]
+    return any(
+        isinstance(source, getattr(package, name))
+        for package, name in loaded
+        if package is not None
+    )
+
+
+class FrameBackend(DuckDBBackend):
+    """A copy of the declared columns of a frame, in a database in memory."""
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        frame: Frame,
+        *,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        self._frame: Frame | None = frame
+        super().__init__(declaration, threads=threads, memory=memory)
+
+    def _load(self, declaration: Declaration) -> None:
+        frame, self._frame = self._frame, None  # the caller's frame is not kept alive
+        self._connection.register(COPIED, _arrow(frame, declaration))
+        found = found_kinds(self._connection.execute(f"DESCRIBE FROM {COPIED}").fetchall())
+        self.kinds = declared_kinds(declaration, {name: kind for name, (_, kind) in found.items()})
+        columns = selected(found, self.kinds)
+        self._connection.execute(f"CREATE TABLE {DATA} AS SELECT {columns} FROM {COPIED}")  # noqa: S608 - quoted
+        self._connection.unregister(COPIED)
+        self._shut([])
+
+    def fingerprint(self) -> DataFingerprint:
+        """Every value of the declared columns: the same rows in any order, of any kind of frame.
+
+        Each row is hashed with SHA-256; what is compared is the sum of the parts of these hashes.
+        """
+        text = " || ".join(_part(name) for name in self.kinds)
+        hashed = f"SELECT sha256({text}) AS h FROM {DATA}"  # noqa: S608 - quoted
+        sums = ", ".join(
+            f"CAST(sum(CAST('0x' || substr(h, {start}, {DIGITS}) AS bigint)) AS varchar)"
+            for start in range(1, 61, DIGITS)
+        )
+        ((count, *totals),) = self.rows(f"SELECT count(*), {sums} FROM ({hashed})")  # noqa: S608
+        return DataFingerprint(
+            fingerprint(("rows", dict(self.kinds), int(count), [str(total) for total in totals])),
+            "a SHA-256 hash of every row, so every value of the declared columns, in any order",
+        )
+
+
+def _part(column: str) -> str:
+    """A value with its length before it, so that two rows never make the same text."""
+    text = f"CAST({quoted(column)} AS varchar)"
+    return f"coalesce(strlen({text}) || ':' || {text}, '-')"
+
+
+def _arrow(frame: Any, declaration: Declaration) -> Any:
+    """The declared columns as an Arrow table, which has one type for each column.
+
+    DuckDB would take a pandas column of both 1 and '1' for text; PyArrow refuses it.
+    """
+    with driver("pyarrow", purpose="a table in memory"):
+        import pyarrow
+    arrow = isinstance(frame, pyarrow.Table)
+    names = list(frame.column_names if arrow else frame.columns)
+    for column in declaration.columns:
+        if names.count(column) > 1:
+            raise InvalidDeclaration(
+                column, given="is the name of several columns", needed="be the name of one"
+            )
+    chosen = [column for column in declaration.columns if column in names]
+    if arrow:
+        return frame.select(chosen)
+    if hasattr(frame, "to_arrow"):
+        return frame.select(chosen).to_arrow()
+    return pyarrow.Table.from_pandas(frame[chosen], preserve_index=False)

@@ -1,0 +1,107 @@
+"""PostgreSQL, through psycopg: one table, read in read-only transactions."""
+
+from typing import Any
+
+from takifugu.engines.backends.backend import (
+    COUNT,
+    DATA,
+    Backend,
+    DataFingerprint,
+    Dialect,
+    Kind,
+    declared_kinds,
+    quoted,
+    quoted_table,
+    table_fingerprint,
+)
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import driver, without_values
+
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("int2", "int4", "int8"), "whole"),
+    **dict.fromkeys(("float4", "float8", "numeric"), "real"),
+    **dict.fromkeys(("text", "varchar", "bpchar", "uuid", "name"), "text"),
+    **dict.fromkeys(("timestamp", "date"), "time"),
+    "timestamptz": "zoned",
+}
+CASTS = {
+    "text": "text",
+    "whole": "bigint",
+    "real": "double precision",
+    "time": "timestamp",
+    "zoned": "timestamptz",
+}
+
+
+class PostgresBackend(Backend):
+    """One connection; a query sees the declared columns as a common table expression."""
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, declaration: Declaration) -> None:
+        with driver("psycopg", purpose="a postgres source"):
+            import psycopg  # noqa: F401 - found missing here, and said so
+        self._declaration = declaration
+        self._place = declaration.source.place
+        table = quoted_table(str(declaration.source.table))
+        advice = "see that the server, the table and the right to read it are there"
+        without_values(
+            lambda: self._open(declaration, table), self._place, doing="opened", advice=advice
+        )
+        columns = ", ".join(_column(name, kind) for name, kind in self.kinds.items())
+        self._data = f"SELECT {columns} FROM {table}"  # noqa: S608 - every name is quoted
+
+    def _open(self, declaration: Declaration, table: str) -> None:
+        import psycopg
+
+        self._connection = psycopg.connect(
+            str(declaration.source.url),
+            autocommit=True,
+            options="-c default_transaction_read_only=on -c TimeZone=UTC",
+        )
+        try:
+            self.kinds = declared_kinds(declaration, self._found(table))
+        except BaseException:
+            self.close()
+            raise
+
+    def _found(self, table: str) -> dict[str, Kind]:
+        """Every column that the table has, and its kind."""
+        found = self._connection.execute(
+            "SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid"
+            " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+            (table,),
+        ).fetchall()
+        return {name: KINDS.get(kind, "unknown") for name, kind in found}
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+        whole = f"WITH {DATA} AS NOT MATERIALIZED ({self._data}) SELECT * FROM ({sql}) AS answer"  # noqa: S608 - Ibis wrote it
+        advice = "see that the server is up and that every value is of its column's kind"
+        return without_values(
+            lambda: self._connection.execute(whole.encode()).fetchall(),
+            self._place,
+            doing="queried",
+            advice=advice,
+        )
+
+    def fingerprint(self) -> DataFingerprint:
+        """The number of rows and the kinds of the columns."""
+        ((count,),) = self.rows(COUNT)
+        return table_fingerprint(self._declaration, self.kinds, count)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _column(name: str, kind: Kind) -> str:
+    """A column as queries see it. Texts are equal if all their letters are, and ordered so.
+
+    A collation that is not deterministic says otherwise. A group of texts then goes by the name of
+    any one of them: one replaced cell could rename it, and move all of its rows.
+    """
+    if kind not in CASTS:
+        return quoted(name)
+    letters = f" COLLATE {quoted('C')}" if kind == "text" else ""
+    return f"CAST({quoted(name)} AS {CASTS[kind]}){letters} AS {quoted(name)}"

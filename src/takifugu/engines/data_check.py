@@ -1,0 +1,79 @@
+"""Whether the data is what the declaration says, told without telling any protected value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from takifugu.engines.backends.backend import DataFingerprint
+from takifugu.engines.declarations.columns import Amount
+from takifugu.engines.engine import Engine
+from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.engines.isolation import run_isolated
+from takifugu.errors import TakifuguError
+from takifugu.visible import visible
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """The public facts of a table that fits its declaration.
+
+    Attributes:
+        rows: How many rows there are.
+        entities: How many entities they belong to.
+        longest: The number of rows of the entity with most of them.
+        first: The first place in the order; None if there are no rows.
+        last: The last one.
+        keys: For each column of labels, how many keys it has.
+        data: The identity of the data that was checked.
+    """
+
+    rows: int
+    entities: int
+    longest: int
+    first: datetime | float | None
+    last: datetime | float | None
+    keys: dict[str, int]
+    data: DataFingerprint
+
+
+def check(engine: Engine) -> DataCheck:
+    """Read the whole table, and raise the first thing in it that the declaration rules out.
+
+    That is: rows without an entity or a place, ties in the order, and values outside a list, or
+    missing, where they are to be refused. Counts of protected values are looked at for nothing
+    else and go nowhere.
+    """
+    declaration = engine.declaration
+    engine.refuse_disorder()
+    run_isolated(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
+    lengths = engine.lengths()
+    first, last = engine.span() if lengths.rows else (None, None)
+    labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
+    return DataCheck(
+        rows=lengths.rows,
+        entities=int(lengths.entities.sum()),
+        longest=lengths.longest,
+        first=first,
+        last=last,
+        keys={column.column: len(engine.keys(column.column)) for column in labels},
+        data=engine.fingerprint(),
+    )
+
+
+def _refuse_strays(engine: Engine) -> None:
+    declaration = engine.declaration
+    for column in (*declaration.protected, *declaration.public):
+        if isinstance(column, Amount):
+            if column.missing == "refuse":
+                engine.sums(column.column)
+        elif column.outside == "refuse":
+            engine.histogram([column.column])
+
+
+def _broke(engine: Engine) -> Callable[[str], TakifuguError]:
+    return lambda kind: DatabaseFailed(
+        visible(engine.declaration.source.place),
+        doing="checked",
+        trouble=kind,
+        advice="check it again, or report it",
+    )

@@ -1,0 +1,135 @@
+"""What a table is, in the words of the person who answers for it.
+
+Only what is declared exists: a column that is not named here cannot be asked about. The
+declaration is checked against the data when an engine opens it.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from takifugu.engines.declarations.columns import Amount, Category, Order, Source
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
+from takifugu.fingerprint import ByContent
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration(ByContent):
+    """A table: where it is, whose rows they are, what in them is protected and what is public.
+
+    Attributes:
+        source: Where the rows are.
+        entity: The column that says whose sequence a row belongs to.
+        order: The column that puts the rows of an entity in order.
+        protected: The columns whose cells are protected.
+        public: The columns that anyone may know, with their keys.
+        title: One line for people.
+        folder: What relative paths start from; no part of the identity.
+    """
+
+    source: Source
+    entity: str
+    order: Order
+    protected: tuple[Category | Amount, ...]
+    public: tuple[Category, ...] = ()
+    title: str = ""
+    folder: Path = field(default=Path(), metadata={"identity": False})
+
+    def __post_init__(self) -> None:
+        if not self.protected:
+            raise InvalidDeclaration("protected", given="is empty", needed="name a column")
+        for column in self.protected:
+            if isinstance(column, Category) and column.values is None:
+                raise InvalidDeclaration(
+                    f"{column.column}, values",
+                    given="are read from the data",
+                    needed="be listed: the values of a protected column must be public beforehand",
+                )
+        seen = set[str]()
+        for name in (self.entity, self.order.column, *self.described, *self.order.ties):
+            again = name in seen and not (name in self.order.ties and name in self._open)
+            if not name or again:
+                raise InvalidDeclaration(
+                    name or "column", given="is declared twice", needed="have one part to play"
+                )
+            seen.add(name)
+
+    @property
+    def _open(self) -> frozenset[str]:
+        return frozenset(column.column for column in self.public)
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """The names of the protected and the public columns."""
+        return tuple(column.column for column in (*self.protected, *self.public))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that exists for queries, once each."""
+        every = (self.entity, self.order.column, *self.order.ties, *self.described)
+        return tuple(dict.fromkeys(every))
+
+    def category(self, name: str) -> Category:
+        """The column of labels called ``name``."""
+        for column in (*self.protected, *self.public):
+            if column.column == name and isinstance(column, Category):
+                return column
+        labels = [c.column for c in (*self.protected, *self.public) if isinstance(c, Category)]
+        raise InvalidQuery(
+            name, given="is no declared column of labels", needed=f"be one of {', '.join(labels)}"
+        )
+
+    def amount(self, name: str) -> Amount:
+        """The column of bounded numbers called ``name``."""
+        for column in self.protected:
+            if column.column == name and isinstance(column, Amount):
+                return column
+        amounts = [c.column for c in self.protected if isinstance(c, Amount)]
+        raise InvalidQuery(
+            name,
+            given="is no declared column of numbers",
+            needed=f"be one of {', '.join(amounts)}" if amounts else "be declared with bounds",
+        )
+
+    def guarantee(self) -> str:
+        """What is protected and what is not, in plain words."""
+        secrets = "\n".join(f"  - {_secret(column)}" for column in self.protected)
+        public = ", ".join(f"`{c.column}`" for c in self.public) or "none declared"
+        ties = "".join(f", `{name}`" for name in self.order.ties)
+        return f"""\
+Protected: the value of each cell of these columns, one cell for each row.
+{secrets}
+The protection is against the secrets and the priors that the policy states: an adversary who
+believes one of those priors learns no more than the stated loss about which of two values a cell
+holds. It says nothing about an adversary who believes something else.
+
+Not protected, and to be taken as known to everyone:
+  - that a row exists, and how many rows there are;
+  - who it belongs to (`{self.entity}`), and so how many rows each of them has;
+  - its place in the order (`{self.order.column}`{ties});
+  - its public columns: {public};
+  - this declaration: the lists of values, the bounds, the labels and the rules.
+Columns that are not declared are not read, and nothing is guaranteed about them.
+"""
+
+
+def _secret(column: Category | Amount) -> str:
+    if isinstance(column, Amount):
+        gaps = {
+            "drop": "a missing value counts as nothing, and that it is missing is protected too",
+            "refuse": "a missing value is refused",
+        }
+        rule = (
+            gaps[column.missing]
+            if isinstance(column.missing, str)
+            else f"a missing value counts as {float(column.missing):g}"
+        )
+        return (
+            f"`{column.column}`: a number, clamped to {float(column.low):g} … "
+            f"{float(column.high):g} in steps of {float(column.step):g}; {rule}"
+        )
+    rules = {
+        "other": f"anything else, or nothing, counts as {column.other!r}",
+        "drop": "a cell with anything else, or nothing, is left out, which is protected too",
+        "refuse": "anything else, or nothing, is refused, so it is public that there is none",
+    }
+    return f"`{column.column}`: one of {len(column.keys)} labels; {rules[column.outside]}"

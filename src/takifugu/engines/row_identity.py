@@ -1,0 +1,89 @@
+"""Where the rows of a table are and what they hold, so that the same rows can be recognised.
+
+Hashes of files are over protected bytes: all of it is compared under a key, and neither kept nor
+shown as it is.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from takifugu._atomic import real_path
+from takifugu.engines.backends.backend import COUNT, DATA, Dialect, Kind, quoted
+from takifugu.engines.backends.file_hashes import file_hash
+from takifugu.engines.engine import Engine
+
+MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
+MOST_BYTES = 256  # of these that are compared by what they hold
+MOST_ROWS = 20_000_000  # of files and servers that are compared by content
+
+
+def identities(engine: Engine, about: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Pairs of a kind of identity and its content: of paths, of bytes, of tables, of rows.
+
+    ``about`` is the protected column that matters: two datasets may be about two columns of one
+    file. Rows are compared by entity and order, which are public, in any order and file format: no
+    protected value is looked at before it is paid for.
+    """
+    source = engine.declaration.source
+    if source.table is not None:
+        yield "table", (source.url, source.path, source.table, about)
+    for place, path in enumerate(engine.files[:MOST_FILES]):
+        whole = real_path(path)
+        yield "path", (str(whole), source.table, about)
+        if place < MOST_BYTES and source.table is None and whole.stat().st_size:
+            yield "bytes", (file_hash(whole), about)
+    content = _content(engine, about)
+    if content is not None:
+        yield "content", content
+
+
+def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
+    """The number of rows and the sum of a hash of each; None where that is out of reach.
+
+    Alike in every database, so that a table is recognised by whatever address, name or kind of
+    source it is read. Equal sums for other rows are as unlikely as equal parts of MD5 for rows that
+    nobody chose for that.
+    """
+    backend = engine._backend
+    ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
+    declaration, dialect = engine.declaration, backend.dialect
+    most = count if declaration.source.kind == "memory" else MOST_ROWS
+    if not 0 < count <= most:
+        return None
+    columns = (declaration.entity, declaration.order.column)
+    parts = " || chr(31) || ".join(_text(name, backend.kinds[name], dialect) for name in columns)
+    number = NUMBERS[dialect].format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
+    total = f"CAST(sum(CAST({number} AS decimal(30, 0))) AS {TEXTS[dialect]})"
+    found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
+    return int(count), str(found[0][0]), about
+
+
+NUMBERS: dict[Dialect, str] = {  # a number from its hexadecimal digits
+    "duckdb": "CAST('0x' || {} AS bigint)",
+    "postgres": "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
+    "pyspark": "CAST(conv({}, 16, 10) AS bigint)",
+}
+TEXTS: dict[Dialect, str] = {"duckdb": "varchar", "postgres": "text", "pyspark": "string"}
+MICROSECONDS: dict[Dialect, str] = {
+    "duckdb": "epoch_us(CAST({} AS timestamp))",
+    "postgres": "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
+    "pyspark": "unix_micros(CAST({} AS timestamp))",
+}
+
+
+def _text(column: str, kind: Kind, dialect: Dialect) -> str:
+    """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
+    name, text = _named(column, dialect), TEXTS[dialect]
+    if kind in ("time", "zoned"):
+        name = MICROSECONDS[dialect].format(name)
+    found = f"CAST({name} AS {text})"
+    if kind == "real":
+        whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
+        found = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {found} END"
+    return f"coalesce({found}, chr(30))"
+
+
+def _named(column: str, dialect: Dialect) -> str:
+    if dialect == "pyspark":
+        return "`" + column.replace("`", "``") + "`"
+    return quoted(column)

@@ -1,0 +1,209 @@
+"""The datasets of a world file, and how a file refers to them."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from takifugu.errors import InvalidFile
+from takifugu.finite.files import fields as doc
+from takifugu.finite.files.fields import Part
+from takifugu.priors.secrets import EntryIs, OneOf, Secret
+from takifugu.priors.universe import Name, Tables, Universe
+
+MOST_DATASETS = 4096
+STATEMENT_KEYS = ("entry", "value", "values", "where", "datasets")
+
+
+@dataclass(frozen=True)
+class Datasets:
+    """A universe in which a dataset is found by name, by text or by its cells."""
+
+    universe: Universe
+
+    @property
+    def tables(self) -> Tables | None:
+        """The universe as tables over entries, or None if it is a plain list."""
+        return self.universe if isinstance(self.universe, Tables) else None
+
+    @cached_property
+    def _named(self) -> Mapping[str, Hashable]:
+        return {doc.identity(dataset): dataset for dataset in self.universe.datasets}
+
+    @cached_property
+    def _texts(self) -> Mapping[str, tuple[Hashable, ...]]:
+        by_text: dict[str, tuple[Hashable, ...]] = {}
+        for dataset in self.universe.datasets:
+            key = doc.text(dataset)
+            by_text[key] = (*by_text.get(key, ()), dataset)
+        return by_text
+
+    def find(self, value: Any, place: str) -> Hashable:
+        """The dataset meant by its own name, its text ("home,ward"), its cells or a table."""
+        if isinstance(value, dict) and self.tables:
+            value = self._cells(Part(doc.table(value, place), place), self.tables)
+        label = doc.label(value, place)
+        if doc.identity(label) in self._named:
+            return self._named[doc.identity(label)]
+        meant = self._texts.get(doc.squeezed(label), ()) if isinstance(label, str) else ()
+        if len(meant) == 1:
+            return meant[0]
+        given = f"{doc.shown(value)} " + ("could be several datasets" if meant else "is no dataset")
+        first = ", ".join(doc.shown(doc.text(d)) for d in self.universe.datasets[:4])
+        more = ", …" if len(self.universe) > 4 else ""
+        needed = "list its cells" if meant else f"name one of the datasets: {first}{more}"
+        raise InvalidFile(place, given=f"names {given}", needed=needed)
+
+    def _cells(self, part: Part, tables: Tables) -> list[Any]:
+        part.only([str(entry) for entry in tables.entries])
+        return [part.get(str(entry)) for entry in tables.entries]
+
+    def by_dataset(self, value: dict[str, Any], place: str) -> dict[Hashable, Any]:
+        """A table whose keys are datasets, as text; an error if two keys are the same dataset."""
+        by_dataset: dict[Hashable, Any] = {}
+        for key, content in value.items():
+            dataset = self.find(key, place)
+            if dataset in by_dataset:
+                raise InvalidFile(
+                    place, given=f"has {doc.shown(key)} twice", needed="name each dataset once"
+                )
+            by_dataset[dataset] = content
+        return by_dataset
+
+    def column(self, value: Any, place: str) -> int:
+        """The column of a named entry."""
+        known = [str(entry) for entry in self.needs_tables(place).entries]
+        wanted = doc.name(value, place)
+        if wanted not in known:
+            Part({wanted: None}, place).only(known)
+        return known.index(wanted)
+
+    def needs_tables(self, place: str) -> Tables:
+        """The universe as tables; an error if it is a plain list of datasets."""
+        if self.tables is None:
+            raise InvalidFile(
+                place,
+                given="refers to entries, but the file lists `datasets`",
+                needed="name datasets, or the file must have [entries]",
+            )
+        return self.tables
+
+    def value(self, column: int, value: Any, place: str) -> Hashable:
+        """One of the values that an entry may have."""
+        domain = self.needs_tables(place).values[column]
+        wanted = doc.label(value, place)
+        for known in domain:
+            if doc.identity(known) == doc.identity(wanted):
+                return known
+        listed = ", ".join(doc.shown(v) for v in domain[:8]) + (", …" if len(domain) > 8 else "")
+        raise InvalidFile(
+            place, given=f"is {doc.shown(value)}", needed=f"be a value of the entry: {listed}"
+        )
+
+    def value_texts(self, column: int, place: str) -> list[str]:
+        """The values of an entry as keys of a table; an error if two would be one key."""
+        keys = [doc.text(value) for value in self.needs_tables(place).values[column]]
+        if len(set(keys)) != len(keys):
+            raise InvalidFile(
+                place, given="has values that look alike as keys", needed="be a list instead"
+            )
+        return keys
+
+    def some_values(self, column: int, value: Any, place: str) -> tuple[Hashable, ...]:
+        """One value of an entry, or a list of several different ones; in the entry's order."""
+        wanted = doc.items(value, place) if isinstance(value, list) else [value]
+        chosen = [self.value(column, item, place) for item in wanted]
+        if len(set(chosen)) != len(chosen):
+            raise InvalidFile(place, given="names a value twice", needed="name each value once")
+        return tuple(known for known in self.needs_tables(place).values[column] if known in chosen)
+
+    def statement(self, part: Part, name: str | None) -> Secret:
+        """The statement that a table makes: `entry` and `value`, or `where`, or `datasets`."""
+        way = part.one_of(("entry", "where", "datasets"), purpose="statement")
+        if way == "entry":
+            key = part.one_of(("value", "values"), purpose="value for its entry")
+            column = self.column(part.get("entry"), part.at("entry"))
+            entry = self.needs_tables(part.place).entries[column]
+            return EntryIs(entry, self.some_values(column, part.get(key), part.at(key)))
+        for key in ("value", "values"):
+            if part.has(key):
+                raise InvalidFile(
+                    part.at(key), given=f"stands beside {way!r}", needed="stand beside `entry`"
+                )
+        chosen = self._where(part) if way == "where" else self._listed(part)
+        described = name or " or ".join(doc.text(d) for d in chosen[:3])
+        return OneOf(described + (" or …" if not name and len(chosen) > 3 else ""), chosen)
+
+    def _listed(self, part: Part) -> tuple[Hashable, ...]:
+        place = part.at("datasets")
+        chosen = [self.find(d, place) for d in doc.items(part.get("datasets"), place)]
+        if len(set(chosen)) != len(chosen):
+            raise InvalidFile(place, given="names a dataset twice", needed="name each once")
+        return tuple(sorted(chosen, key=self.universe.position))
+
+    def _where(self, part: Part) -> tuple[Hashable, ...]:
+        place = part.at("where")
+        tables = self.needs_tables(place)
+        wanted = []
+        for entry, value in doc.table(part.get("where"), place).items():
+            column = self.column(entry, place)
+            wanted.append((column, self.some_values(column, value, f"{place}, {entry}")))
+        if not wanted:
+            raise InvalidFile(place, given="is empty", needed="name at least one entry")
+        return tuple(
+            dataset
+            for dataset in tables.datasets
+            if isinstance(dataset, tuple) and all(dataset[c] in some for c, some in wanted)
+        )
+
+
+def read_datasets(file: Part) -> Datasets:
+    """The datasets of a file: a plain list `datasets`, or all tables over `[entries]`."""
+    way = file.one_of(("datasets", "entries"), purpose="datasets")
+    if way == "entries":
+        return Datasets(_tables(file))
+    if file.has("records"):
+        raise InvalidFile("records", given="stands beside `datasets`", needed="go with [entries]")
+    listed = doc.items(file.get("datasets"), "datasets")
+    _small(len(listed), "datasets")
+    datasets = tuple(doc.label(item, f"datasets, item {i}") for i, item in enumerate(listed, 1))
+    return Datasets(Universe(datasets))
+
+
+def _tables(file: Part) -> Tables:
+    domains: dict[Name, tuple[Hashable, ...]] = {
+        entry: tuple(doc.label(item, f"entries, {entry}") for item in _domain(entry, values))
+        for entry, values in doc.table(file.get("entries"), "entries").items()
+    }
+    _small(prod(len(domain) for domain in domains.values()), "entries")
+    if not file.has("records"):
+        return Tables.of(domains)
+    records = Part(doc.table(file.get("records"), "records"), "records")
+    records.only([str(entry) for entry in domains])
+    return Tables.of(
+        domains,
+        records={e: _record(records.get(str(e)), records.at(str(e))) for e in domains},
+    )
+
+
+def _record(value: Any, place: str) -> str | int:
+    record = doc.label(value, place)
+    if isinstance(record, bool) or not isinstance(record, str | int):
+        raise doc.wrong_kind(place, value, "be text or an integer")
+    return record
+
+
+def _domain(entry: str, values: Any) -> list[Any]:
+    domain = doc.items(values, f"entries, {entry}")
+    _small(len(domain), f"entries, {entry}")
+    return domain
+
+
+def _small(size: int, place: str) -> None:
+    if size > MOST_DATASETS:
+        raise InvalidFile(
+            place,
+            given=f"make {size:,} datasets",
+            needed=f"make at most {MOST_DATASETS:,}: a world is written out in full",
+        )
