@@ -1,6 +1,7 @@
 """The engine: queries about a declared table, answered inside its database."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import prod
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from takifugu.engines import expressions as ask
-from takifugu.engines.answers import Distribution, Histogram, Keys, Lengths, Sums
-from takifugu.engines.backend import Backend, DataFingerprint
-from takifugu.engines.columns import Amount, Category
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.fitness import OUTSIDE, Lookup, lookup, refuse_misfits
-from takifugu.engines.problems import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
+from takifugu.engines.backends.backend import Backend, DataFingerprint
+from takifugu.engines.declarations.columns import Amount, Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.fitted_scope import fitted_rows
+from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
-from takifugu.engines.seen import fitted_rows
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
@@ -74,6 +75,11 @@ class Engine:
     def files(self) -> tuple[Path, ...]:
         """The files that the rows are in; none for a table of a server."""
         return self._backend.files
+
+    @property
+    def may_change(self) -> bool:
+        """Whether others may write to the rows while they are read."""
+        return self._backend.may_change
 
     @property
     def clock(self) -> str | None:
@@ -154,7 +160,7 @@ class Engine:
         np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
         return Histogram(names, keys, _still(counts))
 
-    def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
+    def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> ColumnSums:
         """The sum of a column of bounded numbers for each combination of keys, zeros included."""
         amount = self._declaration.amount(column)
         names, keys, codes = self._axes(by)
@@ -169,7 +175,7 @@ class Engine:
             if cell is not None:
                 counts[cell] += int(count)
                 units[cell] += int(total or 0)
-        return Sums(amount, names, keys, _still(counts), _still(units))
+        return ColumnSums(amount, names, keys, _still(counts), _still(units))
 
     def distribution(
         self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING, *, every: int = 1
@@ -289,6 +295,8 @@ class Engine:
                 if category.values is None
                 else lookup(category, self._backend.kinds[column])
             )
+            if not self._backend.finds_in_lists:
+                self._lookups[column] = replace(self._lookups[column], finds_in_lists=False)
         return self._lookups[column]
 
     def _cell(self, codes: Mapping[str, Lookup], places: Sequence[Any]) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takifugu.engines import Declaration
-from takifugu.engines.paths import source_files
+from takifugu.engines.backends.source_paths import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
 from takifugu.ledger.accounts.budget_limits import spent_epsilon

@@ -8,8 +8,8 @@ from typing import Any
 
 from takifugu._rounding import float_up
 from takifugu.engines import Declaration, InvalidQuery
+from takifugu.engines.fitted_scope import fitted_rows
 from takifugu.engines.scope import EVERYTHING
-from takifugu.engines.seen import fitted_rows
 from takifugu.ledger import Quote
 from takifugu.losses import Total
 from takifugu.priors import FittedRows, Name

@@ -217,9 +217,9 @@ def _from_table(
     pufferfish: str | None,
     spinner: Spinner,
 ) -> dict[str, Any]:
-    from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
+    from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
 
-    path = beside(prior, translation)
+    path = table_beside(prior, translation)
     if path.exists():
         known = TranslationTable.load(path, translation)
     else:

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from takifugu.engines.backend import (
+from takifugu.engines.backends.backend import (
     COUNT,
     DATA,
     Backend,
     DataFingerprint,
-    Dialect,
+    HashSQL,
     Kind,
     declared_kinds,
     quoted,
     quoted_table,
     table_fingerprint,
 )
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import driver, without_values
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import driver, without_values
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("int2", "int4", "int8"), "whole"),
@@ -36,7 +36,13 @@ CASTS = {
 class PostgresBackend(Backend):
     """One connection; a query sees the declared columns as a common table expression."""
 
-    dialect: Dialect = "postgres"
+    dialect = "postgres"
+    hashing = HashSQL(
+        "text",
+        "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
+        "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
+    )
+    may_change = True
 
     def __init__(self, declaration: Declaration) -> None:
         with driver("psycopg", purpose="a postgres source"):

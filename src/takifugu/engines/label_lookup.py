@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines.backend import Kind
-from takifugu.engines.columns import Category
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.backends.backend import Kind
+from takifugu.engines.declarations.columns import Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 
@@ -36,6 +36,7 @@ class Lookup:
 
     codes: Mapping[Name, int]
     otherwise: int = OUTSIDE
+    finds_in_lists: bool = True  # whether the database can
 
     @cached_property
     def raw(self) -> tuple[Name, ...]:
@@ -49,7 +50,7 @@ class Lookup:
     @cached_property
     def long(self) -> bool:
         """Whether the database answers with raw values."""
-        return len(self.codes) > LONGEST
+        return not self.finds_in_lists or len(self.codes) > LONGEST
 
     def all(self, places: Sequence[Any]) -> Integers:
         """The codes of many places."""
