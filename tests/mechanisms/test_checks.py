@@ -192,10 +192,10 @@ def test_groups_are_released_in_one_call_and_keep_their_shape() -> None:
 
 def test_every_mechanism_describes_itself_as_json() -> None:
     for mechanism in every_kind():
-        told = json.loads(json.dumps(mechanism.describe()))
-        assert told["kind"] == mechanism.kind
-        assert told["loss"]["currency"] in ("pure", "concentrated", "approximate")
-        assert told["query"]
+        described = json.loads(json.dumps(mechanism.describe()))
+        assert described["kind"] == mechanism.kind
+        assert described["loss"]["currency"] in ("pure", "concentrated", "approximate")
+        assert described["query"]
 
 
 def every_kind() -> list[Mechanism]:

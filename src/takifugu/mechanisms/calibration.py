@@ -25,8 +25,8 @@ def allowance(epsilon: Number, translation: LossTranslation) -> float:
     allowed = float(translation.to_dp(target))
     if not 0 < allowed < inf:  # also false for NaN
         raise UnsoundRequest(
-            f"a Pufferfish loss of {target:g} leaves no per-entry loss under this prior (the"
-            f" translation allows {allowed:g}); ask for a larger epsilon or a weaker prior",
+            f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
+            f" translation allows {allowed:.4g}); ask for a larger epsilon or a weaker prior",
             field="epsilon",
             reason="no allowance",
             given=target,

@@ -48,7 +48,7 @@ class Bounds:
             )
         if not self.low < self.high:
             raise UnsoundRequest(
-                f"bounds go from {float(self.low):g} to {float(self.high):g}; low must be below"
+                f"bounds go from {float(self.low):.4g} to {float(self.high):.4g}; low must be below"
                 " high",
                 field="bounds",
                 reason="empty",
