@@ -59,7 +59,7 @@ def _found(folder: Path, given: str) -> tuple[Path, ...]:
 
 
 def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
-    """The files that a pattern matches; none if it is not one, or an error if ``sure`` that it is."""
+    """The files that a pattern matches; if not ``sure`` that it is one, maybe none."""
     rooted = pattern.is_absolute()
     start = Path(pattern.anchor) if rooted else folder
     try:
