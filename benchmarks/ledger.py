@@ -25,7 +25,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS, HEAD
 from takifugu.ledger.storage.store import Store
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
@@ -207,7 +207,7 @@ def _filled(path: Path, size: int) -> Ledger:
             connection.execute(insert(EVENTS), rows)
         connection.execute(update(HEAD), {"seq": last.seq + size, "hash": hash_})
         tables.rebuild(connection, books)
-        last = work_of(connection).head = chain.Head(last.seq + size, hash_, last.at)
+        last = transaction_state(connection).head = chain.Head(last.seq + size, hash_, last.at)
         chain.append(connection, last, "totals", {}, datetime.now(UTC))
     store.close()
     return ledger

@@ -87,7 +87,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
         starts: Integers,
         states: Integers,
         most: Floats,
-        chances: Floats,
+        probabilities: Floats,
         index: Integers,
         flat: Floats,
         offset: Integers,
@@ -96,12 +96,14 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
         rights: Integers,
         values: Floats,
     ) -> None:
-        solve(starts, states, most, chances, index, flat, offset, width, lefts, rights, values)
+        solve(
+            starts, states, most, probabilities, index, flat, offset, width, lefts, rights, values
+        )
         for x, y, value in zip(lefts, rights, values, strict=True):
             a, b = slice(starts[x], starts[x + 1]), slice(starts[y], starts[y + 1])
             i, j = index[:, states[a], None], index[:, None, states[b]]
             cost = flat[offset[:, None, None] + i * width[:, None, None] + j].sum(axis=0)
-            found.append((chances[a], chances[b], cost, float(value)))
+            found.append((probabilities[a], probabilities[b], cost, float(value)))
 
     with patch.object(coupling_kernel, "cross", record):
         network_losses(network, 0.1)
@@ -109,7 +111,7 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
 
 
 def ward() -> None:
-    """What counts of infected people reveal about one of them, for several beliefs."""
+    """What counts of infected people reveal about one of them, for several priors."""
     if not WARD.exists():
         print("the ward's contact list is not beside the project; it is left out")
         return

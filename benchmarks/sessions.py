@@ -22,7 +22,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks._visits import LABELS, Figures, apart, clocked, compare, declared, labels, made
+from benchmarks._visits import (
+    LABELS,
+    Figures,
+    apart,
+    clocked,
+    compare,
+    declared,
+    labels,
+    made,
+)
 from benchmarks._visits import plain as hand_written
 
 ROWS, ROUNDS = 200_000, 3
@@ -85,7 +94,7 @@ def _session(query: str, path: str, beliefs: str, ledger: str) -> Callable[[], i
     import ibis.expr.types.groupby
     import scipy.special  # noqa: F401
 
-    import takifugu.engines.duck
+    import takifugu.engines.backends.duckdb_backend
     import takifugu.session  # noqa: F401
     from takifugu.mechanisms import IntegerLaplace
 

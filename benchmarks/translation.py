@@ -22,7 +22,7 @@ def run() -> None:
     if CHECKINS.exists():
         chain = fitted(CHECKINS)
         translation = Translation(chain)
-        print(f"New York check-ins, {len(chain.states)} states, no end")
+        print(f"New York check-ins, {len(chain.states)} states, unbounded")
         for target in (0.5, 1.0, 2.0):
             begin = time.perf_counter()
             exact = float(translation.to_dp(target, "transport"))

@@ -245,18 +245,19 @@ class NotAccepted(LedgerError):
     def __init__(self, dataset: str, changed: tuple[str, ...]) -> None:
         self.changed = changed
         accept = f"have the owner run `takifugu prior accept {pasted(dataset)}`"
-        if "rules" in changed:
+        words = {"prior": "another prior", "secrets": "other secrets"}
+        terms = " and ".join(words[name] for name in changed if name in words)
+        if not terms:
             message = (
                 f"dataset {dataset!r}: its column, what the entries of a prior are, or which rows"
                 " of a fitted prior are released from, differs from what its owner accepted or"
                 f" earlier releases used; nothing was released. Restore the policy, or {accept}"
             )
         else:
-            words = {"prior": "another prior", "secrets": "other secrets"}
             message = (
-                f"dataset {dataset!r} has {' and '.join(words[name] for name in changed)} than its"
-                " owner accepted or its budget was last spent under; nothing was released. Use the"
-                f" same as before, or {accept}, which shows what is spent under both"
+                f"dataset {dataset!r} has {terms} than its owner accepted or its budget was last"
+                " spent under; nothing was released. Use the same as before, or"
+                f" {accept}, which shows what is spent under both"
             )
         super().__init__(message, dataset=dataset)
 

@@ -1,4 +1,4 @@
-"""A value's identity, from its content alone: the same today, tomorrow and on another machine."""
+"""The identity of a value, from its content alone: the same on every machine."""
 
 import hashlib
 import math
@@ -100,7 +100,7 @@ class ByContent:
         return known
 
     def identity(self) -> Any:
-        """What the fingerprint is taken of: the fields, unless a class knows better."""
+        """What the fingerprint is taken of: the fields, unless a class overrides it."""
         return self
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
 """Keys for hashes over protected bytes.
 
-A plain hash confirms a guess: ten binary cells were found from the hash of their file by trying the
-1,024 files that it could be. Under a key that only its owner has (HMAC, RFC 2104) a hash tells
-nobody else more than whether two contents are equal.
+A plain hash confirms a guess: ten binary cells are recovered from the hash of their file by trying
+the 1,024 files that it could be. Under a key that only its owner has (HMAC, RFC 2104), a hash
+reveals to others only whether two contents are equal.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class Key:
 
     @property
     def id(self) -> str:
-        """Tells keys apart and nothing else."""
+        """Distinguishes keys, and reveals nothing else."""
         return self._hmac("id")[:8]
 
     def mark(self, *what: Any) -> str:
@@ -43,7 +43,7 @@ class Key:
         return f"{self.id}:{self._hmac('mark', *what)}"
 
     def sealed(self, name: str, digits: str) -> str:
-        """64 hexadecimal digits, hidden; sealing what was sealed under the same name opens it."""
+        """64 hexadecimal digits, encrypted; sealing them again decrypts them."""
         pad = int(self._hmac("seal", name), 16)
         return f"{int(digits, 16) ^ pad:064x}"
 
@@ -57,7 +57,7 @@ def same_key(one: str, other: str) -> bool:
 
 
 def key_at(path: Path) -> Key:
-    """The key in a file; made if there is none, for its owner's eyes only (mode 0600).
+    """The key in a file; made if there is none, readable by its owner alone (mode 0600).
 
     The file appears whole or not at all, and of two processes that make it one wins: both then
     have the same key. An `OSError` is passed on.
@@ -81,8 +81,8 @@ def _read(path: Path) -> Key | None:
     if len(text) != 64 or not set(text) <= DIGITS:
         raise InvalidFile(
             "key",
-            given=f"{path} holds no key",
-            needed="be as it was made: put it back, or remove it to begin with a new key (answers"
+            given=f"{path} does not hold a key",
+            needed="be as it was made: restore it, or remove it to start with a new key (answers"
             " stored under the old one are then not recognised, and are charged again)",
         )
     if path.stat().st_mode & 0o077:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import takifugu.engines.problems
+import takifugu.engines.engine_errors
 import takifugu.errors
 import takifugu.ledger
 from takifugu.cli import exits, outputs
@@ -57,7 +57,7 @@ def test_the_page_and_the_help_have_the_same_statuses(
 
 
 def test_statuses_are_those_of_real_errors() -> None:
-    rooms = (takifugu.errors, takifugu.engines.problems, outputs)
+    rooms = (takifugu.errors, takifugu.engines.engine_errors, outputs)
     for name in exits.BY_NAME:
         kinds = [getattr(room, name) for room in rooms if hasattr(room, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)

@@ -35,7 +35,7 @@ from takifugu.engines import (
     identities,
     open_engine,
 )
-from takifugu.engines.columns import Outside
+from takifugu.engines.declarations.columns import Outside
 from takifugu.errors import TakifuguError, TooLarge
 from takifugu.priors import Transitions
 from tests.engines import recount

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import Amount, DatabaseFailed, InvalidDeclaration, Scope, Source, fitness
+from takifugu.engines import Amount, DatabaseFailed, InvalidDeclaration, Scope, Source
+from takifugu.engines import label_lookup as fitness
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import Store, Stored, opened, rows
 from tests.engines.storing import store_duckdb

@@ -21,7 +21,7 @@ from takifugu.engines import (
     Source,
     open_engine,
 )
-from takifugu.engines.duck import DuckBackend
+from takifugu.engines.backends.duckdb_backend import FileBackend
 
 ODD = (
     "study[1]", "a*b", "a?b", "{x,y}", "[!a]", "[", "**", "[]]", "it's two", 'say "so"',
@@ -53,7 +53,7 @@ def counts(engine: Engine) -> dict[str, int]:
 
 def read(declaration: Declaration) -> dict[str, int]:
     """What queries see of a source; the engine is left out, which takes longest."""
-    backend = DuckBackend(declaration, threads=1)
+    backend = FileBackend(declaration, threads=1)
     try:
         zones = backend.rows("SELECT DISTINCT zone FROM data")
         assert zones == [("south",)]  # whatever the folder says
@@ -239,7 +239,7 @@ def test_nothing_but_the_declared_files_can_be_reached(root: Path) -> None:
     (root / "other.csv").write_text(text("ward", 3))
     (root / "stays.csv").write_text(text("home", 3))
     person_rows = [1]  # a variable of Python, which DuckDB may take for a table
-    backend = DuckBackend(declared(root, Source("csv", path="stays.csv")))
+    backend = FileBackend(declared(root, Source("csv", path="stays.csv")))
     try:
         for sql in OUT_OF_REACH:
             with pytest.raises(DatabaseFailed):

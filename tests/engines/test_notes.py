@@ -13,12 +13,12 @@ from takifugu.engines import (
     InvalidDeclaration,
     Order,
     Source,
-    files,
-    hashes,
     open_engine,
 )
-from takifugu.engines.duck import DuckBackend
-from takifugu.engines.hashes import file_hash
+from takifugu.engines.backends import file_hashes as hashes
+from takifugu.engines.backends import opened_files as files
+from takifugu.engines.backends.duckdb_backend import FileBackend
+from takifugu.engines.backends.file_hashes import file_hash
 
 
 @pytest.fixture(autouse=True)
@@ -117,13 +117,13 @@ def test_order_is_looked_at_once_and_again_when_the_data_or_the_order_changed(
 ) -> None:
     path = tmp_path / "visits.csv"
     asked: list[str] = []
-    rows = DuckBackend.rows
+    rows = FileBackend.rows
 
-    def counted(self: DuckBackend, sql: str) -> list[tuple[Any, ...]]:
+    def counted(self: FileBackend, sql: str) -> list[tuple[Any, ...]]:
         asked.append(sql)
         return rows(self, sql)
 
-    monkeypatch.setattr(DuckBackend, "rows", counted)
+    monkeypatch.setattr(FileBackend, "rows", counted)
 
     def look(*ties: str) -> int:
         declaration = Declaration(

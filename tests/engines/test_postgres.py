@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from takifugu.engines import DatabaseFailed, Source, open_engine
-from takifugu.engines.postgres import PostgresBackend
+from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, Store, Stored, opened, rows
 from tests.ledger import postgres

@@ -19,7 +19,7 @@ from takifugu.engines import (
     Source,
     open_engine,
 )
-from takifugu.engines.columns import Outside
+from takifugu.engines.declarations.columns import Outside
 from takifugu.priors import Transitions
 from tests.contracts.engines import KINDS, START
 from tests.engines import recount

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from takifugu.engines import InvalidDeclaration, Source
-from takifugu.engines.spark import SparkBackend
+from takifugu.engines.backends.spark import SparkBackend
 from takifugu.errors import TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.priors import MarkovChain

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from takifugu.engines import DatabaseFailed
-from takifugu.engines.spill import PREFIX, Spill, remove_stale
+from takifugu.engines.backends.spill_folder import PREFIX, Spill, remove_stale
 
 SPILLING = """
 import sys, time
 from pathlib import Path
 from takifugu.engines import Category, Declaration, Order, Source
-from takifugu.engines.duck import DuckBackend
+from takifugu.engines.backends.duckdb_backend import FileBackend
 
 declaration = Declaration(
     source=Source("csv", path="stays.csv"), entity="person", order=Order("step", "number"),
     protected=(Category("state", ("home", "ward"), "refuse"),), folder=Path(sys.argv[1]),
 )
-backend = DuckBackend(declaration, threads=1, memory="80MB")
+backend = FileBackend(declaration, threads=1, memory="80MB")
 columns = ", ".join(f"hash(r + {k}) AS h{k}" for k in range(8))  # 128 MB that do not compress
 sql = f"CREATE TEMP TABLE held AS SELECT {columns} FROM range(2000000) t(r)"
 backend._connection.execute(sql)

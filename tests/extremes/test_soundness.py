@@ -140,8 +140,8 @@ def check_chain(chain: MarkovChain, entries: Any, sides: Any, *, most: int) -> b
         for left, right in sides:
             if not all(sum(laws[entry][x] for x in side) > 0 for side in (left, right)):
                 continue  # one side cannot happen there
-            asked = Secrets(entries=(entry,), pairs=((left, right),))
-            curve = chain_curve(chain, asked, max_exposed=most)
+            secrets = Secrets(entries=(entry,), pairs=((left, right),))
+            curve = chain_curve(chain, secrets, max_exposed=most)
             rows = dict(zip(curve.pairs, curve.leak, strict=True))
             row = rows["|".join(map(str, left)) + " / " + "|".join(map(str, right))]
             best = oracle.mp.inf
@@ -192,21 +192,21 @@ def finite_worlds(rng: np.random.Generator) -> bool:
     tables = Tables.bits(int(rng.integers(1, 3)))
     prior = instances.row(len(tables), rng, zeros=bool(rng.integers(2)))
     outputs = int(rng.integers(2, 4))
-    chances = np.stack([instances.row(outputs, rng) for _ in range(len(tables))])
+    likelihoods = np.stack([instances.row(outputs, rng) for _ in range(len(tables))])
     world = World(tables, (Explicit(tables, prior),), entry_pairs(tables), unsupported="skip")
-    mechanism = FiniteMechanism(tables, chances)
+    mechanism = FiniteMechanism(tables, likelihoods)
     runs = int(rng.integers(1, 6))
     once, several = leakage(world, mechanism), joint_leakage(world, [(mechanism, runs)])
     for pair in world.pairs:
         left, right = (np.flatnonzero(world.mask(s)) for s in (pair.left, pair.right))
         for _ in range(12):
             counts = rng.multinomial(runs, np.ones(outputs) / outputs)
-            truth = oracle.mixture_loss(prior, chances, counts, left, right)
+            truth = oracle.mixture_loss(prior, likelihoods, counts, left, right)
             if truth is not None:
                 at_least(several.epsilon, truth)
         for output in range(outputs):
             seen = np.eye(outputs, dtype=int)[output]
-            truth = oracle.mixture_loss(prior, chances, seen, left, right)
+            truth = oracle.mixture_loss(prior, likelihoods, seen, left, right)
             if truth is not None and prior[left].sum() > 0:
                 at_least(once.epsilon, truth)
     return True
@@ -219,8 +219,8 @@ def written_out(rng: np.random.Generator) -> bool:
     law = oracle.law(sizes, tables)
     table = model.explicit().probability.reshape(sizes)
     assert {tuple(map(int, state)) for state in np.argwhere(table)} == set(law)
-    for state, chance in law.items():
-        assert abs(mpf(float(table[state])) / chance - 1) < 1e-12
+    for state, probability in law.items():
+        assert abs(mpf(float(table[state])) / probability - 1) < 1e-12
     return True
 
 

@@ -167,10 +167,10 @@ def test_a_delta_is_never_rounded_to_0() -> None:
 def test_concentrated_losses_of_any_size_are_converted(rho: float, delta: float) -> None:
     found = zcdp_epsilon(rho, delta)
     with mpmath.workdps(60):
-        r, wish = mpmath.mpf(rho), -mpmath.log(mpmath.mpf(delta))
+        r, digits = mpmath.mpf(rho), -mpmath.log(mpmath.mpf(delta))
         best = min(
-            r + k * r + (wish - mpmath.log1p(k)) / k + mpmath.log(k) - mpmath.log1p(k)
-            for k in (mpmath.sqrt(max(wish, mpmath.mpf("1e-3")) / r) * f for f in (0.5, 1, 2))
+            r + k * r + (digits - mpmath.log1p(k)) / k + mpmath.log(k) - mpmath.log1p(k)
+            for k in (mpmath.sqrt(max(digits, mpmath.mpf("1e-3")) / r) * f for f in (0.5, 1, 2))
         )
     assert 0 <= found < np.inf
     assert found <= max(float(best), 0.0) * (1 + 1e-9) + 1e-9

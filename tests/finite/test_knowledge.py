@@ -104,8 +104,8 @@ def test_the_example_of_the_paper_with_its_absolute_value_in_the_right_place() -
     known = Knowledge(
         universe,
         (
-            (true, (Between.chance(universe, OneOf("T", ("T",)), low=0.1, high=0.1),)),
-            (false, (Between.chance(universe, OneOf("F", ("F",)), low=0.5, high=0.5),)),
+            (true, (Between.of_probability(universe, OneOf("T", ("T",)), low=0.1, high=0.1),)),
+            (false, (Between.of_probability(universe, OneOf("F", ("F",)), low=0.5, high=0.5),)),
         ),
     )
     half = 0.5
@@ -135,7 +135,7 @@ def test_secrets_that_are_not_mentioned_may_have_any_conditional() -> None:
 
 
 def test_composition_against_knowledge_is_that_of_the_product() -> None:
-    event = Between.chance(SIX, OneOf("a or d", ("a", "d")), low=0.25, high=0.5)
+    event = Between.of_probability(SIX, OneOf("a or d", ("a", "d")), low=0.25, high=0.5)
     world = World(SIX, Knowledge(SIX, ((TRUE, (event,)), (FALSE, (event,)))), PAIRS)
     rows = [[0.5, 0.5], [0.25, 0.75], [0.375, 0.625], [0.75, 0.25], [0.625, 0.375], [0.5, 0.5]]
     result = joint_leakage(world, [(FiniteMechanism(SIX, np.array(rows)), 3)])
@@ -157,7 +157,7 @@ def test_composition_against_knowledge_is_that_of_the_product() -> None:
 
 def test_knowledge_about_a_third_secret_makes_the_loss_an_upper_bound() -> None:
     third = OneOf("third", ("c", "d"))
-    line = Between.chance(SIX, OneOf("c", ("c",)), low=0.0, high=0.5)
+    line = Between.of_probability(SIX, OneOf("c", ("c",)), low=0.0, high=0.5)
     mechanism = FiniteMechanism(SIX, np.full((6, 2), 0.5))
     loose = World(SIX, Knowledge(SIX, ((third, (line,)),)), PAIRS)
     assert leakage(loose, mechanism).kind == "upper"
@@ -187,7 +187,7 @@ def test_questions_that_need_a_list_of_priors_say_so() -> None:
 
 
 def test_a_listed_prior_never_loses_more_than_the_knowledge_it_obeys() -> None:
-    line = Between.chance(SIX, OneOf("a", ("a",)), low=0.2, high=0.6)
+    line = Between.of_probability(SIX, OneOf("a", ("a",)), low=0.2, high=0.6)
     mechanism = FiniteMechanism(
         SIX, np.linspace(1, 12, 12).reshape(6, 2) / [[3], [7], [11], [15], [19], [23]]
     )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
 from takifugu.influence.chain.chain_curves import chain_curve
+from tests.raising import raises
 
 CHANCES = st.floats(0.001, 0.999)
 
@@ -46,7 +47,7 @@ def test_one_sided_splits_beat_the_printed_form() -> None:
 
 def test_what_the_form_is_not_for_is_refused() -> None:
     for p in (0.0, 1.0, float("nan")):
-        with pytest.raises(InvalidPrior, match="above 0 and below 1"):
+        with raises(InvalidPrior, field="stay_0"):
             printed_binary_curve(p, 0.5, max_exposed=3)
-    with pytest.raises(UnsoundRequest, match="from 1 to the length"):
+    with raises(UnsoundRequest, field="max_exposed"):
         printed_binary_curve(0.5, 0.5, max_exposed=4, length=3)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import InfluenceCurve
+from tests.raising import raises
 
 
 @st.composite
@@ -82,25 +83,25 @@ def test_pairs_kept_apart_are_never_worse_than_pooled(
 @pytest.mark.parametrize("epsilon", [-1.0, float("nan"), float("inf")])
 def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
     curve = InfluenceCurve(np.array([1]), np.array([[0.5]]), 1)
-    with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
+    with raises(UnsoundRequest, field="epsilon"):
         curve.to_pufferfish(epsilon)
-    with pytest.raises(UnsoundRequest, match="epsilon must be 0 or more"):
+    with raises(UnsoundRequest, field="epsilon"):
         curve.to_dp(epsilon)
 
 
 @pytest.mark.parametrize(
-    ("exposed", "leak", "entries", "message"),
+    ("exposed", "leak", "entries", "field"),
     [
-        ([1, 2], [[0.5]], 2, "one number for each"),
-        ([0], [[0.5]], 2, "at least one entry"),
-        ([2, 1], [[0.5, 0.1]], 2, "more at every point"),
-        ([1], [[-0.1]], 2, "at least 0 nats"),
-        ([1], [[float("nan")]], 2, "at least 0 nats"),
-        ([3], [[0.1]], 2, "cannot be exposed"),
+        ([1, 2], [[0.5]], 2, "leak"),
+        ([0], [[0.5]], 2, "exposed"),
+        ([2, 1], [[0.5, 0.1]], 2, "exposed"),
+        ([1], [[-0.1]], 2, "leak"),
+        ([1], [[float("nan")]], 2, "leak"),
+        ([3], [[0.1]], 2, "entries"),
     ],
 )
 def test_a_malformed_curve_is_refused(
-    exposed: list[int], leak: list[list[float]], entries: int, message: str
+    exposed: list[int], leak: list[list[float]], entries: int, field: str
 ) -> None:
-    with pytest.raises(UnsoundRequest, match=message):
+    with raises(UnsoundRequest, field=field):
         InfluenceCurve(np.array(exposed), np.array(leak), entries)

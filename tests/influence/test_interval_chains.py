@@ -17,6 +17,7 @@ from takifugu.priors.fitting import Transitions
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
+from tests.raising import raises
 
 
 def markov(*arguments: Any, **named: Any) -> MarkovChain:
@@ -165,5 +166,5 @@ def test_a_finite_set_ends_in_group_privacy() -> None:
 
 def test_too_many_states_are_refused() -> None:
     many = IntervalMarkovChain.around(markov(np.full((130, 130), 1 / 130)), relative=0.1)
-    with pytest.raises(TooLarge, match="at most 128"):
+    with raises(TooLarge, field="states", size=130, limit=128):
         interval_chain_curve(many, max_exposed=2)

@@ -16,6 +16,7 @@ from takifugu.influence.presets import (
     union,
 )
 from tests.influence.test_curve import curves
+from tests.raising import raises
 
 
 def test_presets_are_multiples_of_the_dp_loss() -> None:
@@ -43,7 +44,7 @@ def test_uncertainty_leaves_group_dp_alone() -> None:
 
 @pytest.mark.parametrize("relative", [-0.1, 1.0, float("nan")])
 def test_uncertainty_must_be_a_fraction(relative: float) -> None:
-    with pytest.raises(UnsoundRequest, match="at least 0 and below 1"):
+    with raises(UnsoundRequest, field="relative"):
         uncertain(per_entry(3), relative=relative)
 
 

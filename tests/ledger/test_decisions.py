@@ -45,8 +45,8 @@ def test_a_charge_under_another_prior_or_other_secrets_is_refused(ledger: Ledger
         with raises(NotAccepted, dataset="ward", changed=changed):
             ledger.charge(charge("0.25", prior=other.prior, secrets=other.secrets), DOUBLING)
         with raises(NotAccepted, dataset="ward", changed=changed):
-            ledger.refuse_terms("ward", other)
-    assert ledger.head() == head and ledger.terms("ward") == OLD
+            ledger.snapshot("ward").refuse(other, None)
+    assert ledger.head() == head and ledger.snapshot("ward").terms == OLD
 
 
 def test_an_accepted_prior_is_charged_under_and_the_old_one_no_more(ledger: Ledger) -> None:
@@ -71,7 +71,7 @@ def test_an_accepted_prior_is_charged_under_and_the_old_one_no_more(ledger: Ledg
     ledger.charge(charge("0.25"), DOUBLING)
     assert ledger.verify().sound
     ledger.rebuild()
-    assert ledger.verify().sound and ledger.terms("ward") == OLD
+    assert ledger.verify().sound and ledger.snapshot("ward").terms == OLD
 
 
 def test_each_dataset_has_its_own_terms(ledger: Ledger) -> None:
@@ -81,7 +81,7 @@ def test_each_dataset_has_its_own_terms(ledger: Ledger) -> None:
     accept(ledger, NEW, "town")
     ledger.charge(charge("0.25"), DOUBLING)
     ledger.charge(charge("0.25", dataset="town", prior="new prior"), DOUBLING)
-    assert ledger.terms("ward") == OLD and ledger.terms("nowhere") is None
+    assert ledger.snapshot("ward").terms == OLD and ledger.snapshot("nowhere").terms is None
 
 
 def test_what_was_charged_while_the_owner_looked_is_looked_at_again(ledger: Ledger) -> None:
@@ -102,7 +102,7 @@ def test_what_was_charged_while_the_owner_looked_is_looked_at_again(ledger: Ledg
 
 def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledger) -> None:
     first = ledger.enter_policy("ward", OLD, {"how": "fitted"})
-    assert first.kind == "policy" and ledger.terms("ward") == OLD
+    assert first.kind == "policy" and ledger.snapshot("ward").terms == OLD
     count = ledger.head().seq
     ledger.enter_policy("ward", OLD, {"how": "fitted"})  # the same again: told, not accepted anew
     assert ledger.head().seq == count + 1
@@ -112,7 +112,7 @@ def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledge
     ledger.charge(charge("0.25", prior="new prior"), DOUBLING)
     ledger.enter_policy("ward", OLD, {"how": "fitted"})
     ledger.enter_policy("ward", Terms("a third", "secrets"), {"how": "fitted"})
-    assert ledger.terms("ward") == NEW
+    assert ledger.snapshot("ward").terms == NEW
     kinds = [event.kind for event in ledger.history("ward")]
     assert kinds == ["budget", "policy", "accepted", "policy", "policy", "accepted", "charge",
                      "policy", "policy"]  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_policy_of_a_dataset_without_a_budget_is_told_too(ledger: Ledger) -> N
     seen = ledger.review("town", IDENTITY)
     assert (seen.epsilon, seen.before, seen.after, seen.within) == (None, 0, 0, True)
     ledger.accept(NEW, seen)
-    assert ledger.terms("town") == NEW and ledger.verify().sound
+    assert ledger.snapshot("town").terms == NEW and ledger.verify().sound
 
 
 def test_a_ledger_of_earlier_versions_goes_by_its_last_charge(
@@ -185,7 +185,7 @@ def test_where_analysts_have_budgets_nobody_else_may_ask(ledger: Ledger, who: st
         lambda: ledger.charge(charge("0.25", analyst=who), DOUBLING),
         lambda: ledger.reuse(charge("0.25", analyst=who), DOUBLING),
         lambda: ledger.lookup(charge("0.25", analyst=who)),
-        lambda: ledger.refuse_stranger("ward", who),
+        lambda: ledger.snapshot("ward", analyst=who).refuse(OLD, None),
     ):
         with raises(UnknownAnalyst, dataset="ward", analyst=who, known=("bob",)) as refused:
             ask()

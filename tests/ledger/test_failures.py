@@ -271,7 +271,7 @@ def test_charges_from_many_threads_add_up(folder: Path, opened: Callable[..., Le
     assert ledger.remaining("ward", DOUBLING) == 0 and ledger.verify().sound
 
 
-@pytest.mark.parametrize(("what", "reason"), [("file", "exists"), ("folder", "folder")])
+@pytest.mark.parametrize(("what", "reason"), [("file", "exists"), ("folder", "unwritable")])
 def test_an_export_never_overwrites(path: Path, what: str, reason: str) -> None:
     target = path.parent / ("there" if what == "file" else "none/there")
     if what == "file":

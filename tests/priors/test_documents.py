@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.errors import InvalidFile, TakifuguError
+from takifugu.errors import InvalidFile, InvalidPrior, TakifuguError
 from takifugu.priors import Prior, from_document, read_prior, write_prior
 from tests.priors.families import CHAIN, PRIORS
 from tests.raising import raises
@@ -23,25 +23,25 @@ def test_what_is_written_is_read_back(prior: Prior, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "field"),
     [
-        ("{", "is not JSON: .* line 1"),
-        ("[]", "not an object"),
-        ('{"kind": "markov-chian", "transition": [[1]]}', "did you mean 'markov-chain'"),
-        ('{"kind": 3}', "be one of"),
-        ('{"kind": "markov-chain", "transition": [[NaN]]}', "holds NaN"),
-        ('{"kind": "product"}', "`parts` is missing"),
-        ('{"kind": "product", "parts": {}, "x": 1}', "`x` is not a key"),
-        ("[" * 100_000, "inside one another"),
-        ("\x00\x01", "is not JSON"),
+        ("{", "prior.json"),
+        ("[]", "document"),
+        ('{"kind": "markov-chian", "transition": [[1]]}', "kind"),
+        ('{"kind": 3}', "kind"),
+        ('{"kind": "markov-chain", "transition": [[NaN]]}', "prior.json"),
+        ('{"kind": "product"}', "parts"),
+        ('{"kind": "product", "parts": {}, "x": 1}', "x"),
+        ("[" * 100_000, "prior.json"),
+        ("\x00\x01", "prior.json"),
     ],
 )
-def test_what_is_no_prior_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_what_is_no_prior_is_refused(text: str, field: str, tmp_path: Path) -> None:
     path = tmp_path / "prior.json"
     path.write_text(text)
-    with pytest.raises(TakifuguError, match=message) as caught:
+    with pytest.raises((InvalidFile, InvalidPrior)) as caught:
         read_prior(path)
-    assert "\n" not in str(caught.value)
+    assert Path(caught.value.field).name == field and "\n" not in str(caught.value)
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidPrior
 from takifugu.priors import Between, Explicit, Holds, Knowledge, OneOf, Tables, Universe
 from takifugu.priors.explicit import same_universe, stack
+from tests.raising import raises
 from tests.strategies import laws, tables
 
 TWO = Universe(("rain", "shine"))
@@ -46,7 +47,7 @@ def test_priors_are_stacked_and_universes_compared_by_content() -> None:
 
 def test_knowledge_collects_the_lines_about_a_secret() -> None:
     rain = OneOf("rain", ("rain",))
-    low = Between.chance(TWO, Holds("wet", lambda d: d == "rain"), low=0.25, high=0.5)
+    low = Between.of_probability(TWO, Holds("wet", lambda d: d == "rain"), low=0.25, high=0.5)
     high = Between(np.array([0.0, 1.0]), 0.5, math.inf)
     known = Knowledge(TWO, ((rain, (low,)), (OneOf("other", ("shine",)), ()), (rain, (high,))))
     assert known.lines(rain) == (low, high)
@@ -55,35 +56,35 @@ def test_knowledge_collects_the_lines_about_a_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: Explicit(TWO, [0.5, 0.4]), r"`probability` sums to 0.9; it must sum to 1"),  # type: ignore[arg-type]
-        (lambda: Explicit(TWO, [1.0]), r"`probability` has shape \(1,\); it must hold one number"),  # type: ignore[arg-type]
-        (lambda: Explicit(TWO, [[0.5, 0.5]]), r"`probability` has shape \(1, 2\)"),  # type: ignore[arg-type]
-        (lambda: Explicit(TWO, [math.nan, 1]), r"`probability` place 0 is not a number"),  # type: ignore[arg-type]
-        (lambda: Explicit(TWO, [-0.5, 1.5]), r"`probability` place 0 is -0.5"),  # type: ignore[arg-type]
+        (lambda: Explicit(TWO, [0.5, 0.4]), "probability"),  # type: ignore[arg-type]
+        (lambda: Explicit(TWO, [1.0]), "probability"),  # type: ignore[arg-type]
+        (lambda: Explicit(TWO, [[0.5, 0.5]]), "probability"),  # type: ignore[arg-type]
+        (lambda: Explicit(TWO, [math.nan, 1]), "probability"),  # type: ignore[arg-type]
+        (lambda: Explicit(TWO, [-0.5, 1.5]), "probability"),  # type: ignore[arg-type]
         (
             lambda: Explicit.independent(Tables.bits(2), {0: [0.5, 0.5]}),
-            r"`marginals` leaves out entry 1; it must cover every entry",
+            "marginals",
         ),
         (
             lambda: Explicit.independent(Tables.bits(1), {0: [1.0]}),
-            r"`marginals\[0\]` has shape \(1,\); it must hold one number for each of its 2 values",
+            "marginals[0]",
         ),
         (
             lambda: Explicit.independent(Tables.bits(1), {0: [0.5, 0.6]}),
-            r"`marginals\[0\]` sums to 1.1",
+            "marginals[0]",
         ),
-        (lambda: Between(np.array([math.nan, 1]), 0, 1), r"`coefficients` hold NaN or infinity"),
-        (lambda: Between(np.ones(2), 1, 0), r"`low` is 1 and `high` is 0; it must be at most high"),
-        (lambda: Between(np.ones(2), math.nan, 1), r"`low` is nan"),
+        (lambda: Between(np.array([math.nan, 1]), 0, 1), "coefficients"),
+        (lambda: Between(np.ones(2), 1, 0), "low"),
+        (lambda: Between(np.ones(2), math.nan, 1), "low"),
         (
             lambda: Knowledge(TWO, ((OneOf("r", ("rain",)), (Between(np.ones(1), 0, 1),)),)),
-            r"`coefficients` of the knowledge about r have shape \(1,\)",
+            "coefficients",
         ),
     ],
 )
-def test_what_is_no_prior_is_refused_in_one_line(make: object, message: str) -> None:
-    with pytest.raises(InvalidPrior, match=message) as caught:
+def test_what_is_no_prior_is_refused_in_one_line(make: object, field: str) -> None:
+    with raises(InvalidPrior, field=field) as caught:
         make()  # type: ignore[operator]
     assert "\n" not in str(caught.value)

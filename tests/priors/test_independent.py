@@ -8,6 +8,7 @@ from takifugu.finite import World
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.priors import Explicit, Tables, Universe, entry_pairs
 from takifugu.priors.independent import IndependentEntries, Product
+from tests.raising import raises
 
 PRIOR = IndependentEntries({"sex": {"f": 0.5, "m": 0.5}, "age": {"young": 0.2, "old": 0.8}})
 
@@ -28,19 +29,19 @@ def test_documents_keep_the_prior() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marginals", "message"),
+    ("marginals", "field"),
     [
-        ({}, "is empty"),
-        ({"a": {}}, "of entry 'a' is empty"),
-        ({"a": {"x": 0.5, "y": 0.6}}, "sums to 1.1"),
-        ({"a": {"x": float("nan")}}, "not a number"),
-        ({"a": {"x": -1.0, "y": 2.0}}, "is -1"),
+        ({}, "marginals"),
+        ({"a": {}}, "marginals"),
+        ({"a": {"x": 0.5, "y": 0.6}}, "marginals of 'a'"),
+        ({"a": {"x": float("nan")}}, "marginals of 'a'"),
+        ({"a": {"x": -1.0, "y": 2.0}}, "marginals of 'a'"),
     ],
 )
 def test_malformed_marginals_are_refused(
-    marginals: dict[str | int, dict[str | int, float]], message: str
+    marginals: dict[str | int, dict[str | int, float]], field: str
 ) -> None:
-    with pytest.raises(InvalidPrior, match=message):
+    with raises(InvalidPrior, field=field):
         IndependentEntries(marginals)
 
 
@@ -60,7 +61,7 @@ def test_malformed_documents_are_refused(document: dict[str, object]) -> None:
 
 
 def test_only_tables_have_a_document() -> None:
-    with pytest.raises(InvalidPrior, match="not made of tables"):
+    with raises(InvalidPrior, field="universe"):
         Explicit(Universe(("a",)), np.array([1.0])).to_document()
 
 
@@ -68,7 +69,7 @@ def test_a_product_is_made_of_priors() -> None:
     both = Product({"ann": PRIOR, "bob": PRIOR})
     assert both.to_document()["parts"]["bob"]["kind"] == "independent-entries"
     assert both == Product({"ann": PRIOR, "bob": PRIOR}) != Product({"ann": PRIOR})
-    with pytest.raises(InvalidPrior, match="no prior for 'ann'"):
+    with raises(InvalidPrior, field="parts"):
         Product({"ann": 3})  # type: ignore[dict-item]
-    with pytest.raises(InvalidPrior, match="is empty"):
+    with raises(InvalidPrior, field="parts"):
         Product({})

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from takifugu.errors import InvalidWorld
 from takifugu.priors import Tables, Universe
 from tests.oracles import finite as oracle
+from tests.raising import raises
 from tests.strategies import tables
 
 
@@ -16,7 +17,7 @@ def test_positions_are_those_of_the_list() -> None:
     days = Universe(("rain", ("a", 1), 7))
     assert [days.position(d) for d in days.datasets] == [0, 1, 2]
     assert len(days) == 3
-    with pytest.raises(InvalidWorld, match=r"`dataset` 'snow' is not in the world; it must be one"):
+    with raises(InvalidWorld, field="dataset"):
         days.position("snow")
 
 
@@ -57,24 +58,24 @@ def test_entries_are_found_by_name_and_records_by_default_are_entries() -> None:
     week = Tables.of({"mon": ("home", "ward"), "tue": ("home", "ward", "away")})
     assert week.entry("tue") == 1 and week.shape == (2, 3)
     assert week.records == ("mon", "tue")
-    with pytest.raises(InvalidWorld, match=r"`entry` 'sun' is unknown; it must be one of 'mon'"):
+    with raises(InvalidWorld, field="entry"):
         week.entry("sun")
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: Universe(()), r"`datasets` is empty"),
-        (lambda: Universe(("a", "a")), r"`datasets` names a dataset twice"),
-        (lambda: Tables.of({}), r"`entries` is empty"),
-        (lambda: Tables.of({"a": ()}), r"`values` of entry 'a' are empty or repeat themselves"),
-        (lambda: Tables.of({"a": (1, 1)}), r"`values` of entry 'a' are empty or repeat themselves"),
-        (lambda: Tables.of({"a": (0, 1)}, records={}), r"`records` leaves out entry 'a'"),
-        (lambda: Tables.bits(23), r"`values` make 8,388,608 datasets; it must make at most"),
-        (lambda: Tables.bits(0), r"`entries` is empty"),
+        (lambda: Universe(()), "datasets"),
+        (lambda: Universe(("a", "a")), "datasets"),
+        (lambda: Tables.of({}), "entries"),
+        (lambda: Tables.of({"a": ()}), "values"),
+        (lambda: Tables.of({"a": (1, 1)}), "values"),
+        (lambda: Tables.of({"a": (0, 1)}, records={}), "records"),
+        (lambda: Tables.bits(23), "values"),
+        (lambda: Tables.bits(0), "entries"),
     ],
 )
-def test_what_is_no_universe_is_refused_in_one_line(make: object, message: str) -> None:
-    with pytest.raises(InvalidWorld, match=message) as caught:
+def test_what_is_no_universe_is_refused_in_one_line(make: object, field: str) -> None:
+    with raises(InvalidWorld, field=field) as caught:
         make()  # type: ignore[operator]
     assert "\n" not in str(caught.value)

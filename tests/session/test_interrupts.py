@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import takifugu
-from takifugu.engines.apart import apart
+from takifugu.engines.isolation import run_isolated
 from takifugu.engines.scope import EVERYTHING
 from takifugu.errors import TakifuguError
 from takifugu.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
@@ -22,6 +22,7 @@ from takifugu.session.drawing import draw
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.release_errors import ReleaseFailed
 from takifugu.session.rows import Rows
+from tests.raising import raises
 
 SECRET = 86_028_157_331  # a count that nothing else is equal to, and that noise hides
 STOPS = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
@@ -174,8 +175,8 @@ def test_a_thread_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyP
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", full)
-    with pytest.raises(ReleaseFailed, match="RuntimeError"):
-        apart(lambda: 1, ReleaseFailed)
+    with raises(ReleaseFailed, trouble="RuntimeError"):
+        run_isolated(lambda: 1, ReleaseFailed)
 
 
 def test_errors_of_ours_are_told_and_others_are_not() -> None:
@@ -189,8 +190,8 @@ def test_errors_of_ours_are_told_and_others_are_not() -> None:
         raise ValueError(SECRET)
 
     with pytest.raises(Ours, match="one line") as told:
-        apart(ours, ReleaseFailed)
+        run_isolated(ours, ReleaseFailed)
     assert not reached(told.value)
-    with pytest.raises(ReleaseFailed, match="ValueError") as hidden:
-        apart(theirs, ReleaseFailed)
+    with raises(ReleaseFailed, trouble="ValueError") as hidden:
+        run_isolated(theirs, ReleaseFailed)
     assert not reached(hidden.value)

@@ -217,8 +217,8 @@ class World:
                 self.prior = number % 2
             case "terms":
                 with self.opened() as ledger:
-                    belief = PRIORS[self.prior]
-                    ledger.accept(terms_of(belief), ledger.review("visits", belief))
+                    translation = PRIORS[self.prior]
+                    ledger.accept(terms_of(translation), ledger.review("visits", translation))
             case "budget":
                 self.set_budget(Fraction(number % 9))
             case "own":
@@ -310,7 +310,7 @@ class World:
                 (worst,) = ledger.lost(dataset, analyst=analyst)
                 assert max(rows.values(), default=Fraction(0)) <= worst.epsilon
             named = ZONES[self.zone][1]
-            if by_cell and ledger.cells_changed("visits", self.cells()) is None:
+            if by_cell and ledger.snapshot("visits", cells=self.cells()).changes is None:
                 for row in self.rows():
                     place = row[1 + self.order]
                     window = Window(place, place + 1)

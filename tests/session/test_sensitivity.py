@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from takifugu.engines import Amount, Category, Declaration, Engine, Order, Source, open_engine
-from takifugu.engines.columns import Outside
+from takifugu.engines.declarations.columns import Outside
 from takifugu.numeric import Integers
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.histogram import HistogramQuery

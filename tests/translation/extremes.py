@@ -1,6 +1,6 @@
 """Random chains at the edge of what floats can hold, each checked against the oracle.
 
-Run ``python -m tests.translation.extremes 100000 [first seed]`` for as many as wanted: it prints
+Run ``python -m tests.translation.extremes 100000 [first seed]`` for as many instances: it prints
 how many held, how many were refused, and stops at the first bound below what a mechanism leaks.
 """
 
@@ -144,8 +144,8 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
         return "held"
     start = "stationary" if given.start is None else given.start
     prior = MarkovChain(transition, start=start, length=length)  # type: ignore[arg-type]
-    tight = ChainTransport(prior, Secrets())
-    bound = tight.profile(given.epsilon)
+    transport = ChainTransport(prior, Secrets())
+    bound = transport.profile(given.epsilon)
     assert bound.by_entry is not None
     for entry in entries:
         least = max(max(line) for line in truth[entry])
@@ -153,7 +153,7 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
             raise Below(f"by entry {entry}: {bound.by_entry[entry]} < {least} of {given}")
     if len(set(given.epsilon.tolist())) == 1:
         least = max(max(map(max, truth[entry])) for entry in entries)
-        if not tight.uniform(float(given.epsilon[0])).value >= _lower(least):
+        if not transport.uniform(float(given.epsilon[0])).value >= _lower(least):
             raise Below(f"uniform < {least} of {given}")
     if given.start is None and len(set(given.epsilon.tolist())) == 1:
         if rng.random() < 0.2:
@@ -161,17 +161,17 @@ def check_chain(rng: np.random.Generator, *, long: bool = True) -> str:
         whole = unbounded_losses(transition, float(given.epsilon[0]), with_lower=False)
         for entry in entries:
             _above(whole.upper, truth[entry], f"unbounded, entry {entry}", given)
-    witness = tight.witness(given.epsilon, bound)
+    witness = transport.witness(given.epsilon, bound)
     if witness.binding is not None and witness.factors is not None:
         _attained(given, witness.factors, witness.entries, witness.leak, witness.binding)
     return "held"
 
 
 def _check_unbounded_witness(given: Case) -> None:
-    """The witness of a stationary chain without end, on the entries that it asks."""
+    """The witness of a stationary unbounded chain, on the entries that it uses."""
     epsilon = float(given.epsilon[0])
-    tight = ChainTransport(MarkovChain(given.matrices[0]), Secrets())
-    witness = tight.witness(epsilon, tight.uniform(epsilon))
+    transport = ChainTransport(MarkovChain(given.matrices[0]), Secrets())
+    witness = transport.witness(epsilon, transport.uniform(epsilon))
     if witness.binding is None or witness.factors is None:
         return
     first = int(witness.entries[0])
@@ -197,9 +197,9 @@ def check_interval(rng: np.random.Generator) -> str:
     start = "any" if rng.random() < 0.7 else "stationary"
     try:
         prior = IntervalMarkovChain(low, high, start=start, length=length)  # type: ignore[arg-type]
-        tight = IntervalTransport(prior, Secrets())
-        guaranteed = tight.uniform(epsilon)
-        leak = tight.witness(epsilon, guaranteed).leak
+        transport = IntervalTransport(prior, Secrets())
+        guaranteed = transport.uniform(epsilon)
+        leak = transport.witness(epsilon, guaranteed).leak
     except TakifuguError:
         return "refused"
     if not guaranteed.value >= leak:

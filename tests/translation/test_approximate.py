@@ -70,8 +70,8 @@ def test_no_event_of_an_approximate_mechanism_exceeds_the_guarantee(
 
 def test_a_different_delta_for_each_entry_takes_the_worst_ratio() -> None:
     translation = Translation(MarkovChain(np.array([[0.8, 0.2], [0.2, 0.8]]), length=3))
-    spent, chance = np.array([0.5, 1.0, 0.2]), np.array([1e-6, 4e-6, 0.0])
-    found = approximate(translation, spent, chance)
+    spent, deltas = np.array([0.5, 1.0, 0.2]), np.array([1e-6, 4e-6, 0.0])
+    found = approximate(translation, spent, deltas)
     kappa = max(1e-6 / np.expm1(0.5), 4e-6 / np.expm1(1.0))
     assert found.epsilon == translation.bound(spent).value
     assert found.delta == pytest.approx(kappa * np.expm1(found.epsilon), rel=1e-9)

@@ -28,7 +28,7 @@ from tests.real_data import real
 SPENT = st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.3])
 
 
-def asked(pair: SecretPair) -> tuple[int, int]:
+def values_of(pair: SecretPair) -> tuple[int, int]:
     assert isinstance(pair.left, EntryIs)
     entry, value = pair.left.entry, pair.left.values[0]
     assert isinstance(entry, int) and isinstance(value, int)
@@ -67,7 +67,7 @@ def test_the_closed_form_lies_between_the_bounds_by_sums_and_by_pinning(
     spent = tuple(data.draw(SPENT) for _ in model.entries)
     law = written_out(model).probability
     exact = [
-        float(oracle.attractive_loss(law, (2,) * len(spent), *asked(pair), spent))
+        float(oracle.attractive_loss(law, (2,) * len(spent), *values_of(pair), spent))
         for pair in attractive_losses(model, spent).pairs
     ]
     summed = attractive_losses(model, spent)
@@ -133,7 +133,7 @@ def test_tables_of_three_entries_are_summed_but_not_pinned() -> None:
     losses = attractive_losses(both, 0.3)
     law = written_out(both)
     for pair, upper in zip(losses.pairs, losses.upper, strict=True):
-        exact = oracle.attractive_loss(law.probability, (2, 2, 2), *asked(pair), (0.3,) * 3)
+        exact = oracle.attractive_loss(law.probability, (2, 2, 2), *values_of(pair), (0.3,) * 3)
         assert upper == pytest.approx(float(exact), abs=1e-12)
     with raises(TooLarge, size=3, limit=2):
         attractive_losses(both, 0.3, largest=1)

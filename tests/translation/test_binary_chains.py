@@ -239,8 +239,8 @@ def test_a_power_of_a_step_is_the_step_taken_so_often() -> None:
             upper, lower = stationary_losses(step, epsilon, entry, length - 1 - entry)
             assert upper == pytest.approx(walked.upper[:, entry], rel=1e-14)
             assert (lower <= walked.upper[:, entry]).all()
-    endless = stationary_losses(step, 0.3, None, None)[0]
-    assert endless == pytest.approx(stationary_losses(step, 0.3, 10**6, 10**6)[0], rel=1e-14)
+    unbounded = stationary_losses(step, 0.3, None, None)[0]
+    assert unbounded == pytest.approx(stationary_losses(step, 0.3, 10**6, 10**6)[0], rel=1e-14)
 
 
 def test_a_stretch_that_has_settled_is_not_walked_and_still_exact() -> None:
@@ -294,14 +294,14 @@ def test_the_witness_counts_and_renames() -> None:
         witness = answer.witness
         assert witness.factors is not None and witness.binding is not None
         entry, x = int(str(witness.binding.entry)), int(witness.binding.left)
-        told, mass = [0.0, 0.0], [0.0, 0.0]
+        leaked, mass = [0.0, 0.0], [0.0, 0.0]
         for data in product((0, 1), repeat=length):
             weight = float(chain.start_law[data[0]])
             for j, step in enumerate(matrices):
                 weight *= step[data[j], data[j + 1]]
             mass[data[entry]] += weight
-            told[data[entry]] += weight * float(np.prod(witness.factors[np.arange(length), data]))
-        true = np.log(told[x] / mass[x] / (told[1 - x] / mass[1 - x]))
+            leaked[data[entry]] += weight * float(np.prod(witness.factors[np.arange(length), data]))
+        true = np.log(leaked[x] / mass[x] / (leaked[1 - x] / mass[1 - x]))
         assert witness.leak == pytest.approx(true, abs=1e-12)
         assert answer.exact
 
@@ -350,8 +350,8 @@ def test_two_states_need_no_compiler() -> None:
         "from takifugu.translation.translation import Translation\n"
         "for length in (None, 50):\n"
         "    chain = MarkovChain(np.array([[.9, .1], [.2, .8]]), length=length)\n"
-        "    tight = Translation(chain).transport\n"
-        "    tight.witness(.1, tight.uniform(tight.largest(1.0)))\n"
+        "    bound = Translation(chain).transport\n"
+        "    bound.witness(.1, bound.uniform(bound.largest(1.0)))\n"
         "sys.exit('numba' in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

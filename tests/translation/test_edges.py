@@ -1,4 +1,4 @@
-"""Where a question, a number or a length lies outside of what was foreseen."""
+"""Secrets, numbers and lengths at the edges of what is supported."""
 
 import warnings
 from math import exp, log
@@ -22,7 +22,7 @@ THREE = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
 
 
 def test_a_question_behind_the_profile_has_no_witness_at_another_entry() -> None:
-    """Entry 50 was asked about; what entry 0 leaks is no lower bound for it."""
+    """Entry 50 has the secret; what entry 0 leaks is no lower bound for it."""
     answer = Translation(MarkovChain(THREE), Secrets(entries=(50,))).explain(np.full(10, 0.5))
     assert answer.witness.leak <= answer.pufferfish
     assert answer.binding is not None
@@ -44,16 +44,16 @@ def test_the_worst_of_chosen_entries_may_lie_behind_the_profile() -> None:
 
 def test_a_question_that_nobody_can_ask_is_not_answered_at_another_entry() -> None:
     chain = MarkovChain(THREE, start=np.array([1.0, 0.0, 0.0]), length=4)
-    tight = ChainTransport(chain, Secrets(entries=(0,)))
+    transport = ChainTransport(chain, Secrets(entries=(0,)))
     for spent in (np.full(4, 0.5), np.zeros(4)):
-        bound = tight.profile(spent)
+        bound = transport.profile(spent)
         assert bound.value == 0
         assert bound.binding is None
-        assert tight.witness(spent, bound).leak == 0
+        assert transport.witness(spent, bound).leak == 0
 
 
 def test_by_entry_of_chosen_entries_says_nothing_of_others() -> None:
-    """The entries after a profile count only where one of them is asked about."""
+    """The entries after a profile count only where one of them has secrets."""
     chain, spent = MarkovChain(THREE), np.array([0.0, 0.0, 0.0, 0.5])
     near = Translation(chain, Secrets(entries=(0,))).explain(spent)
     every = Translation(chain).explain(spent)
@@ -82,7 +82,7 @@ def test_a_question_far_away_in_an_unbounded_chain_is_answered_at_once() -> None
 
 
 def test_uncertainty_between_people_is_not_left_out() -> None:
-    """If every joint probability may be off, other people's entries tell something too."""
+    """If every joint probability may be off, other people's entries reveal something too."""
     person = IndependentEntries({"x": {0: 0.5, 1: 0.5}})
     both = Product({"a": person, "b": person})
     translation = Translation(both, uncertainty=0.2)

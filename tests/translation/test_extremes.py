@@ -204,9 +204,9 @@ def test_a_law_that_seems_to_be_full_still_leaves_a_rest() -> None:
 
 def test_interval_chains_with_hardly_any_bounds_and_large_losses() -> None:
     box = IntervalMarkovChain(np.full((3, 3), 1e-9), np.ones((3, 3)), start="any", length=4)
-    tight = IntervalTransport(box, Secrets())
+    transport = IntervalTransport(box, Secrets())
     for epsilon in (1e-300, 0.5, 45.0, 200.0, 1e4):
-        assert tight.uniform(epsilon).value >= epsilon
+        assert transport.uniform(epsilon).value >= epsilon
 
 
 @pytest.mark.parametrize("block", range(20 if DEEP else 4))
@@ -221,9 +221,9 @@ def test_random_extremes_are_never_below_the_oracle(block: int) -> None:
 
 def test_witnesses_of_fading_chains_leak_what_they_say() -> None:
     chain = markov(*widened(HALF, [1.0, 0.0]), 1_500)
-    tight = ChainTransport(chain, Secrets())
-    bound = tight.uniform(0.01)
-    witness = tight.witness(0.01, bound)
+    transport = ChainTransport(chain, Secrets())
+    bound = transport.uniform(0.01)
+    witness = transport.witness(0.01, bound)
     assert witness.binding is not None and witness.factors is not None
     whole = [[1.0] * 3 for _ in range(1_500)]
     for place, line in zip(witness.entries, witness.factors.tolist(), strict=True):

@@ -53,12 +53,12 @@ def truth(model: FactorModel, epsilon: list[float], pair: SecretPair) -> float:
 def binary_trees(draw: st.DrawFn) -> BayesianNetwork:
     """Every entry has two values and at most one parent."""
     n = draw(st.integers(2, 6))
-    chance = st.floats(0.02, 0.98)
+    probability = st.floats(0.02, 0.98)
     parents: list[tuple[int, ...]] = [()]
-    tables: list[object] = [[p := draw(chance), 1 - p]]
+    tables: list[object] = [[p := draw(probability), 1 - p]]
     for v in range(1, n):
         parents.append((draw(st.integers(0, v - 1)),))
-        tables.append([[p := draw(chance), 1 - p], [p := draw(chance), 1 - p]])
+        tables.append([[p := draw(probability), 1 - p], [p := draw(probability), 1 - p]])
     return BayesianNetwork(tuple(range(n)), ((0, 1),) * n, tuple(parents), tuple(tables))  # type: ignore[arg-type]
 
 
@@ -233,8 +233,8 @@ def test_what_cannot_happen_is_not_asked() -> None:
         ([0.5, 0.5, 0.0], [[1, 0], [0, 1], [1, 0]]),  # type: ignore[arg-type]
     )
     losses = network_losses(model, {"a": 0.1, "b": 0.2})
-    asked = {str(pair): float(v) for pair, v in zip(losses.pairs, losses.upper, strict=True)}
-    assert asked["a=0 / a=1"] == pytest.approx(0.3) and asked["a=0 / a=2"] == -np.inf
+    losses_of = {str(pair): float(v) for pair, v in zip(losses.pairs, losses.upper, strict=True)}
+    assert losses_of["a=0 / a=1"] == pytest.approx(0.3) and losses_of["a=0 / a=2"] == -np.inf
     with raises(InvalidPrior, field="pair", reason="impossible"):
         product_witness(model, 0.1, SecretPair(EntryIs("a", (0,)), EntryIs("a", (2,))))
     certain = BayesianNetwork(("a",), ((0, 1),), ((),), ([1.0, 0.0],))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A table is sound between its points, nearly as tight, and refuses to speak of anything else."""
+"""A table is sound between its points, close to the translation, and tied to it."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
+from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 
@@ -19,8 +19,8 @@ TABLE = tabulate(HOME, losses=(0.2, 3.0))
 
 def test_between_points_it_is_sound_and_loses_two_percent() -> None:
     rng = np.random.default_rng(7)
-    asked = rng.uniform(TABLE.epsilon[0], TABLE.epsilon[-1], 25)
-    true, found = HOME.to_pufferfish(asked), TABLE.to_pufferfish(asked)
+    grid = rng.uniform(TABLE.epsilon[0], TABLE.epsilon[-1], 25)
+    true, found = HOME.to_pufferfish(grid), TABLE.to_pufferfish(grid)
     assert (found >= true).all() and (found <= true * 1.021).all()
     targets = rng.uniform(0.21, 2.9, 10)
     allowed = np.asarray(TABLE.to_dp(targets))
@@ -43,21 +43,21 @@ def test_where_the_loss_rises_fast_the_grid_is_finer() -> None:
 
 def test_a_stream_without_end_is_tabulated_from_point_to_point() -> None:
     seen: list[tuple[int, int]] = []
-    endless = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
+    unbounded = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
     table = tabulate(
-        endless, losses=(0.5, 2.0), share=0.1, progress=lambda k, n: seen.append((k, n))
+        unbounded, losses=(0.5, 2.0), share=0.1, progress=lambda k, n: seen.append((k, n))
     )
     assert [k for k, _ in seen] == list(range(1, len(seen) + 1))
     assert all(k <= n for k, n in seen) and seen[-1][0] == seen[-1][1] <= len(table.epsilon)
     assert table.loss[0] <= 0.5 and table.loss[-1] > 2.0
-    asked = np.array([0.1, 0.17])
-    found, true = np.asarray(table.to_pufferfish(asked)), endless.to_pufferfish(asked)
+    grid = np.array([0.1, 0.17])
+    found, true = np.asarray(table.to_pufferfish(grid)), unbounded.to_pufferfish(grid)
     assert (found >= 0.999 * true).all() and (found <= 1.11 * true).all()
 
 
 def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
-    endless = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
-    short, long = (tabulate(endless, losses=(0.5, most), share=0.1) for most in (1.0, 2.0))
+    unbounded = Translation(MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]])))
+    short, long = (tabulate(unbounded, losses=(0.5, most), share=0.1) for most in (1.0, 2.0))
     shared = len(short.epsilon)
     assert shared < len(long.epsilon)
     assert short.epsilon.tolist() == long.epsilon[:shared].tolist()
@@ -65,18 +65,18 @@ def test_a_table_that_reaches_further_has_the_same_points_and_more() -> None:
 
 
 def test_where_no_loss_is_finite_there_is_nothing_to_tabulate() -> None:
-    turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry tells all
+    turning = Translation(MarkovChain(np.array([[0.0, 1.0], [1.0, 0.0]])))  # one entry reveals all
     with raises(UnsoundRequest, field="losses", reason="allowance"):
         tabulate(turning, losses=(0.2, 8.0))
 
 
 def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    path = beside(tmp_path / "ward.json", HOME)
+    path = table_beside(tmp_path / "ward.json", HOME)
     TABLE.save(path)
     again = TranslationTable.load(path, HOME)
     assert again == TABLE and again.to_pufferfish(0.1) == TABLE.to_pufferfish(0.1)
     assert path.parent == tmp_path and [p.name for p in tmp_path.iterdir()] == [path.name]
-    assert beside(path, HOME) != beside(path, Translation(CHAIN, uncertainty=0.1))
+    assert table_beside(path, HOME) != table_beside(path, Translation(CHAIN, uncertainty=0.1))
 
 
 @pytest.mark.parametrize(

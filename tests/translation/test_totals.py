@@ -1,4 +1,4 @@
-"""Totals of ε, δ and ρ: never below what finite worlds show, also when questions are adaptive."""
+"""Totals of ε, δ and ρ: never below what finite worlds show, also for adaptive queries."""
 
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ MICRO = Fraction(1, 10**6)
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4)
 HOME = Translation(CHAIN)
 STATES = CHAIN.explicit().universe.codes  # type: ignore[attr-defined]  # [dataset, entry]
-CHANCES = CHAIN.explicit().probability
+PROBABILITIES = CHAIN.explicit().probability
 SIDES = STATES.T == 1  # [entry, dataset]
 
 
@@ -80,28 +80,28 @@ def test_noise_on_a_count_of_correlated_entries_stays_within_the_reading(
         total = total.plus(Pure(1 / Fraction(also)))
     found = HOME.total_to_pufferfish(total, Fraction(delta))
     assert found < np.inf
-    assert oracle.worst_delta(outputs, CHANCES, SIDES, found) <= delta + oracle.MISSED
+    assert oracle.worst_delta(outputs, PROBABILITIES, SIDES, found) <= delta + oracle.MISSED
 
 
 def test_the_test_above_would_see_a_reading_of_half_the_loss() -> None:
     outputs = oracle.channel(STATES.sum(axis=1).tolist(), oracle.gaussian(2.0))
     found = HOME.total_to_pufferfish(Total(rho=Fraction(1, 8)), MICRO)
-    assert oracle.worst_delta(outputs, CHANCES, SIDES, found) <= 1e-6
-    assert oracle.worst_delta(outputs, CHANCES, SIDES, found / 2) > 1e-6
+    assert oracle.worst_delta(outputs, PROBABILITIES, SIDES, found) <= 1e-6
+    assert oracle.worst_delta(outputs, PROBABILITIES, SIDES, found / 2) > 1e-6
 
 
 @settings(max_examples=20)
 @given(
     first=st.sampled_from([8.0, 15.0, 40.0]),
     allowed=st.sampled_from(["1.25", "2.5"]),
-    chance=st.sampled_from([1e-4, 0.02]),
+    delta=st.sampled_from([1e-4, 0.02]),
     turn=st.integers(-2, 2),
 )
 def test_a_filter_holds_for_questions_that_depend_on_answers(
-    first: float, allowed: str, chance: float, turn: int
+    first: float, allowed: str, delta: float, turn: int
 ) -> None:
     """One entry, 0 or 1: Gaussian noise on it, then the noise that fits, by the first answer."""
-    kept, spent = Filter(Fraction(allowed), Fraction(chance)), Total(rho=half_square(first))
+    kept, spent = Filter(Fraction(allowed), Fraction(delta)), Total(rho=half_square(first))
     room, rho = kept.room(spent, Pure(0)), kept.room(spent, Concentrated(0))
     assert kept.admits(spent) and room > 0 and rho > 0
     assert kept.admits(spent.plus(Pure(room))) and kept.admits(spent.plus(Concentrated(rho)))
@@ -115,7 +115,7 @@ def test_a_filter_holds_for_questions_that_depend_on_answers(
         for row, p, g in zip(one, pure, smooth, strict=True)
     ]
     for left, right in (laws, laws[::-1]):
-        assert oracle.delta(left, right, float(allowed)) <= chance + oracle.MISSED
+        assert oracle.delta(left, right, float(allowed)) <= delta + oracle.MISSED
 
 
 def half_square(scale: float) -> Fraction:
@@ -124,7 +124,7 @@ def half_square(scale: float) -> Fraction:
 
 
 def test_the_conversion_is_that_of_canonne_kamath_and_steinke() -> None:
-    """At the best order Proposition 12 for δ = s/2K is what the filter asks for."""
+    """At the best order Proposition 12 for δ = s/2K is what the filter needs."""
     from takifugu.translation.accounting.approximate import zcdp_epsilon
     from takifugu.translation.accounting.totals import ORDERS, amounts_to
 

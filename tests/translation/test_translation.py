@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -55,9 +56,9 @@ def test_known_allowances_of_long_chains(p: float, curve: float, exact: float) -
     translation = Translation(sticky(p, p, 1000))
     assert translation.to_dp(1.0, "curve") == pytest.approx(curve, abs=6e-5)
     assert translation.to_dp(1.0) == pytest.approx(exact, abs=2e-4)
-    endless = Translation(sticky(p, p, None))
-    assert endless.to_dp(1.0) == pytest.approx(exact, abs=2e-4)
-    assert endless.to_pufferfish(endless.to_dp(1.0)) <= 1.0
+    unbounded = Translation(sticky(p, p, None))
+    assert unbounded.to_dp(1.0) == pytest.approx(exact, abs=2e-4)
+    assert unbounded.to_pufferfish(unbounded.to_dp(1.0)) <= 1.0
 
 
 def test_random_chains_lie_between_the_witness_and_the_transport() -> None:
@@ -158,9 +159,9 @@ def test_a_profile_counts_each_entry_as_charged() -> None:
 
 
 def test_what_was_never_asked_beyond_a_window_is_still_covered() -> None:
-    endless = Translation(sticky(0.9, 0.9, None)).explain(np.array([0.5, 0.5]))
+    unbounded = Translation(sticky(0.9, 0.9, None)).explain(np.array([0.5, 0.5]))
     finite = Translation(sticky(0.9, 0.9, 40)).explain(np.r_[0.5, 0.5, np.zeros(38)])
-    assert endless.pufferfish == pytest.approx(finite.pufferfish, abs=1e-9)
+    assert unbounded.pufferfish == pytest.approx(finite.pufferfish, abs=1e-9)
 
 
 def test_groups_lose_no_more_than_their_worst_pair() -> None:
@@ -214,7 +215,7 @@ def test_independent_entries_lose_what_they_were_charged() -> None:
     prior = IndependentEntries({"a": {"x": 0.5, "y": 0.5}, "b": {"x": 1.0}})
     translation = Translation(prior)
     assert translation.to_pufferfish(0.7) == 0.7 and translation.to_dp(0.7) == 0.7
-    answer = translation.explain(np.array([0.1, 0.9]))  # nothing is to be told about b
+    answer = translation.explain(np.array([0.1, 0.9]))  # b has no secrets
     assert answer.pufferfish == 0.1 and answer.lower == pytest.approx(0.1)
 
 
@@ -227,6 +228,18 @@ def test_a_product_loses_what_its_worst_person_does() -> None:
     answer = translation.explain(np.array([0, 0, 0, 0.1, 0.1, 0.1, 0.1]))
     assert answer.binding is not None and answer.binding.prior == "bob"
     assert answer.pufferfish == pytest.approx(Translation(people.parts["bob"]).to_pufferfish(0.1))
+
+
+def test_the_group_bound_of_a_profile_is_no_less_than_its_exact_sum() -> None:
+    """Half units in the last place vanish one by one in a float64 sum; all together they count."""
+    spent = np.full(128, 0.999999 * 2.0**-53)
+    spent[:8] = 1.0
+    exact = sum(map(Fraction, spent.tolist()), Fraction(0))
+    entries = IndependentEntries({k: {0: 0.5, 1: 0.5} for k in range(128)})
+    priors = (sticky(0.9, 0.9, 128), Product({"ann": entries}))
+    for prior, uncertainty in ((priors[0], 0.0), (priors[0], 0.1), (priors[1], 0.0)):
+        group = Translation(prior, uncertainty=uncertainty).bound(spent, "group").value
+        assert exact <= Fraction(group) <= exact * (1 + Fraction(1, 10**14))
 
 
 def test_several_priors_lose_what_the_worst_does() -> None:
@@ -307,9 +320,9 @@ def test_it_says_when_the_answer_is_looser() -> None:
 @pytest.mark.parametrize("wrong", [-0.1, np.inf, np.nan, "much"])
 def test_a_loss_that_is_no_number_is_refused(wrong: object) -> None:
     translation = Translation(sticky(0.9, 0.9))
-    for ask in (translation.to_pufferfish, translation.to_dp, translation.explain):
+    for translate in (translation.to_pufferfish, translation.to_dp, translation.explain):
         with pytest.raises(UnsoundRequest):
-            ask(wrong)  # type: ignore[arg-type]
+            translate(wrong)  # type: ignore[arg-type]
     with raises(UnsoundRequest, field="method", given="exact"):
         translation.to_pufferfish(0.1, "exact")  # type: ignore[arg-type]
     with raises(UnsoundRequest, field="uncertainty", given=1.0):

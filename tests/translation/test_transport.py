@@ -16,7 +16,7 @@ from takifugu.translation.chain.steps import bound, closed, follow, improve, off
 from tests.oracles import transport as oracle
 from tests.raising import raises
 
-AGREE = 1e-6  # the solver tells costs apart by 1e-9 of the largest
+AGREE = 1e-6  # the solver perturbs costs by 1e-9 of the largest
 
 
 def problem(seed: int, states: int, *, zeros: float = 0.0, scale: float = 0.5) -> list[Floats]:

@@ -24,11 +24,13 @@ def enumerated_leak(
     for path in product(range(len(chain.states)), repeat=len(factors)):
         if path[entry] not in total:
             continue
-        chance = float(chain.start_law[path[0]])
+        probability = float(chain.start_law[path[0]])
         for t in range(len(path) - 1):
-            chance *= float(chain.kernel(t)[path[t], path[t + 1]])
-        weight[path[entry]] += chance
-        total[path[entry]] += chance * float(np.prod([factors[j, v] for j, v in enumerate(path)]))
+            probability *= float(chain.kernel(t)[path[t], path[t + 1]])
+        weight[path[entry]] += probability
+        total[path[entry]] += probability * float(
+            np.prod([factors[j, v] for j, v in enumerate(path)])
+        )
     return float(np.log(total[left] / weight[left] * weight[right] / total[right]))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from takifugu.cli.demo_story import BELIEF, BUDGET, DATASET, LARGEST, SPLIT, Story, Translated
 from takifugu.cli.demo_words import Teller
 from takifugu.cli.options import Working
-from takifugu.engines import Checked, Engine, FirstDays, Fitted, Scope, check, fit, open_engine
+from takifugu.engines import DataCheck, Engine, FirstDays, Fitted, Scope, check, fit, open_engine
 from takifugu.ledger import Ledger, open_ledger
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import MarkovChain
@@ -51,7 +51,7 @@ def play(folder: Path, *, rows: int, seed: int, tell: Teller) -> Story:
             )  # fmt: skip
 
 
-def _declare(engine: Engine, tell: Teller) -> Checked:
+def _declare(engine: Engine, tell: Teller) -> DataCheck:
     with tell.step("Declared", "checking the rows against their declaration"):
         checked = check(engine)
     found = engine.declaration

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from takifugu.engines import Checked, Declaration, Fitted
+from takifugu.engines import DataCheck, Declaration, Fitted
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Position, Reading, Report
 from takifugu.numeric import Floats
@@ -72,7 +72,7 @@ class Story:
     declared: str
     ledger: str
     declaration: Declaration
-    checked: Checked
+    checked: DataCheck
     fitted: Fitted
     curve: InfluenceCurve
     translated: Translated

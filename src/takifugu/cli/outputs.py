@@ -88,7 +88,7 @@ def _or(words: tuple[str, ...]) -> str:
 
 
 def _parquet() -> tuple[Any, Any]:
-    from takifugu.engines.problems import driver
+    from takifugu.engines.engine_errors import driver
 
     with driver("pyarrow", purpose="a Parquet file"):
         return import_module("pyarrow"), import_module("pyarrow.parquet")

@@ -212,9 +212,9 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
 def _from_table(
     prior: Path, translation: "Translation", dp: str | None, pufferfish: str | None, tell: Working
 ) -> dict[str, Any]:
-    from takifugu.translation.accounting.table import TranslationTable, beside, tabulate
+    from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
 
-    path = beside(prior, translation)
+    path = table_beside(prior, translation)
     if path.exists():
         known = TranslationTable.load(path, translation)
     else:

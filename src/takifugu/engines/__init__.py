@@ -1,14 +1,9 @@
 """Declared tables, and counts and sums of them made where the rows are."""
 
-from takifugu.engines.answers import Distribution, Histogram, Lengths, Sums
-from takifugu.engines.backend import Backend, DataFingerprint
-from takifugu.engines.checking import Checked, check
-from takifugu.engines.columns import Amount, Category, Order, Source
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.declaration_files import parse_declaration, read_declaration
-from takifugu.engines.declared_table import LabelColumn, NumberColumn, Table, table
-from takifugu.engines.engine import Engine
-from takifugu.engines.fitting import (
+from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Lengths
+from takifugu.engines.backends.backend import Backend, DataFingerprint
+from takifugu.engines.backends.frames import Frame
+from takifugu.engines.chain_fitting import (
     ByEntity,
     FirstDays,
     FitOptions,
@@ -17,15 +12,20 @@ from takifugu.engines.fitting import (
     fit_markov,
     fit_prior,
 )
-from takifugu.engines.frames import Frame
-from takifugu.engines.identity import identities
-from takifugu.engines.opening import open_engine
-from takifugu.engines.problems import (
+from takifugu.engines.data_check import DataCheck, check
+from takifugu.engines.declarations.columns import Amount, Category, Order, Source
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
+from takifugu.engines.declared_table import LabelColumn, NumberColumn, Table, table
+from takifugu.engines.engine import Engine
+from takifugu.engines.engine_errors import (
     DatabaseFailed,
     DriverMissing,
     InvalidDeclaration,
     InvalidQuery,
 )
+from takifugu.engines.opening import open_engine
+from takifugu.engines.row_identity import identities
 from takifugu.engines.scope import Scope, Share
 
 __all__ = [
@@ -33,7 +33,8 @@ __all__ = [
     "Backend",
     "ByEntity",
     "Category",
-    "Checked",
+    "ColumnSums",
+    "DataCheck",
     "DataFingerprint",
     "DatabaseFailed",
     "Declaration",
@@ -54,7 +55,6 @@ __all__ = [
     "Scope",
     "Share",
     "Source",
-    "Sums",
     "Table",
     "check",
     "fit",

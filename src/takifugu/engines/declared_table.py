@@ -11,19 +11,19 @@ from typing import Any, Literal, Required, TypedDict, overload
 import numpy as np
 
 from takifugu._atomic import real_path, write_whole
-from takifugu.engines.columns import OrderKind, Outside
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.declaration_files import (
+from takifugu.engines.backends.frames import Frame, is_frame
+from takifugu.engines.backends.source_paths import source_files
+from takifugu.engines.declarations.columns import OrderKind, Outside
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.declaration_files import (
     FROM_THE_DATA,
     declaration_of,
     declaration_text,
     read_declaration,
 )
 from takifugu.engines.engine import Engine
-from takifugu.engines.frames import Frame, is_frame
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.opening import BackendName, open_engine
-from takifugu.engines.paths import source_files
-from takifugu.engines.problems import InvalidDeclaration
 from takifugu.priors import Name
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well

@@ -10,14 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from takifugu.engines import expressions as ask
-from takifugu.engines.answers import Distribution, Histogram, Keys, Lengths, Sums
-from takifugu.engines.backend import Backend, DataFingerprint
-from takifugu.engines.columns import Amount, Category
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.fitness import OUTSIDE, Lookup, lookup, refuse_misfits
-from takifugu.engines.problems import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
+from takifugu.engines.backends.backend import Backend, DataFingerprint
+from takifugu.engines.declarations.columns import Amount, Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
+from takifugu.engines.fitted_scope import fitted_rows
+from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
-from takifugu.engines.seen import fitted_rows
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
@@ -154,7 +154,7 @@ class Engine:
         np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
         return Histogram(names, keys, _still(counts))
 
-    def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Sums:
+    def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> ColumnSums:
         """The sum of a column of bounded numbers for each combination of keys, zeros included."""
         amount = self._declaration.amount(column)
         names, keys, codes = self._axes(by)
@@ -169,7 +169,7 @@ class Engine:
             if cell is not None:
                 counts[cell] += int(count)
                 units[cell] += int(total or 0)
-        return Sums(amount, names, keys, _still(counts), _still(units))
+        return ColumnSums(amount, names, keys, _still(counts), _still(units))
 
     def distribution(
         self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING, *, every: int = 1

@@ -8,10 +8,10 @@ for each raw value and not once for each row. The places of a long list are foun
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from takifugu.engines.backend import DATA, Dialect, Kind
-from takifugu.engines.columns import Amount
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.fitness import Lookup
+from takifugu.engines.backends.backend import DATA, Dialect, Kind
+from takifugu.engines.declarations.columns import Amount
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.label_lookup import Lookup
 from takifugu.engines.scope import Share
 from takifugu.priors import Name
 

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from takifugu.engines.backend import Backend
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.declaration_files import read_declaration
-from takifugu.engines.duck import DuckBackend
+from takifugu.engines.backends.backend import Backend
+from takifugu.engines.backends.duckdb_backend import FileBackend
+from takifugu.engines.backends.frames import Frame, FrameBackend
+from takifugu.engines.backends.postgres import PostgresBackend
+from takifugu.engines.backends.spark import SparkBackend
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.declaration_files import read_declaration
 from takifugu.engines.engine import Engine
-from takifugu.engines.frames import Frame, FrameBackend
-from takifugu.engines.postgres import PostgresBackend
-from takifugu.engines.problems import InvalidDeclaration, InvalidQuery
-from takifugu.engines.spark import SparkBackend
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 
 BackendName = Literal["duckdb", "postgres", "spark"]
 
@@ -76,4 +76,4 @@ def _backend(
         return SparkBackend(declaration, session=session)
     if frame is not None:
         return FrameBackend(declaration, frame, threads=threads, memory=memory)
-    return DuckBackend(declaration, threads=threads, memory=memory)
+    return FileBackend(declaration, threads=threads, memory=memory)

@@ -8,8 +8,8 @@ from math import floor, isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from takifugu.engines.columns import Order
-from takifugu.engines.problems import InvalidQuery
+from takifugu.engines.declarations.columns import Order
+from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.priors import Name
 
 Moment = datetime | date | str | int | float

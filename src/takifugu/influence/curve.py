@@ -1,6 +1,6 @@
 """The influence curve: what a prior costs, before any mechanism is chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from takifugu._rounding import up
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Booleans, Floats, Integers, frozen
+from takifugu.priors.universe import Name
 
 LEAST_EXACT = 1e-5  # rounding adds up to 1e-11: a smaller leak is not known to a share of 1e-6
 MOST = 2.0**1000  # a loss beyond this counts as infinite
@@ -24,8 +25,19 @@ class Splits(Protocol):
 
 
 @dataclass(frozen=True)
+class ExposedSets:
+    """The exposed entries of every pair (row) at every point, by name."""
+
+    members: Sequence[Sequence[Sequence[Name]]]
+
+    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
+        """Which entries are exposed."""
+        return {"exposed": list(self.members[pair][point])}
+
+
+@dataclass(frozen=True)
 class Point:
-    """One point of a curve, in words: expose ``b`` entries, and the rest tells at most ``a``.
+    """One point of a curve: expose ``b`` entries, and the rest leaks at most ``a`` nats.
 
     ``exact`` says that ``a`` is the least possible to a share of 1e-6.
     """
@@ -74,20 +86,29 @@ class InfluenceCurve(ByContent):
             leak = frozen(self.leak)
         except (TypeError, ValueError, OverflowError) as error:
             raise UnsoundRequest(
-                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks"
+                "a curve needs whole numbers below 2^63 of exposed entries, and a table of leaks",
+                field="exposed",
             ) from error
         if exposed.ndim != 1 or leak.shape != (len(self.pairs), len(exposed)) or not leak.size:
             raise UnsoundRequest(
                 f"leak has shape {leak.shape}; a curve of {len(self.pairs)} pairs and"
-                f" {exposed.size} points needs one number for each of them"
+                f" {exposed.size} points needs one number for each of them",
+                field="leak",
+                given=leak.shape,
+                needed=(len(self.pairs), exposed.size),
             )
         if not (np.all(exposed >= 1) and np.all(np.diff(exposed) > 0)):
-            raise UnsoundRequest("a curve exposes at least one entry, and more at every point")
+            raise UnsoundRequest(
+                "a curve exposes at least one entry, and more at every point", field="exposed"
+            )
         if not np.all(leak >= 0):  # also false for NaN
-            raise UnsoundRequest("a curve leaks at least 0 nats at every point")
+            raise UnsoundRequest("a curve leaks at least 0 nats at every point", field="leak")
         if self.entries is not None and exposed[-1] > self.entries:
             raise UnsoundRequest(
-                f"{exposed[-1]} entries cannot be exposed: there are {self.entries}"
+                f"{exposed[-1]} entries cannot be exposed: there are {self.entries}",
+                field="entries",
+                given=self.entries,
+                needed=int(exposed[-1]),
             )
         exact = np.array(np.broadcast_to(self.exact, leak.shape), dtype=np.bool_)
         for array in (exposed, exact):
@@ -105,7 +126,7 @@ class InfluenceCurve(ByContent):
         """``[..., pair]``: the same for every secret pair on its own."""
         spent = np.asarray(epsilon, dtype=np.float64)
         if not np.all((spent >= 0) & (spent < np.inf)):  # also false for NaN
-            raise UnsoundRequest("epsilon must be 0 or more, and finite")
+            raise UnsoundRequest("epsilon must be 0 or more, and finite", field="epsilon")
         total = np.full((*spent.shape, len(self.pairs)), np.inf)
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
             cost = np.where(spent < MOST / b, spent, 0.0) * b  # never beyond all floats
@@ -115,12 +136,12 @@ class InfluenceCurve(ByContent):
 
     def to_dp(self, epsilon: ArrayLike) -> Floats:
         """The largest DP loss whose Pufferfish loss is ``epsilon``, rounded down; 0 if none."""
-        wanted = np.asarray(epsilon, dtype=np.float64)
-        if not np.all((wanted >= 0) & (wanted < np.inf)):  # also false for NaN
-            raise UnsoundRequest("epsilon must be 0 or more, and finite")
-        allowed = np.zeros((*wanted.shape, len(self.pairs)))
+        targets = np.asarray(epsilon, dtype=np.float64)
+        if not np.all((targets >= 0) & (targets < np.inf)):  # also false for NaN
+            raise UnsoundRequest("epsilon must be 0 or more, and finite", field="epsilon")
+        allowed = np.zeros((*targets.shape, len(self.pairs)))
         for b, leak in zip(self.exposed, self.leak.T, strict=True):
-            target = wanted[..., None]
+            target = targets[..., None]
             room = target - leak - (target + 1.0) * 2.0**-48  # so that a round trip stays sound
             room = np.clip(room, 0.0, MOST / 2)  # beyond it nothing is guaranteed either
             np.maximum(allowed, room / b, out=allowed)
@@ -134,11 +155,11 @@ class InfluenceCurve(ByContent):
 
     def points(self) -> tuple[Point, ...]:
         """The pooled curve, each point with the pair that attains it and how."""
-        found = []
+        points = []
         for k, b in enumerate(self.exposed):
             pair = int(np.argmax(self.leak[:, k]))
             split = {} if self.splits is None else self.splits.describe(pair, k)
             leak = float(self.leak[pair, k])
             exact = bool(self.exact[pair, k]) and (leak == 0 or leak >= LEAST_EXACT)
-            found.append(Point(int(b), leak, exact, self.pairs[pair], split))
-        return tuple(found)
+            points.append(Point(int(b), leak, exact, self.pairs[pair], split))
+        return tuple(points)

@@ -1,16 +1,15 @@
 """Influence curves by trying every split of a prior that is written out: slow, and the truth."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from takifugu._rounding import gamma, log_ratio_up
 from takifugu.errors import InvalidWorld, TooLarge
 from takifugu.finite.world import World
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
 
@@ -37,17 +36,6 @@ class Uncertainty:
         return cls(lambda p: (1 - error) * p, lambda p: (1 + error) * p)
 
 
-@dataclass(frozen=True)
-class NamedSets:
-    """The exposed entries of every pair at every point, by name."""
-
-    members: tuple[tuple[tuple[Name, ...], ...], ...]
-
-    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
-        """Which entries are exposed."""
-        return {"exposed": list(self.members[pair][point])}
-
-
 def explicit_curve(
     world: World, *, uncertainty: Uncertainty | None = None, symmetric: bool = False
 ) -> InfluenceCurve:
@@ -64,7 +52,10 @@ def explicit_curve(
     if n > MOST_ENTRIES:
         raise TooLarge(
             f"a world of {n} entries has 2^{n} splits; this curve tries them all, for at most"
-            f" {MOST_ENTRIES} entries"
+            f" {MOST_ENTRIES} entries",
+            field="world",
+            size=n,
+            limit=MOST_ENTRIES,
         )
     rows: list[Floats] = []
     members: list[tuple[tuple[Name, ...], ...]] = []
@@ -87,7 +78,7 @@ def explicit_curve(
         entries=n,
         pairs=tuple(names),
         exact=np.array(uncertainty is None),
-        splits=NamedSets(tuple(members)),
+        splits=ExposedSets(members),
     )
 
 

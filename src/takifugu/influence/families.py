@@ -1,4 +1,4 @@
-"""The influence curve of any prior: the right algorithm for its family."""
+"""The influence curve of any prior, by the algorithm of its family."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 
-NETWORK_REACH = 4  # how many entries a search over a network exposes unless told otherwise
+NETWORK_REACH = 4  # the largest number of entries that a search over a network exposes by default
 Progress = Callable[[str], None]
 
 
@@ -40,29 +40,31 @@ def influence_curve(
     """The curve of ``prior``, up to ``max_exposed`` entries and always with all of them.
 
     Chains, explicit and independent priors are exact; Gaussians and intervals are upper bounds;
-    networks are exact where the search finishes. ``progress`` hears what is being done.
+    networks are exact where the search finishes. ``progress`` is called with a line of text.
     """
-    asked = Secrets() if secrets is None else secrets
+    secrets = Secrets() if secrets is None else secrets
     match prior:
         case MarkovChain():
-            return chain_curve(prior, asked, max_exposed=max_exposed)
+            return chain_curve(prior, secrets, max_exposed=max_exposed)
         case IntervalMarkovChain():
-            return interval_chain_curve(prior, asked, max_exposed=max_exposed)
+            return interval_chain_curve(prior, secrets, max_exposed=max_exposed)
         case HigherOrderChain():
-            return higher_order_curve(prior, asked, max_exposed=max_exposed)
+            return higher_order_curve(prior, secrets, max_exposed=max_exposed)
         case Gaussian():
-            _only_default(asked, "the regions of every entry are its secrets")
+            _only_default(secrets, "the regions of every entry are its secrets")
             return _cut(gaussian_curve(prior), max_exposed)
         case BayesianNetwork() | MarkovRandomField():
-            return _network(prior, asked, max_exposed, progress)
+            return _network(prior, secrets, max_exposed, progress)
         case IndependentEntries():
             return per_entry(len(prior.marginals))
         case Explicit():
-            return _cut(explicit_curve(World.about_entries(prior, asked)), max_exposed)
+            return _cut(explicit_curve(World.about_entries(prior, secrets)), max_exposed)
         case Product():
-            return _product(prior, asked, max_exposed, progress)
+            return _product(prior, secrets, max_exposed, progress)
         case _:
-            raise UnsoundRequest(f"a {type(prior).__name__} is not a prior that has a curve")
+            raise UnsoundRequest(
+                f"a {type(prior).__name__} is not a prior that has a curve", field="prior"
+            )
 
 
 def _network(
@@ -78,8 +80,8 @@ def _network(
     try:
         check_attractive(prior)
     except UnsoundRequest:
-        tell = None if progress is None else (lambda p: progress(f"{p.entry}: b = {p.b}"))
-        return network_curve(prior, secrets, largest=largest, progress=tell)
+        report = None if progress is None else (lambda p: progress(f"{p.entry}: b = {p.b}"))
+        return network_curve(prior, secrets, largest=largest, progress=report)
     return attractive_curve(prior, secrets, largest=max(largest, 1))
 
 
@@ -101,7 +103,7 @@ def _product(
 
 def _only_default(secrets: Secrets, why: str) -> None:
     if secrets != Secrets():
-        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}")
+        raise UnsoundRequest(f"secrets cannot be chosen for this prior: {why}", field="secrets")
 
 
 def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
@@ -109,13 +111,18 @@ def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
     if max_exposed is None:
         return curve
     if max_exposed < 1:
-        raise UnsoundRequest(f"max_exposed is {max_exposed}; expose at least one entry")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; expose at least one entry",
+            field="max_exposed",
+            given=max_exposed,
+            needed=1,
+        )
     keep = np.flatnonzero((curve.exposed <= max_exposed) | (curve.exposed == curve.entries))
     return _Kept.of(curve, keep)
 
 
 class _Kept:
-    """Chosen points of another curve; splits are looked up where they were."""
+    """Chosen points of another curve, with their splits."""
 
     def __init__(self, curve: InfluenceCurve, keep: Any) -> None:
         self._curve, self._keep = curve, keep

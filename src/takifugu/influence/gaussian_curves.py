@@ -11,25 +11,25 @@ Fix a coordinate i and a split with :math:`i \in H`. Given :math:`x_L` the untru
 a window rises left of :math:`x^*` and falls right of it: the worst R′ is the outermost window, and
 the worst R touches :math:`x^*`. The value at :math:`x^*` bounds it from above.
 
-*The truncated law.* Let h(u, x_L) be the chance that the other coordinates of H stay within ±γ
+*The truncated law.* Let h(u, x_L) be the probability that the other coordinates of H stay within ±γ
 given x_i = u and x_L, and G(u) the same for all coordinates given x_i = u alone. Then
 
 .. math:: P(x_L | R) = \frac{\int_R \phi(u, x_L)\,h(u, x_L)\,du}{\int_R \phi(u)\,G(u)\,du}
 
 so that the truncated ratio exceeds the Gaussian term by at most
 :math:`-\log \inf h - \log \inf G` (both are at most 1). Without this the printed value is too
-small, hence unsafe. Two lower bounds on such a chance are tried: the union bound, and the chain
-rule with the worst mean that the box allows at every step.
+small, hence unsafe. Two lower bounds on such a probability are tried: the union bound, and the
+chain rule with the worst mean that the box allows at every step.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.priors.gaussian import Gaussian
 
 Law = Literal["truncated", "printed"]
@@ -39,17 +39,6 @@ Law = Literal["truncated", "printed"]
 # slope there is at most γ² where the parabola has its top inside, and the error about 1e-12).
 MARGIN = 1e-9
 LOG_ROOT = float(np.log(2 * np.pi) / 2)  # log √(2π)
-
-
-@dataclass(frozen=True)
-class ExposedSets:
-    """The exposed entries of every coordinate (row) at every point, as sorted tuples."""
-
-    members: tuple[tuple[tuple[int, ...], ...], ...]
-
-    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
-        """Which entries are exposed."""
-        return {"exposed": list(self.members[pair][point])}
 
 
 def gaussian_curve(prior: Gaussian, *, law: Law = "truncated") -> InfluenceCurve:
@@ -82,12 +71,12 @@ def gaussian_curve(prior: Gaussian, *, law: Law = "truncated") -> InfluenceCurve
         entries=n,
         pairs=tuple(f"x{i}: any two regions" for i in range(n)),
         exact=leak == 0,
-        splits=ExposedSets(tuple(members)),
+        splits=ExposedSets(members),
     )
 
 
 def split_leak(prior: Gaussian, i: int, exposed: Sequence[int], *, law: Law = "truncated") -> float:
-    """What the entries that are not ``exposed`` tell about regions of entry ``i``, at most."""
+    """An upper bound on what the entries that are not ``exposed`` leak about regions of entry i."""
     within = _log_within(prior, i) if law == "truncated" else 0.0
     return _split_leak(prior, i, exposed, law, within)
 
@@ -110,7 +99,7 @@ def _log_within(prior: Gaussian, i: int) -> float:
 
 
 def _candidates(prior: Gaussian, i: int, b: int) -> set[tuple[int, ...]]:
-    """The window around i whose rest tells least, the nearest and the most correlated entries."""
+    """The window around i whose rest leaks least, the nearest and the most correlated entries."""
     n = prior.entries
     windows = [tuple(range(a, a + b)) for a in range(max(0, i - b + 1), min(i, n - b) + 1)]
     best = min(windows, key=lambda window: _split_leak(prior, i, window, "printed", 0.0))
@@ -177,7 +166,7 @@ def _edge_term(prior: Gaussian, mean: float, deviation: float, whole: float) -> 
 
 
 def _finite(value: float) -> float:
-    """A value that is a number; what is none (a window beyond all floats) counts as infinite."""
+    """The value; infinite if it is not a number (a window beyond the range of float64)."""
     return float(value) if value < np.inf else float("inf")
 
 
@@ -259,10 +248,10 @@ def _stay(prior: Gaussian, j: int, given: Sequence[int]) -> float:
     if not np.isfinite(reach) or deviation == 0:
         return -np.inf
     # a smaller deviation is not always worse inside the box: the whole range of rounding is
-    # covered by taking the smaller of the chances at both ends of a relative 1e-9
-    chances = [
+    # covered by taking the smaller of the probabilities at both ends of a relative 1e-9
+    logs = [
         mass.log - mass.error
         for s in (1.0, 1 + 1e-9)
         for mass in (_window(-prior.bound, 2 * prior.bound, reach, deviation * s),)
     ]
-    return min(chances) - 2.0**-40
+    return min(logs) - 2.0**-40

@@ -22,7 +22,12 @@ def group(entries: int, *, records: int | None = None, attributes: int = 1) -> I
     """Groups of ``records`` records of ``attributes`` entries; by default all entries at once."""
     size = entries if records is None else records * attributes
     if not 1 <= size <= entries:
-        raise UnsoundRequest(f"a group of {size} entries needs between 1 and {entries} of them")
+        raise UnsoundRequest(
+            f"a group of {size} entries needs between 1 and {entries} of them",
+            field="records",
+            given=size,
+            needed=entries,
+        )
     return InfluenceCurve(
         exposed=np.array([size]),
         leak=np.zeros((1, 1)),
@@ -34,7 +39,12 @@ def group(entries: int, *, records: int | None = None, attributes: int = 1) -> I
 def dependent(most: int, *, entries: int | None = None) -> InfluenceCurve:
     """Dependent DP: an entry depends on at most ``most`` − 1 others (Liu et al., 2016)."""
     if most < 1:
-        raise UnsoundRequest(f"an entry depends at least on itself; {most} was given")
+        raise UnsoundRequest(
+            f"an entry depends at least on itself; {most} was given",
+            field="most",
+            given=most,
+            needed=1,
+        )
     return InfluenceCurve(
         exposed=np.array([most]), leak=np.zeros((1, 1)), entries=entries, pairs=("dependent",)
     )
@@ -47,7 +57,11 @@ def uncertain(curve: InfluenceCurve, *, relative: float) -> InfluenceCurve:
     empty; with all entries exposed nothing is left to be wrong about (the paper, §6.3.2).
     """
     if not 0 <= relative < 1:  # also false for NaN
-        raise UnsoundRequest(f"uncertainty is {relative}; it must be at least 0 and below 1")
+        raise UnsoundRequest(
+            f"uncertainty is {relative}; it must be at least 0 and below 1",
+            field="relative",
+            given=relative,
+        )
     shift = float(up(np.log1p(relative) - np.log1p(-relative))) if relative else 0.0
     whole = curve.exposed == curve.entries if curve.entries is not None else np.array(False)
     return InfluenceCurve(
@@ -67,10 +81,14 @@ def union(curves: Mapping[str, InfluenceCurve]) -> InfluenceCurve:
     the name of their prior. Between the points of a curve its last point still holds.
     """
     if not curves:
-        raise UnsoundRequest("a union needs at least one curve")
+        raise UnsoundRequest("a union needs at least one curve", field="curves")
     sizes = {curve.entries for curve in curves.values()}
     if len(sizes) > 1:
-        raise UnsoundRequest(f"curves over different numbers of entries: {sorted(map(str, sizes))}")
+        raise UnsoundRequest(
+            f"curves over different numbers of entries: {sorted(map(str, sizes))}",
+            field="curves",
+            given=sizes,
+        )
     exposed = np.unique(np.concatenate([curve.exposed for curve in curves.values()]))
     leak, exact, pairs, places = [], [], [], []
     for name, curve in curves.items():
@@ -118,7 +136,9 @@ def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float
     pooled = InfluenceCurve(assumed.exposed, assumed.pooled()[None, :], assumed.entries)
     dp = float(pooled.to_dp(epsilon))
     if dp == 0:
-        raise UnsoundRequest(f"the assumed curve allows no loss at ε = {epsilon}")
+        raise UnsoundRequest(
+            f"the assumed curve allows no loss at ε = {epsilon}", field="epsilon", given=epsilon
+        )
     room = (epsilon - assumed.pooled()) / assumed.exposed
     best = int(np.argmax(room))
     at = int(np.searchsorted(actual.exposed, assumed.exposed[best], side="right")) - 1

@@ -273,7 +273,7 @@ class Charge:
             "declared": self.declared,
             "key": self.key,
         }
-        body["question"] = question(body)
+        body["question"] = query_identity(body)
         if self.rules is not None:
             body["rules"] = json.loads(canonical_json(dict(self.rules), "rules"))
         return body
@@ -294,7 +294,6 @@ class Receipt:
     key: str
     dataset: str
     analyst: str | None
-    question: str
     at: datetime
     may_release: bool
 
@@ -319,7 +318,7 @@ def groups_body(groups: Groups | None) -> dict[str, Any] | None:
     return {"columns": list(groups.columns), "keys": keys}
 
 
-def question(body: Mapping[str, Any]) -> str:
+def query_identity(body: Mapping[str, Any]) -> str:
     """What makes two charges the same query: everything that decides the law of the answer."""
     same = ("dataset", "query_fingerprint", "data", "mechanism", "loss", "window", "groups")
     read = ("cells", "declared")  # the numbers of an answer stand in the order of a declaration

@@ -1,4 +1,4 @@
-"""One charge, inside its transaction: find the totals, hold them against the budgets, write.
+"""One charge, inside its transaction: find the totals, compare them with the budgets, write.
 
 The budget of the whole dataset bounds everybody's charges together; an analyst's own budget bounds
 that analyst's charges. Both filters see the totals after the charge, under the ledger's lock, so
@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import BudgetExceeded, NoBudget
-from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE, charged
+from takifugu.ledger.accounts.budget_limits import amount
 from takifugu.ledger.accounts.standings import Limits, Standing, payers
 from takifugu.ledger.charge_values import Charge, loss_of
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events import row_marks as sources
+from takifugu.ledger.events import row_marks
 from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Event, Head
 from takifugu.ledger.snapshot import read_snapshot
@@ -41,9 +41,9 @@ class Refusal:
     standings: tuple[Standing, ...]
 
     def error(self, body: Mapping[str, Any]) -> BudgetExceeded:
-        """What was asked, what is left and what to do."""
+        """What was needed, what is left and what to do."""
         loss = loss_of(body["loss"])
-        currency, needs = view.amount(loss)
+        currency, needs = amount(loss)
         rooms = [(standing.room(loss), standing.analyst or "") for standing in self.standings]
         left, analyst = min(rooms)
         name = body["query"].get("name") or body["query_fingerprint"][:12]
@@ -57,7 +57,7 @@ class Refusal:
         )
 
 
-def enter(
+def enter_charge(
     connection: Connection,
     last: Head,
     kind: str,
@@ -117,7 +117,7 @@ def enter(
 
 def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:
     """What to file about a state of the data that is new; an error if another dataset has it."""
-    if not charge.sources or sources.is_known(connection, charge.dataset, charge.data):
+    if not charge.sources or row_marks.is_known(connection, charge.dataset, charge.data):
         return None
-    sources.refuse_twins(connection, charge.dataset, charge.sources)
-    return sources.content(charge.dataset, charge.data, charge.sources)
+    row_marks.refuse_twins(connection, charge.dataset, charge.sources)
+    return row_marks.marks_body(charge.dataset, charge.data, charge.sources)

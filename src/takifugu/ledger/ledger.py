@@ -6,8 +6,7 @@ drawn and seen, so a charge without an answer is spent, and the same query pays 
 """
 
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,14 @@ from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
     LedgerConflict,
-    NotAccepted,
     SameRows,
     UnsoundRequest,
 )
 from takifugu.ledger.accounts.standings import Limits, payers, paying
-from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
-from takifugu.ledger.charging import Refusal, enter, unknown_marks
+from takifugu.ledger.charge_values import Charge, Receipt
+from takifugu.ledger.charging import Refusal, enter_charge, unknown_marks
 from takifugu.ledger.events import accepted_terms, analysts, replay, row_marks, stored_answers
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.owner import OwnerDecisions
@@ -36,10 +33,9 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
-from takifugu.losses import Loss
 from takifugu.translation.protocol import LossTranslation
 
-_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("wanted")))
+_BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("which")))
 
 
 class Ledger(OwnerDecisions, LedgerViews):
@@ -56,7 +52,7 @@ class Ledger(OwnerDecisions, LedgerViews):
     ) -> None:
         super().__init__(store, origin, clock=clock, actor=actor, key=key)
         self._limits = Limits()
-        self._lost: set[str] = set()  # attempts that raised: written or not, nobody knows
+        self._lost: set[str] = set()  # attempts that raised: written or not is unknown
 
     def quote(self, charge: Charge, translation: LossTranslation) -> Quote:
         """What ``charge`` would meet now, in one read. Nothing is written.
@@ -84,8 +80,8 @@ class Ledger(OwnerDecisions, LedgerViews):
     def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
 
-        A call that raised anything but `BudgetExceeded` may or may not have been written: the same
-        charge (same key) given to the same `Ledger` again is then not paid twice.
+        A call that raised anything but a refusal may or may not have been written: the same charge
+        (same key) given to the same `Ledger` again is then not paid twice.
         """
         body = charge.body()
         _same(charge, translation)
@@ -104,13 +100,12 @@ class Ledger(OwnerDecisions, LedgerViews):
             key=charge.key,
             dataset=charge.dataset,
             analyst=charge.analyst,
-            question=body["question"],
             at=event.at,
             may_release=not repeated or self._claim(event.body["attempt"]),
         )
 
     def _claim(self, attempt: str) -> bool:
-        """Whether a charge was written by a call of ours that never gave a receipt; once."""
+        """Whether a charge was written by a call of ours that gave no receipt; true only once."""
         try:
             self._lost.remove(attempt)
         except KeyError:
@@ -156,7 +151,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         while True:
             with self._store.writing() as connection:
                 last = chain.head(connection, lock=True)
-                known = _BY_KEY.one(connection, {"wanted": body["key"]})
+                known = _BY_KEY.one(connection, {"which": body["key"]})
                 if known is not None:
                     event = chain.one(connection, known.seq)
                     same = (event.body.get(k) == v for k, v in body.items() if k != "attempt")
@@ -168,7 +163,9 @@ class Ledger(OwnerDecisions, LedgerViews):
                         )
                     return event, True
                 now = self._time()
-                done = enter(connection, last, kind, body, translation, self._limits, now, charge)
+                done = enter_charge(
+                    connection, last, kind, body, translation, self._limits, now, charge
+                )
             if isinstance(done, Event):
                 return done, False
             if isinstance(done, Refusal):
@@ -177,81 +174,9 @@ class Ledger(OwnerDecisions, LedgerViews):
                 self._limits.limit(translation, epsilon, delta)
 
     def rebuild(self) -> None:
-        """Compute every total again from the events: they must be what the last event says."""
+        """Compute every total again from the events: they must match the last event."""
         with self._store.writing() as connection:
             replay.rebuild(connection)
-
-    # --- until sessions read a snapshot ---
-
-    def terms(self, dataset: str) -> Terms | None:
-        """The terms in force."""
-        return self.snapshot(dataset).terms
-
-    def rules(self, dataset: str) -> Mapping[str, Any] | None:
-        """The rules in force."""
-        return self.snapshot(dataset).rules
-
-    def refuse_terms(self, dataset: str, terms: Terms) -> None:
-        """Raise `NotAccepted` if a charge under ``terms`` would be refused."""
-        replace(self.snapshot(dataset), analysts=()).refuse(terms, None)
-
-    def refuse_rules(self, dataset: str, rules: Mapping[str, Any] | None) -> None:
-        """Raise `NotAccepted` if a charge by ``rules`` would be refused."""
-        found = self.snapshot(dataset)
-        if rules is not None and found.rules not in (None, rules):
-            raise NotAccepted(dataset, ("rules",))
-
-    def refuse_stranger(self, dataset: str, analyst: str | None) -> None:
-        """Raise `UnknownAnalyst` if analysts have budgets and ``analyst`` is none of them."""
-        with self._store.reading() as connection:
-            analysts.refuse_unknown(connection, dataset, analyst)
-
-    def cells_changed(self, dataset: str, found: Cells) -> CellsChanged | None:
-        """Why charges on ``dataset`` with these cells would be refused; None if they would not."""
-        changes = self.snapshot(dataset, cells=found).changes
-        return None if changes is None else CellsChanged(dataset, changes)
-
-    def check(self, charge: Charge) -> None:
-        """Raise if a charge is about other cells, or another dataset's rows; nothing is written."""
-        refused = self.cells_changed(charge.dataset, charge.cells)
-        if refused is not None:
-            raise refused
-        with self._store.reading() as connection:
-            unknown_marks(connection, charge)
-
-    def told_others(self, charge: Charge) -> bool:
-        """Whether anybody has paid for the same answer."""
-        with self._store.reading() as connection:
-            return stored_answers.find(connection, charge.body()["question"], None) is not None
-
-    def accepts(
-        self,
-        dataset: str,
-        loss: Loss,
-        translation: LossTranslation,
-        *,
-        analyst: str | None = None,
-        window: Window | None = None,
-        groups: Groups | None = None,
-        reuse: bool = False,
-    ) -> bool:
-        """Whether a charge of ``loss`` on these entries would be accepted now."""
-        seen = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
-        return all(one.admits(loss) for one in seen if one.analyst or not reuse)
-
-    def spent_after(
-        self,
-        dataset: str,
-        loss: Loss,
-        translation: LossTranslation,
-        *,
-        analyst: str | None = None,
-        window: Window | None = None,
-        groups: Groups | None = None,
-    ) -> float:
-        """What `spent` would be after one more ``loss`` on these entries, rounded up."""
-        seen = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
-        return next(one for one in seen if one.analyst == analyst).spent_after(loss)
 
 
 def _same(charge: Charge, translation: LossTranslation) -> None:

@@ -1,7 +1,10 @@
 """What owners decide: budgets, groups, cells, and the terms that charges are made under."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+
+from sqlalchemy import Connection
 
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.books import WHOLE, Book
@@ -16,10 +19,23 @@ from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Number, exactly
 from takifugu.translation.protocol import LossTranslation
+from takifugu.visible import four_digits
 
 
 class OwnerDecisions(OpenStore):
     """The part of a ledger that owners use. Every decision is an event that names its actor."""
+
+    @contextmanager
+    def _deciding(self) -> Iterator[tuple[Connection, Callable[[str, Mapping[str, Any]], Event]]]:
+        """A transaction that holds the lock, and what appends one event to its chain."""
+        with self._store.writing() as connection:
+            last = chain.head(connection, lock=True)
+
+            def append(kind: str, content: Mapping[str, Any]) -> Event:
+                signed = {**content, "actor": self._actor}
+                return chain.append(connection, last, kind, signed, self._time())
+
+            yield connection, append
 
     def set_budget(
         self, dataset: str, epsilon: Number, *, analyst: str | None = None, delta: Number = 0
@@ -31,22 +47,19 @@ class OwnerDecisions(OpenStore):
         check_name(dataset, "dataset")
         if analyst is not None:
             check_name(analyst, "analyst")
-        most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
-        if most < 0 or not 0 <= chance < 1:
+        limit = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+        if limit[0] < 0 or not 0 <= limit[1] < 1:
+            shown = f"is ε = {four_digits(limit[0])}, δ = {four_digits(limit[1])}"
             raise InvalidCharge(
-                "budget",
-                given=f"is ε = {float(most):g}, δ = {float(chance):g}",
-                needed="have ε of 0 or more and δ from 0 to below 1",
+                "budget", given=shown, needed="have ε of 0 or more and δ from 0 to below 1"
             )
         content = {
             "dataset": dataset,
             "analyst": analyst,
-            "epsilon": write_fraction(most, "budget"),
-            "delta": write_fraction(chance, "budget"),
-            "actor": self._actor,
+            "epsilon": write_fraction(limit[0], "budget"),
+            "delta": write_fraction(limit[1], "budget"),
         }
-        with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
+        with self._deciding() as (connection, append):
             who = analyst or WHOLE
             if analyst is not None:
                 refuse_second_spelling(connection, dataset, analyst)
@@ -55,9 +68,9 @@ class OwnerDecisions(OpenStore):
             if book is None:
                 whole = found.get(WHOLE) or Book(dataset, WHOLE)
                 book = tables.open_book(connection, whole.of(who))
-            book.epsilon, book.delta = most, chance
+            book.epsilon, book.delta = limit
             tables.save(connection, [book])
-            return chain.append(connection, last, "budget", content, self._time())
+            return append("budget", content)
 
     def set_partition(self, dataset: str, columns: tuple[str, ...]) -> Event:
         """Count the groups of ``dataset`` by these public columns, from the first release on.
@@ -66,43 +79,34 @@ class OwnerDecisions(OpenStore):
         columns counts on every group.
         """
         check_name(dataset, "dataset")
-        wanted = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
-        with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
+        partition = tuple(sorted(Groups(columns, [("",) * len(columns)]).columns))
+        content = {"dataset": dataset, "analyst": None, "columns": list(partition)}
+        with self._deciding() as (connection, append):
             book = tables.find(connection, dataset).get(WHOLE)
             if book is None:
                 book = tables.open_book(connection, Book(dataset, WHOLE))
-            if book.shape.partition not in (None, wanted):
+            if book.shape.partition not in (None, partition):
                 raise LedgerConflict(
                     f"the groups of dataset {dataset!r} are counted by"
                     f" {', '.join(book.shape.partition or ())}; that cannot change",
                     reason="partition",
                     dataset=dataset,
                 )
-            book.shape.partition = wanted
+            book.shape.partition = partition
             tables.save(connection, [book])
-            content = {
-                "dataset": dataset,
-                "analyst": None,
-                "columns": list(wanted),
-                "actor": self._actor,
-            }
-            return chain.append(connection, last, "partition", content, self._time())
+            return append("partition", content)
 
     def accept_cells(self, dataset: str, found: Cells, *, unchanged: bool = False) -> Event:
-        """From now on the cells of ``dataset`` are named as in ``found``.
+        """Name the cells of ``dataset`` as in ``found`` from now on.
 
-        All that was released so far then counts on every row, and its groups and windows may be
-        chosen anew. With ``unchanged`` the owner says instead that the declaration is the one that
-        was used before: for charges that do not say, or where only the source has moved.
+        All that was released so far then counts on every row, and groups and windows may be chosen
+        again. With ``unchanged`` the owner confirms instead that the declaration is the one that
+        was used before: for charges that do not record it, or where only the source has moved.
         """
         check_name(dataset, "dataset")
         how = cell_naming.UNCHANGED if unchanged else cell_naming.EVERYWHERE
-        with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            content = cell_naming.accept_cells(connection, dataset, found, how)
-            content["actor"] = self._actor
-            return chain.append(connection, last, "cells", content, self._time())
+        with self._deciding() as (connection, append):
+            return append("cells", cell_naming.accept_cells(connection, dataset, found, how))
 
     def count_separately(self, dataset: str, other: str) -> Event:
         """Let two datasets have a budget each although they have the same rows."""
@@ -110,13 +114,11 @@ class OwnerDecisions(OpenStore):
             check_name(name, "dataset")
         if dataset == other:
             raise InvalidCharge("dataset", given="is named twice", needed="be two datasets")
-        content = {"dataset": dataset, "analyst": None, "other": other, "actor": self._actor}
-        with self._store.writing() as connection:
-            last = chain.head(connection, lock=True)
-            return chain.append(connection, last, "separate", content, self._time())
+        with self._deciding() as (_, append):
+            return append("separate", {"dataset": dataset, "analyst": None, "other": other})
 
     def counted_separately(self, dataset: str) -> frozenset[str]:
-        """The datasets that may have the same rows as ``dataset``, by their owner's word."""
+        """The datasets that the owner allowed to have the same rows as ``dataset``."""
         with self._store.reading() as connection:
             return frozenset(row_marks.separated(connection, dataset))
 
@@ -156,6 +158,6 @@ class OwnerDecisions(OpenStore):
         check_name(dataset, "dataset")
         with self._store.writing() as connection:
             last = chain.head(connection, lock=True)
-            return accepted_terms.enter(
+            return accepted_terms.enter_policy(
                 connection, last, dataset, terms, details, self._actor, self._time()
             )

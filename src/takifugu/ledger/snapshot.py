@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from takifugu.errors import CellsChanged, NoBudget, NotAccepted
+from takifugu.errors import CellsChanged, NotAccepted
 from takifugu.ledger.accounts.books import WHOLE, Book
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Standing
@@ -70,16 +70,19 @@ class Snapshot:
     changes: tuple[str, ...] | None
 
     @property
-    def account(self) -> Position:
-        """The account of the whole dataset; an error if its owner has set no budget."""
-        if self.whole is None:
-            raise NoBudget(self.dataset)
-        return self.whole
-
-    @property
     def payers(self) -> tuple[Position, ...]:
         """The accounts with a budget that pay for a release."""
         return tuple(account for account in (self.whole, self.own) if account is not None)
+
+    def changed(self, terms: Terms, rules: Mapping[str, Any] | None) -> tuple[str, ...]:
+        """What differs from what is in force: "prior", "secrets", "rules"."""
+        known = self.terms or terms
+        differs = {
+            "prior": known.prior != terms.prior,
+            "secrets": known.secrets != terms.secrets,
+            "rules": rules is not None and self.rules not in (None, rules),
+        }
+        return tuple(name for name, is_so in differs.items() if is_so)
 
     def refuse(self, terms: Terms, rules: Mapping[str, Any] | None) -> None:
         """Raise what a charge under ``terms`` and ``rules`` would be refused with.
@@ -91,15 +94,9 @@ class Snapshot:
         """
         if self.analysts:
             raise unknown_analyst(self.dataset, self.analyst, self.analysts)
-        if self.terms not in (None, terms):
-            changed = (
-                name
-                for name in ("prior", "secrets")
-                if getattr(self.terms, name) != getattr(terms, name)
-            )
-            raise NotAccepted(self.dataset, tuple(changed))
-        if rules is not None and self.rules not in (None, rules):
-            raise NotAccepted(self.dataset, ("rules",))
+        changed = self.changed(terms, rules)
+        if changed:
+            raise NotAccepted(self.dataset, changed)
         if self.changes is not None:
             raise CellsChanged(self.dataset, self.changes)
 
@@ -153,6 +150,11 @@ class Quote:
     shared: bool
     last: Event | None
     standings: tuple[Standing, ...]
+
+    @property
+    def stored(self) -> bool:
+        """Whether the answer is stored and costs nothing."""
+        return self.answer is not None or (self.shared and self.snapshot.own is None)
 
     @property
     def reuse(self) -> bool:

@@ -1,8 +1,6 @@
 """What can be read from a ledger: spent, remaining, over time; its history, checks and copies."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,10 +9,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from takifugu.errors import InvalidFile, NoBudget
-from takifugu.ledger.accounts import budget_limits as view
+from takifugu._atomic import whole_file
+from takifugu.errors import NoBudget
 from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import (
@@ -121,7 +120,7 @@ class LedgerViews(OpenStore):
         """
         with self._store.reading() as connection:
             book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
-        return view.read(translation, book.account.worst, book.epsilon, book.delta)
+        return spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
 
     def lost(
         self,
@@ -164,7 +163,7 @@ class LedgerViews(OpenStore):
                     counts = event.kind in ("charge", "reuse") and who in charged(event.body)
                 if counts:
                     book = books.book(dataset, who)
-                    spent = view.read(translation, book.account.worst, book.epsilon, book.delta)
+                    spent = spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
                     yield Reading(event.seq, event.at, spent)
 
     def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
@@ -242,34 +241,12 @@ def _book(found: dict[str, Book], dataset: str, analyst: str | None) -> Book:
 
 
 def _export(connection: Connection, path: Path) -> int:
-    """All events as JSON lines: {"hash": …, "body": …}, the body exactly as it was hashed.
-
-    The file appears complete or not at all; one that exists is left alone.
-    """
-    if not path.parent.is_dir():
-        raise InvalidFile(
-            "export", given=f"is {path}", needed="lie in an existing folder", reason="folder"
-        )
-    if path.exists():
-        raise InvalidFile("export", given=f"{path} exists", needed="be a new file", reason="exists")
+    """All events as JSON lines: {"hash": …, "body": …}, the body exactly as it was hashed."""
     count = 0
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
+    with whole_file(path, field="export", fsync=True, refuse_existing=True) as part:
+        part.chmod(0o600)  # as private as the ledger
+        with part.open("w", encoding="ascii") as file:
             for row in chain.rows(connection):
                 file.write(f'{{"hash":{json.dumps(row.hash)},"body":{row.body}}}\n')
                 count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException as error:
-        os.unlink(part)
-        if isinstance(error, OSError):
-            raise InvalidFile(
-                "export",
-                given=f"{path}: {error.strerror}",
-                needed="be writable",
-                reason="unwritable",
-            ) from error
-        raise
     return count

@@ -92,7 +92,7 @@ def _word(name: str | int) -> str:
 
 
 class _Parser:
-    """One pass over the tokens; every complaint names the line."""
+    """One pass over the tokens; every error names its line."""
 
     def __init__(self, text: str, source: str, renormalise: bool) -> None:
         self.text, self.source, self.renormalise = text, source, renormalise
@@ -106,8 +106,9 @@ class _Parser:
                 self.starts.append(at)
                 self._fail(
                     len(self.starts) - 1,
-                    "has a quotation mark without its partner",
+                    "has an opening quotation mark only",
                     "close it on its line",
+                    "quote",
                 )
             if match.lastgroup != "skip":
                 if match.lastgroup == "quoted":
@@ -138,11 +139,16 @@ class _Parser:
                     self._probability()
                 case _:
                     self._fail(
-                        self.at - 1, "starts an unknown block", "be network, variable, probability"
+                        self.at - 1,
+                        "starts an unknown block",
+                        "be network, variable, probability",
+                        "block",
                     )
         for entry in self.states:
             if entry not in self.tables:
-                self._fail(len(self.tokens), f"is the end, without a law of {entry!r}", "give one")
+                self._fail(
+                    len(self.tokens), f"is the end, without a law of {entry!r}", "give one", "law"
+                )
         if not self.states:
             self._fail(len(self.tokens), "is the end, and no variable was named", "name one")
         return BayesianNetwork(
@@ -157,7 +163,9 @@ class _Parser:
     def _variable(self) -> None:
         entry = self._name("the name of a variable")
         if entry in self.states:
-            self._fail(self.at - 1, f"names {entry!r} a second time", "name each variable once")
+            self._fail(
+                self.at - 1, f"names {entry!r} a second time", "name each variable once", "twice"
+            )
         self._expect("{")
         values: list[str] = []
         while not self._next_is("}"):
@@ -173,7 +181,9 @@ class _Parser:
             values = self._names("}")
             self._expect(";")
             if count != str(len(values)) or not values or len(set(values)) != len(values):
-                self._fail(where, f"says {count} values of {entry!r}", "list as many, each once")
+                self._fail(
+                    where, f"says {count} values of {entry!r}", "list as many, each once", "values"
+                )
         if not values:
             self._fail(self.at - 1, f"ends {entry!r} without a type", "say `type discrete`")
         self.states[entry] = tuple(values)
@@ -194,7 +204,9 @@ class _Parser:
                 self.at += 1
         self._expect(")")
         if entry in above or len(set(above)) != len(above):
-            self._fail(start, f"lets {entry!r} depend on itself or twice on one", "not do so")
+            self._fail(
+                start, f"lets {entry!r} depend on itself or twice on one", "not do so", "parents"
+            )
         self._expect("{")
         size = len(self.states[entry])
         rows: dict[tuple[str, ...], list[float]] = {}
@@ -205,7 +217,7 @@ class _Parser:
             if word == "table" and where not in self.quoted:
                 self.at += 1
                 if above:
-                    self._fail(where, f"is a table, but {entry!r} has parents", _ROWS)
+                    self._fail(where, f"is a table, but {entry!r} has parents", _ROWS, "table")
                 key: tuple[str, ...] = ()
             elif word == "default" and where not in self.quoted:
                 self.at += 1
@@ -218,7 +230,9 @@ class _Parser:
                     value in self.states[p] for p, value in zip(above, key, strict=False)
                 )
                 if not fits:
-                    self._fail(where, f"names no state of the parents of {entry!r}", "name one")
+                    self._fail(
+                        where, f"names no state of the parents of {entry!r}", "name one", "state"
+                    )
             else:
                 self._property()
                 continue
@@ -232,7 +246,9 @@ class _Parser:
             row = rows.get(key, default)
             if row is None:
                 missing = f" for ({', '.join(key)})" if key else ""
-                self._fail(self.at - 1, f"ends {entry!r} without a row{missing}", "give each row")
+                self._fail(
+                    self.at - 1, f"ends {entry!r} without a row{missing}", "give each row", "row"
+                )
             table[at] = row
         self.parents[entry] = tuple(above)
         self.tables[entry] = table
@@ -251,10 +267,14 @@ class _Parser:
             if lost or not _NUMBER.fullmatch(word):
                 value = float("nan")
             if not (isfinite(value) and (value == 0 or LEAST <= value <= 1 + SUMS_TO_ONE)):
-                self._fail(start, f"holds {word!r}", f"hold 0 or numbers from {LEAST:.3g} to 1")
+                self._fail(
+                    start, f"holds {word!r}", f"hold 0 or numbers from {LEAST:.3g} to 1", "number"
+                )
             row.append(value)
         if len(row) != size:
-            self._fail(start, f"holds {len(row)} numbers", f"hold {size}, one for each value")
+            self._fail(
+                start, f"holds {len(row)} numbers", f"hold {size}, one for each value", "count"
+            )
         total = fsum(row)
         if abs(total - 1) > SUMS_TO_ONE / 2:
             doubt = sum(_half_digit(word) for word in printed)
@@ -265,13 +285,13 @@ class _Parser:
                     needed += f", or be off by at most {doubt:.3g}, what rounding in print explains"
                 elif total > 0:
                     needed += " (or be read with renormalise=True)"
-                self._fail(start, f"sums to {total:.12g}", needed)
+                self._fail(start, f"sums to {total:.12g}", needed, "sum")
             self.rescaled += 1
             row = [value / total for value in row]
         return row
 
     def _names(self, end: str) -> list[str]:
-        """Words parted by commas, up to ``end``."""
+        """Words separated by commas, up to ``end``."""
         try:
             stop = self.tokens.index(end, self.at)
         except ValueError:
@@ -282,7 +302,9 @@ class _Parser:
         names, commas = words[0::2], words[1::2]
         wrong = any(comma != "," for comma in commas) or len(names) == len(commas)
         if (words and wrong) or any(name in _MARKS for name in names):
-            self._fail(self.at, "starts a list", f"part it by commas and end it with {end!r}")
+            self._fail(
+                self.at, "starts a list", f"separate it by commas and end it with {end!r}", "list"
+            )
         self.at = stop + 1
         return names
 
@@ -297,7 +319,9 @@ class _Parser:
     def _known(self) -> str:
         entry = self._name("a variable")
         if entry not in self.states:
-            self._fail(self.at - 1, f"names {entry!r}", "name variables that stand above it")
+            self._fail(
+                self.at - 1, f"names {entry!r}", "name variables that stand above it", "variable"
+            )
         return entry
 
     def _name(self, what: str) -> str:
@@ -324,9 +348,9 @@ class _Parser:
             return True
         return False
 
-    def _fail(self, token: int, given: str, needed: str) -> Never:
+    def _fail(self, token: int, given: str, needed: str, reason: str = "") -> Never:
         line = self.text.count("\n", 0, self.starts[min(token, len(self.starts) - 1)]) + 1
-        raise InvalidFile(f"{self.source}, line {line}", given=given, needed=needed)
+        raise InvalidFile(f"{self.source}, line {line}", given=given, needed=needed, reason=reason)
 
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")

@@ -1,4 +1,4 @@
-"""Priors as JSON files: one document each, told apart by ``kind``."""
+"""Priors as JSON files: one document each, whose ``kind`` names the family."""
 
 import json
 from collections.abc import Mapping

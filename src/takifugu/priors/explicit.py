@@ -41,7 +41,7 @@ class Explicit(Prior):
 
     @classmethod
     def uniform(cls, universe: Universe, *, name: str = "uniform") -> "Explicit":
-        """Every dataset alike."""
+        """Every dataset with the same probability."""
         return cls(universe, np.full(len(universe), 1 / len(universe)), name)
 
     @classmethod
@@ -143,7 +143,9 @@ def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:
     if (possible & (law < LEAST)).any():
         raise TooLarge(
             f"{name!r} allows datasets with a probability below {LEAST:.3g}, too small to be"
-            " written out; nothing was rounded to 0. Use the prior itself, or fewer entries"
+            " written out; nothing was rounded to 0. Use the prior itself, or fewer entries",
+            reason="faint",
+            limit=LEAST,
         )
 
 
@@ -151,8 +153,7 @@ def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:
 class Between(ByContent):
     """One line of knowledge: ``low`` ≤ Σ c(D)·P(D | secret) ≤ ``high``.
 
-    With c the indicator of an event this is "the chance of the event, given the secret, is
-    between low and high".
+    With c the indicator of an event this bounds the probability of the event, given the secret.
     """
 
     coefficients: Floats
@@ -180,7 +181,9 @@ class Between(ByContent):
             )
 
     @classmethod
-    def chance(cls, universe: Universe, event: Secret, *, low: float, high: float) -> "Between":
+    def of_probability(
+        cls, universe: Universe, event: Secret, *, low: float, high: float
+    ) -> "Between":
         """P(``event`` | secret) lies between ``low`` and ``high``."""
         return cls(event.mask(universe).astype(np.float64), low, high)
 
@@ -224,5 +227,5 @@ def stack(priors: Sequence[Explicit]) -> Floats:
 
 
 def same_universe(universe: Universe, *others: Any) -> bool:
-    """Whether everything speaks of the same datasets."""
+    """Whether all are over the same universe."""
     return all(other.universe is universe or other.universe == universe for other in others)

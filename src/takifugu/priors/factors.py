@@ -68,7 +68,9 @@ def written_out(model: FactorModel) -> Explicit:
     if prod(shape) > WRITTEN_OUT:
         raise TooLarge(
             f"{model.name!r} has {prod(shape):,} datasets; at most {WRITTEN_OUT:,} are written out."
-            " Use the network itself, or fewer entries."
+            " Use the network itself, or fewer entries.",
+            size=prod(shape),
+            limit=WRITTEN_OUT,
         )
     parts = [np.ones(shape)]
     for factor in model.factors():

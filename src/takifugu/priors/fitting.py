@@ -1,4 +1,4 @@
-"""From sequences of states to chains: counts, smoothing, and how sure the counts make us."""
+"""Chains from sequences of states: counts, smoothing, and confidence intervals."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ TAU = 1e-5  # the paper's tolerance, appendix "Smoothing and Stability"
 
 @dataclass(frozen=True, eq=False)
 class Transitions(Provenance):
-    """How often each state followed each other one, staying included.
+    """Counts of the steps from each state to each other, or to itself.
 
     >>> Transitions.of(["aab", "ba"], states=("a", "b")).counts
     array([[1, 1],
@@ -59,7 +59,7 @@ class Transitions(Provenance):
 
     @property
     def exits(self) -> Integers:
-        """``[x]``: how often something followed x."""
+        """``[x]``: the number of steps from x."""
         total: Integers = self.counts.sum(axis=1)
         return total
 
@@ -71,11 +71,11 @@ class Transitions(Provenance):
         tau: float | None = None,
         length: int | None = None,
     ) -> MarkovChain:
-        """The chain of relative frequencies, at rest.
+        """The stationary chain of relative frequencies.
 
         A state that nothing ever followed has no frequencies: that is an error, or, with
-        ``unseen="uniform"``, anything else follows it alike. ``other`` adds a state of that name
-        (see `with_other`). Zeros stay zeros unless ``tau`` smooths them (see `smoothed`).
+        ``unseen="uniform"``, every other state follows it equally likely. ``other`` adds a state
+        of that name (see `with_other`). Zeros stay zeros unless ``tau`` is given (see `smoothed`).
         """
         exits = self.exits
         if (exits == 0).any() and unseen == "refuse":
@@ -104,10 +104,10 @@ class Transitions(Provenance):
     ) -> IntervalMarkovChain:
         """Every chain that the counts do not rule out (Clopper & Pearson, 1934).
 
-        Each chance gets the exact two-sided interval of a binomial proportion. With
-        ``simultaneous`` the error is shared out over all n² chances (Bonferroni), so that *all*
+        Each probability gets the exact two-sided interval of a binomial proportion. With
+        ``simultaneous`` the error is divided among all n² of them (Bonferroni), so that *all*
         hold at once with ``confidence``; without, each one does on its own. A state that nothing
-        followed is not known at all: its chances may be anything from 0 to 1.
+        followed is not known at all: its probabilities may be anything from 0 to 1.
 
         The intervals are exact when the number of exits of each state was fixed beforehand. In
         counts from paths of fixed length that number is itself random, and the coverage is then
@@ -121,7 +121,7 @@ class Transitions(Provenance):
         k, n = self.counts.astype(np.float64), self.exits[:, None].astype(np.float64)
         wide = 1e-9  # relative; well past the accuracy of the quantiles
         low = betaincinv(np.maximum(k, 1), n - k + 1, miss) * (1 - wide)
-        # the upper end by its complement, so that chances near 1 keep their accuracy
+        # the upper end by its complement, so that probabilities near 1 keep their accuracy
         above = betaincinv(np.maximum(n - k, 1), k + 1, miss) * (1 - wide)
         return IntervalMarkovChain(
             np.where(k > 0, low, 0.0),
@@ -165,7 +165,7 @@ def state_codes(
 
 
 def with_other(chain: MarkovChain, *, name: Name = "other") -> MarkovChain:
-    """Add a state that every old state follows alike and that nothing leads to yet.
+    """Add a state that every old state follows equally likely and that nothing leads to yet.
 
     The paper's step before smoothing, to make room for states that were never seen.
     """
@@ -180,10 +180,10 @@ def smoothed(chain: MarkovChain, *, tau: float = TAU) -> MarkovChain:
 
 
 def smooth(table: Floats, *, tau: float = TAU) -> Floats:
-    """Raise every zero to ``tau``, taken from the other chances of its row in proportion.
+    """Raise every zero to ``tau``, and lower the rest of its row in proportion.
 
-    A row with z zeros keeps (1 − zτ) of each positive chance (the paper, appendix "Smoothing and
-    Stability"). This is another prior, and a choice: with zeros the curve is often infinite.
+    A row with z zeros keeps (1 − zτ) of each positive probability (the paper, appendix "Smoothing
+    and Stability"). This makes another prior, by choice: with zeros the curve may be infinite.
     """
     zeros = table == 0
     taken = zeros.sum(axis=1) * tau

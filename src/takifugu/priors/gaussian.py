@@ -56,7 +56,7 @@ class Gaussian(Prior):
         except np.linalg.LinAlgError as error:
             raise InvalidPrior(
                 "covariance",
-                given="is not positive definite as far as float64 can tell",
+                given="is not positive definite in float64",
                 needed="be positive definite; take fewer entries or a shorter length scale"
                 " (nothing is added to the diagonal, because that would change the prior)",
             ) from error
@@ -83,7 +83,7 @@ class Gaussian(Prior):
         exp(−|j−k|/length), an Ornstein-Uhlenbeck process.
         """
         if isinstance(entries, bool) or not isinstance(entries, int | np.integer):
-            raise InvalidPrior("entries", given="is no whole number", needed="be one")
+            raise InvalidPrior("entries", given="is not a whole number", needed="be one")
         if not 1 <= entries <= MOST_ENTRIES:
             raise InvalidPrior(
                 "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
@@ -149,12 +149,12 @@ class Gaussian(Prior):
 
 
 def _number(value: object, name: str) -> float:
-    """A number as float64; a truth value or a text is none."""
+    """A number as float64; true, false and text are refused."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
         raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPrior(
-            name, given="is beyond all floats", needed="be a number that float64 can hold"
+            name, given="is too large for float64", needed="be a number that float64 can hold"
         ) from error

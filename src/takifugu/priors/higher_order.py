@@ -29,8 +29,8 @@ MOST_WINDOWS = 1024  # the matrix of the window chain is written out
 class HigherOrderChain(SequencePrior):
     r"""The adversary knows how each entry depends on the k entries before it; stationary.
 
-    **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, …, X_i)` of a chain of order k are a
-    Markov chain, stationary if X is (values before entry 0 are those of the stationary process).
+    **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, \dots, X_i)` of a chain of order k
+    are a Markov chain, stationary if X is (values before entry 0 are those of the same process).
     A mechanism M on X is one on sequences of windows, overlapping or not: M reads the last value
     of each. If window i alone changes, then entry i alone changes, or nothing; so M loses as much
     per window as it does per entry. Hence whatever bounds the loss of all such mechanisms on Y,
@@ -70,11 +70,7 @@ class HigherOrderChain(SequencePrior):
             )
         object.__setattr__(self, "states", named_states(self.states, len(table)))
         object.__setattr__(self, "length", checked_length(self.length))
-        if len(table) ** self.order > MOST_WINDOWS:
-            raise TooLarge(
-                f"{len(table)} states make {len(table) ** self.order:,} windows of {self.order}"
-                f" entries, more than {MOST_WINDOWS:,}; merge states, or take a lower order"
-            )
+        _refuse_many(len(table), self.order)
         _ = self.window_chain.stationary  # an error now rather than later
 
     @classmethod
@@ -98,8 +94,7 @@ class HigherOrderChain(SequencePrior):
             )
         names, paths = state_codes(sequences, states)
         size = len(names)
-        if size**order > MOST_WINDOWS:
-            raise TooLarge(f"{size} states make {size**order:,} windows of {order} entries")
+        _refuse_many(size, order)
         counts = np.zeros((size,) * (order + 1), dtype=np.int64)
         for path in paths:
             if len(path) > order:
@@ -192,4 +187,14 @@ class HigherOrderChain(SequencePrior):
             document["transition"],
             states=listed_states(document),
             length=document.get("length"),
+        )
+
+
+def _refuse_many(states: int, order: int) -> None:
+    if (windows := states**order) > MOST_WINDOWS:
+        raise TooLarge(
+            f"{states} states make {windows:,} windows of {order} entries, more than"
+            f" {MOST_WINDOWS:,}; merge states, or take a lower order",
+            size=windows,
+            limit=MOST_WINDOWS,
         )

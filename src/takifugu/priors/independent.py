@@ -1,4 +1,4 @@
-"""Priors without correlation: between entries, or between people."""
+"""Priors with independence: between entries, or between people."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DEEPEST = 16  # products inside one another
 
 @dataclass(frozen=True, eq=False)
 class IndependentEntries(Prior):
-    """Every entry is drawn on its own: nothing about one tells of another.
+    """Independent entries: each has a law of its own.
 
     >>> IndependentEntries({"age": {"young": 0.25, "old": 0.75}}).states["age"]
     ('young', 'old')
@@ -29,7 +29,9 @@ class IndependentEntries(Prior):
     def __post_init__(self) -> None:
         if not isinstance(self.marginals, Mapping) or not self.marginals:
             raise InvalidPrior(
-                "marginals", given="is empty or not a mapping", needed="map entries to chances"
+                "marginals",
+                given="is empty or not a mapping",
+                needed="map entries to probabilities",
             )
         kept: dict[Name, dict[Name, float]] = {}
         for entry, law in self.marginals.items():
@@ -37,7 +39,7 @@ class IndependentEntries(Prior):
                 raise InvalidPrior(
                     "marginals",
                     given=f"of entry {entry!r} is empty or not a mapping",
-                    needed="map each value to its chance",
+                    needed="map each value to its probability",
                 )
             checked = distribution(list(law.values()), f"marginals of {entry!r}", InvalidPrior)
             kept[entry] = dict(zip(law, checked.tolist(), strict=True))
@@ -64,25 +66,25 @@ class IndependentEntries(Prior):
         return len(self.marginals)
 
     def law(self, entry: Name) -> Floats:
-        """The chances of one entry, in the order of its states."""
+        """The probabilities of one entry, in the order of its states."""
         return distribution(list(self.marginals[entry].values()), "marginals", InvalidPrior)
 
     def explicit(self) -> Explicit:
         """The same prior, written out."""
         laws = {entry: list(law.values()) for entry, law in self.marginals.items()}
-        found = Explicit.independent(Tables.of(self.states), laws)
-        return found.also_fitted_on(*self.fitted_on)
+        made = Explicit.independent(Tables.of(self.states), laws)
+        return made.also_fitted_on(*self.fitted_on)
 
     def _document(self) -> dict[str, Any]:
         laws = {
-            str(entry): {str(value): chance for value, chance in law.items()}
+            str(entry): {str(value): p for value, p in law.items()}
             for entry, law in self.marginals.items()
         }
         return {"kind": self.kind, "marginals": laws}
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "IndependentEntries":
-        """Read ``{"kind": "independent-entries", "marginals": {entry: {value: chance}}}``."""
+        """Read ``{"kind": "independent-entries", "marginals": {entry: {value: p}}}``."""
         for key in document:
             if key not in ("kind", "marginals"):
                 raise InvalidPrior(key, given="is not a key here", needed="be kind or marginals")
@@ -90,7 +92,7 @@ class IndependentEntries(Prior):
 
 
 def too_deep() -> InvalidPrior:
-    """The error of products inside products inside products."""
+    """The error of products that are nested too deeply."""
     return InvalidPrior(
         "parts",
         given=f"nest more than {DEEPEST} products inside one another",
@@ -100,7 +102,7 @@ def too_deep() -> InvalidPrior:
 
 @dataclass(frozen=True, eq=False)
 class Product(Prior):
-    """Independent people, each with a prior of their own: a secret of one is told by no other.
+    """Independent people, each with a prior of their own: nobody's data says anything of another.
 
     Attributes:
         parts: Who, and the prior over that person's entries.

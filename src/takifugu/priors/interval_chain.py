@@ -23,12 +23,12 @@ from takifugu.priors.universe import Name
 
 @dataclass(frozen=True, eq=False)
 class IntervalMarkovChain(SequencePrior):
-    """Every chain whose transition chances lie between two matrices.
+    """Every chain whose transition probabilities lie between two matrices.
 
     This is a set Θ of priors. **Each step may use another matrix** of the set, chosen row by row:
     the chains with one fixed matrix are among them. With ``start="any"`` the first entry may have
-    any law; with ``"stationary"`` the chain has been running in this way for ever, and the entries
-    are a window of it: the fixed chains at rest are among these.
+    any law; with ``"stationary"`` the entries are a window of a process that has no beginning: the
+    stationary chains with one fixed matrix are among these.
 
     >>> IntervalMarkovChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]]).states
     (0, 1)
@@ -60,7 +60,7 @@ class IntervalMarkovChain(SequencePrior):
                 raise InvalidPrior(
                     "lower",
                     given=f"row {x} sums to {fsum(least):.6g} and `upper` to {fsum(most):.6g}",
-                    needed="leave room for chances that sum to 1 between them",
+                    needed="leave room for probabilities that sum to 1 between them",
                 )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
@@ -137,9 +137,7 @@ def _bounds(values: ArrayLike, field: str) -> Floats:
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise InvalidPrior(field, given=f"has shape {array.shape}", needed="be a square matrix")
     if not ((array >= 0) & (array <= 1)).all():  # also false for NaN
-        raise InvalidPrior(
-            field, given="holds something else", needed="hold chances between 0 and 1"
-        )
+        raise InvalidPrior(field, given="holds something else", needed="hold numbers from 0 to 1")
     small = (array > 0) & (array < LEAST)
     if small.any():
         x, y = (int(i) for i in np.argwhere(small)[0])

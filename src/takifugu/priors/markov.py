@@ -37,11 +37,11 @@ class MarkovChain(SequencePrior):
     array([0.75, 0.25])
 
     Attributes:
-        transition: ``[x, y]``: the chance that y follows x; or ``[t, x, y]``, another matrix for
+        transition: ``[x, y]``: the probability that y follows x; or ``[t, x, y]``, a matrix for
             each step from time t to t + 1.
         states: The names of the states; 0, 1, … if none are given.
-        start: The law of the first entry; ``"stationary"`` for a chain at rest.
-        length: How many entries there are; None if there is no end to them.
+        start: The law of the first entry; ``"stationary"`` for a stationary chain.
+        length: The number of entries; None if it is unbounded.
     """
 
     kind: ClassVar[str] = "markov-chain"
@@ -71,16 +71,16 @@ class MarkovChain(SequencePrior):
                 raise InvalidPrior(
                     "start",
                     given="is stationary, but each step has a matrix of its own",
-                    needed="be given as a law: one chance for each state",
+                    needed="be given as a law: one probability for each state",
                 )
-            _ = self._at_rest  # an error now rather than later
+            _ = self._stationary_law  # an error now rather than later
             return
         law = distribution(self.start, "start", InvalidPrior)
         if law.shape != (len(self.states),):
             raise InvalidPrior(
                 "start",
                 given=f"has shape {law.shape}",
-                needed=f"hold one chance for each of the {len(self.states)} states",
+                needed=f"hold one probability for each of the {len(self.states)} states",
             )
         object.__setattr__(self, "start", law)
 
@@ -119,25 +119,25 @@ class MarkovChain(SequencePrior):
         return frozen(self.transition / self.transition.sum(axis=-1, keepdims=True))
 
     @cached_property
-    def _at_rest(self) -> tuple[Floats, float]:
+    def _stationary_law(self) -> tuple[Floats, float]:
         if not self.homogeneous:
             raise InvalidPrior(
                 "transition",
                 given="changes from step to step",
-                needed="be one matrix to be at rest",
+                needed="be one matrix to have a stationary law",
             )
         law, error = stationary_law(self.kernel(), entry_error=self.row_error)
         return frozen(law), error
 
     @property
     def stationary(self) -> Floats:
-        """``[x]``: the law of the chain at rest, each entry within `stationary_error`."""
-        return self._at_rest[0]
+        """``[x]``: the stationary law, each entry within `stationary_error`."""
+        return self._stationary_law[0]
 
     @property
     def stationary_error(self) -> float:
         """A bound on the relative error of every entry of `stationary`."""
-        return self._at_rest[1]
+        return self._stationary_law[1]
 
     @property
     def start_law(self) -> Floats:

@@ -1,9 +1,9 @@
-"""Which rows a prior was fitted on: it travels with the prior, and is no part of what it says.
+"""Which rows a prior was fitted on: a record that stays with the prior, beside its content.
 
-A fitted prior is published with the policy, and no loss is accounted for what it tells about the
-rows behind it. So whoever releases under it must keep away from them, and must know which they are,
-whatever became of the prior meanwhile: smoothed, widened, written to a file, put beside others.
-Two priors that say the same are the same prior (equality, fingerprint), wherever they came from.
+A fitted prior is published with the policy, and no loss is accounted for what it reveals about the
+rows that it was fitted on. A release must therefore use other rows, and must know which they are
+also after the prior was smoothed, widened, written to a file or combined with others. Two priors
+with the same content are equal and have the same fingerprint, whatever they were fitted on.
 """
 
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ class FittedRows:
     """The rows of a table that a prior was fitted on; all of them, if neither limit is given.
 
     Attributes:
-        source: The table, in a few words; names only, so that a folder can be moved.
+        source: The table: its kind and names without folders, so that a folder can be moved.
         entity: The column that says whose row it is.
         order: The column that puts rows in order.
         zone: The zone of ``before``, for times.
-        before: Only rows before this place in the order: a local time, or a number.
-        days: How many days that were, for people.
+        before: Only rows before this position in the order: a local time, or a number.
+        days: The number of days until then, for the statement.
         share: Only entities whose hash lies below this: see `takifugu.engines.Share`.
         salt: What the hash begins with.
-        words: What to tell whoever reads the policy, if not the usual words.
+        words: A statement for readers of the policy, instead of the default one.
     """
 
     source: str
@@ -77,7 +77,7 @@ class FittedRows:
 
     @property
     def statement(self) -> str:
-        """What to tell whoever reads the policy, in plain words."""
+        """A statement for readers of the policy."""
         if self.words is not None:
             return self.words
         if self.everything:
@@ -86,20 +86,20 @@ class FittedRows:
                 "stated loss covers what is released on top of it, not the prior itself. Fit "
                 "on other rows where there are any: first days, or a share of the entities."
             )
-        said = []
+        parts = []
         if self.before is not None:
             which = f"rows before {self.before}" if self.days is None else self._first
-            said.append(
+            parts.append(
                 f"This one was fitted on the {which}; release from the rows "
                 f"after them only (from {self.before} on). The same entities may have rows "
                 "on both sides, and what the first days tell about later ones is not counted."
             )
         if self.share is not None:
-            said.append(
+            parts.append(
                 f"This one was fitted on about {float(self.share):.0%} of the entities; "
                 "release from the rows of the others only. No row of theirs is in it."
             )
-        return " ".join((PUBLIC, *said))
+        return " ".join((PUBLIC, *parts))
 
     @property
     def _first(self) -> str:
@@ -114,12 +114,16 @@ class FittedRows:
 
     def document(self) -> dict[str, Any]:
         """As JSON; what is not known is left out."""
-        told: dict[str, Any] = {"source": self.source, "entity": self.entity, "order": self.order}
+        content: dict[str, Any] = {
+            "source": self.source,
+            "entity": self.entity,
+            "order": self.order,
+        }
         before = self.before
-        told["before"] = before.isoformat() if isinstance(before, datetime) else before
-        told["share"] = None if self.share is None else str(self.share)
-        told |= {name: getattr(self, name) for name in ("zone", "days", "salt", "words")}
-        return {name: value for name, value in told.items() if value is not None}
+        content["before"] = before.isoformat() if isinstance(before, datetime) else before
+        content["share"] = None if self.share is None else str(self.share)
+        content |= {name: getattr(self, name) for name in ("zone", "days", "salt", "words")}
+        return {name: value for name, value in content.items() if value is not None}
 
     @classmethod
     def of_document(cls, document: Any) -> "FittedRows":

@@ -1,4 +1,4 @@
-"""What must not be told apart: statements about the data, in ordered pairs."""
+"""Secrets: pairs of statements about the data that an output must not distinguish."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ Secret = EntryIs | Holds | OneOf
 
 @dataclass(frozen=True)
 class SecretPair:
-    """An ordered pair of mutually exclusive statements: "is it ``left``, or is it ``right``?"."""
+    """An ordered pair of mutually exclusive statements: is it ``left``, or is it ``right``?"""
 
     left: Secret
     right: Secret
@@ -97,7 +97,7 @@ class SecretPair:
 
     @property
     def reversed(self) -> "SecretPair":
-        """The same question with the sides exchanged."""
+        """The same pair with its sides exchanged."""
         return SecretPair(self.right, self.left)
 
 
@@ -118,23 +118,23 @@ def entry_pairs(
     """
     chosen = universe.entries if entries is None else tuple(entries)
     for name in values or ():
-        universe.entry(name)  # an unknown name is an error, not a wish that goes unheard
+        universe.entry(name)  # an unknown name is an error, not ignored
     pairs = []
     for name in chosen:
         domain = universe.values[universe.entry(name)]
-        wanted: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
+        kept: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
         if values is not None and name in values:
-            wanted = values[name]
-        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in wanted]
+            kept = values[name]
+        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in kept]
     return both_ways(pairs)
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Which questions about single entries are secret, for priors that are not written out.
+    """Which statements about single entries are secret, for priors that are not written out.
 
     By default every entry, and all pairs of different values, both ways. ``pairs`` keeps chosen
-    questions, such as "hospital" against "home"; a side may be a group of values.
+    pairs only, such as "hospital" against "home"; a side may be a group of values.
 
     >>> Secrets(pairs=((("ward",), ("home", "work")),)).sides(("home", "work", "ward"))
     (((2,), (0, 1)), ((0, 1), (2,)))
@@ -151,7 +151,7 @@ class Secrets:
             return tuple(((x,), (y,)) for x, y in permutations(range(len(states)), 2))
         number: dict[Hashable, int] = {str(state): i for i, state in enumerate(states)}
         number.update({state: i for i, state in enumerate(states)})  # exact names come first
-        found = []
+        ordered = []
         for left, right in self.pairs:
             for value in (*left, *right):
                 if value not in number:
@@ -162,9 +162,9 @@ class Secrets:
             if not left or not right or set(left) & set(right):
                 raise InvalidWorld(
                     "secrets",
-                    given=f"ask {left} against {right}",
-                    needed="set two groups of values against each other that share none",
+                    given=f"set {left} against {right}",
+                    needed="be pairs of groups of values that have no value in common",
                 )
             a, b = (tuple(sorted({number[v] for v in side})) for side in (left, right))
-            found += [(a, b), (b, a)]
-        return tuple(dict.fromkeys(found))
+            ordered += [(a, b), (b, a)]
+        return tuple(dict.fromkeys(ordered))

@@ -65,7 +65,7 @@ def named_states(states: Sequence[Name], size: int) -> tuple[Name, ...]:
 
 
 def checked_length(length: object) -> int | None:
-    """A number of entries, at least 1, or None for no end."""
+    """A number of entries, at least 1, or None for an unbounded sequence."""
     if length is None:
         return None
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
@@ -74,7 +74,7 @@ def checked_length(length: object) -> int | None:
         )
     if length > LONGEST:
         raise InvalidPrior(
-            "length", given="is beyond 2^53", needed="be smaller, or null for no end"
+            "length", given="is beyond 2^53", needed="be smaller, or null for an unbounded sequence"
         )
     return int(length)
 
@@ -82,7 +82,7 @@ def checked_length(length: object) -> int | None:
 def known_keys(
     document: Mapping[str, Any], kind: str, needed: Sequence[str], optional: Sequence[str]
 ) -> None:
-    """Refuse a document of another kind, with a key missing, or with one nobody knows."""
+    """Refuse a document of another kind, with a key missing, or with an unknown key."""
     if document.get("kind") != kind:
         raise InvalidPrior("kind", given=f"is {document.get('kind')!r:.60}", needed=f"be {kind!r}")
     known = ("kind", *needed, *optional)

@@ -1,4 +1,4 @@
-"""The law of a chain at rest, accurate in every single entry."""
+"""The stationary law of a chain, accurate in every single entry."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def reachable(possible: Booleans) -> Booleans:
 
 
 def closed_class(transition: Floats) -> Integers:
-    """The one set of states that the chain ends up in and never leaves; an error if there are two.
+    """The one closed class: states that are never left once reached; an error if there are two.
 
     A chain has exactly one stationary law if and only if it has exactly one such set. The chain
     may still be periodic: the law exists all the same.
@@ -31,7 +31,7 @@ def closed_class(transition: Floats) -> Integers:
     if not reach[np.ix_(members, members)].all():
         raise InvalidPrior(
             "start",
-            given="is stationary, but the chain falls into several parts it never leaves",
+            given="is stationary, but the chain has several closed classes",
             needed="be given as a law, as there is more than one stationary law",
         )
     return members
@@ -67,7 +67,7 @@ def stationary_law(transition: Floats, *, entry_error: float) -> tuple[Floats, f
         raise InvalidPrior(
             "transition",
             given="has a stationary law whose entries differ by more than float64 can hold",
-            needed="have less extreme chances, or `start` be given as a law",
+            needed="have less extreme probabilities, or `start` be given as a law",
         )
     full = np.zeros(len(transition))
     full[members] = law

@@ -7,13 +7,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 from takifugu._rounding import float_down
-from takifugu.engines import Scope
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.charge_values import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.cost import Prices
-from takifugu.session.rows import Rows
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -82,11 +80,11 @@ def _standing(
     if budget is not None:
         left = 0.0 if budget <= 0 or spent > budget else float_down(budget - Fraction(spent))
     if whole is not None:
-        everything = Rows(Scope(), None, None)
-        most = Prices(ledger, dataset, view, analyst).of(Pure(0), everything, Fraction(0)).most
+        standings = ledger.standings(dataset, view, analyst=analyst)
+        most = Prices(dataset, view).most(Pure(0), Fraction(0), standings)
     history = deque(ledger.odometer(dataset, view, analyst=analyst), maxlen=last)
     stretches = tuple(
-        Spell(part.start, part.end, read(view, part.worst, budget, position.delta))
+        Spell(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
     return Standing(analyst, budget, position.delta, spent, left, most, tuple(history), stretches)

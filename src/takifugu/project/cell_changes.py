@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takifugu.engines import Declaration
-from takifugu.engines.paths import source_files
-from takifugu.errors import CellsChanged, SameRows, TakifuguError
+from takifugu.engines.backends.source_paths import source_files
+from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
-from takifugu.ledger.accounts.budget_limits import read
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.losses import Total
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Pending:
 
 def pending(ledger: Ledger, dataset: str, cells: Cells, translation: Any) -> Pending:
     """How the declaration of a dataset differs from what was charged under."""
-    refused: CellsChanged | None = ledger.cells_changed(dataset, cells)
+    changes = ledger.snapshot(dataset, cells=cells).changes
     position = _position(ledger, dataset)
     before = after = None
     if translation is not None and position is not None:
@@ -58,14 +58,14 @@ def pending(ledger: Ledger, dataset: str, cells: Cells, translation: Any) -> Pen
             max(total.delta for total in worst),
             max(total.rho for total in worst),
         )
-        before = read(translation, worst, position.epsilon, position.delta)
-        after = read(translation, (most,), position.epsilon, position.delta)
+        before = spent_epsilon(translation, worst, position.epsilon, position.delta)
+        after = spent_epsilon(translation, (most,), position.epsilon, position.delta)
     return Pending(
         dataset=dataset,
         cells=cells,
         charged=position is not None and has_spent(position),
-        told=refused is None or bool(refused.changes),
-        changes=() if refused is None else refused.changes,
+        told=changes != (),
+        changes=changes or (),
         before=before,
         after=after,
     )
@@ -98,10 +98,13 @@ def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:
 
 def refuse_same_files(project: "Project", name: str, ledger: Ledger) -> None:
     """Raise if another dataset that was charged before reads a file of this one, as it is now."""
+    others = [other for other in project.policy.datasets if other != name]
+    if not others:
+        return
     mine = places(project.declaration(name), project.about(name))
     spent = {p.dataset for p in ledger.positions() if p.analyst is None and has_spent(p)}
-    for other in project.policy.datasets:
-        if other == name or other not in spent:
+    for other in others:
+        if other not in spent:
             continue
         shared = frozenset[tuple[Any, ...]]()
         with suppress(TakifuguError, OSError):  # a dataset that is broken is none of this one's

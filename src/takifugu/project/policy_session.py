@@ -8,8 +8,9 @@ from typing import Any
 
 from takifugu._rounding import float_up
 from takifugu.engines import Declaration, InvalidQuery
+from takifugu.engines.fitted_scope import fitted_rows
 from takifugu.engines.scope import EVERYTHING
-from takifugu.engines.seen import fitted_rows
+from takifugu.ledger import Quote
 from takifugu.losses import Total
 from takifugu.priors import FittedRows, Name
 from takifugu.priors.prior import Prior
@@ -65,9 +66,9 @@ class PolicySession(Session):
     Its prices hold by the translation itself, whatever a table that was kept in a file says.
     """
 
-    def _cost(self, made: UnpricedPlan, *, reuse: bool) -> Cost:
+    def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
         """As `Session` has it, its price confirmed."""
-        return self._confirmed(super()._cost(made, reuse=reuse))
+        return self._confirmed(super()._cost(made, quote))
 
     def _confirmed(self, cost: Cost) -> Cost:
         """The cost, its price not below what the translation itself finds."""

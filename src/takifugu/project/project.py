@@ -6,7 +6,7 @@ with open_project("study").session("visits") as session:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
@@ -48,7 +48,6 @@ from takifugu.project.policy import (
 from takifugu.project.policy_session import PolicySession, with_policy
 from takifugu.project.terms import (
     Change,
-    changed_rules,
     keep_terms,
     kept_terms,
     refuse_sizes,
@@ -91,7 +90,7 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
     try:
         with whole_file(file, field="project", fsync=True, refuse_existing=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
-                identity = _first_event(opened)
+                identity = opened.origin.hash
                 opened.mark()  # makes the key, so that later nothing is made by mere queries
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
@@ -105,11 +104,6 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
 
 def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
-
-
-def _first_event(ledger: Ledger) -> str:
-    with closing(ledger.history()) as events:  # type: ignore[type-var]
-        return next(iter(events)).hash
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -182,7 +176,7 @@ class Project:
             inspect=inspect,
             witness=self.witness,
         ) as ledger:
-            if _first_event(ledger) != self.policy.ledger_id:
+            if ledger.origin.hash != self.policy.ledger_id:
                 raise NotALedger(
                     f"{ledger.name!r} is not the ledger that {self.file} began with; put that one"
                     " back: what was spent is written there"
@@ -358,9 +352,8 @@ class Project:
         self.refuse_stranger(name, analyst)
         translation = self.translation(name)
         with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
-            ledger.refuse_stranger(name, analyst)
-            ledger.refuse_terms(name, terms_of(translation))
-            ledger.refuse_rules(name, self.rules(name))
+            snapshot = ledger.snapshot(name, analyst=analyst)
+            snapshot.refuse(terms_of(translation), self.rules(name))
             keep_terms(self.folder, translation)
             about = protected_column(engine.declaration, policy.about)
             refuse_same_files(self, name, ledger)
@@ -526,7 +519,8 @@ class Project:
         translation = self.translation(name)
         terms, rules = terms_of(translation), self.rules(name)
         with self.ledger() as ledger:
-            known = ledger.terms(name)
+            snapshot = ledger.snapshot(name)
+            known = snapshot.terms
             old = None
             if known is not None:
                 old = kept_terms(self.folder, name, known, translation)
@@ -539,15 +533,14 @@ class Project:
                 for position in ledger.positions()
                 if position.dataset == name and position.analyst and position.epsilon is not None
             }
-            needed = known != terms or changed_rules(ledger, name, rules)
+            needed = known != terms or "rules" in snapshot.changed(terms, rules)
         return Change(terms, rules, seen, analysts, needed)
 
     def awaits(self, name: str) -> bool:
         """Whether nothing is released before the owner accepts the policy as it is."""
         terms = terms_of(self.translation(name))
         with self.ledger(read_only=True) as ledger:
-            other = ledger.terms(name) not in (None, terms)
-            return other or changed_rules(ledger, name, self.rules(name))
+            return bool(ledger.snapshot(name).changed(terms, self.rules(name)))
 
     def accept_prior(self, name: str, change: Change) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""

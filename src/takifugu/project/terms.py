@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.errors import TakifuguError
-from takifugu.ledger import Ledger, Review, Terms
+from takifugu.ledger import Review, Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.prior import Prior
@@ -68,11 +68,6 @@ def _fit(prior: PriorPolicy) -> dict[str, Any]:
         "share": None if prior.share is None else str(prior.share),
         "salt": prior.salt,
     }
-
-
-def changed_rules(ledger: Ledger, name: str, rules: Mapping[str, Any]) -> bool:
-    """Whether other rules are in force; before the first charge any will do."""
-    return ledger.rules(name) not in (None, rules)
 
 
 def refuse_sizes(name: str, priors: Mapping[str, Prior]) -> None:

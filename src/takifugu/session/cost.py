@@ -1,17 +1,17 @@
 """What a release costs: alone, after all that was spent before, and what is left."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 from takifugu._rounding import float_down, float_up
-from takifugu.errors import NoBudget, UnsoundRequest
-from takifugu.ledger import Ledger, Position
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Position, Standing
 from takifugu.losses import Concentrated, Loss, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, target_of
-from takifugu.session.rows import Rows
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
@@ -155,31 +155,34 @@ def _left(budget: Fraction, spent: float) -> float:
 class Prices:
     """Prices of releases on one dataset, by one translation."""
 
-    def __init__(
-        self, ledger: Ledger, dataset: str, translation: LossTranslation, analyst: str | None
-    ) -> None:
-        self._ledger, self._dataset = ledger, dataset
-        self._translation, self._analyst = translation, analyst
+    def __init__(self, dataset: str, translation: LossTranslation) -> None:
+        self._dataset, self._translation = dataset, translation
 
-    def of(self, loss: Charged, rows: Rows, delta: Fraction, *, reuse: bool = False) -> Cost:
-        """What ``loss`` on ``rows`` would cost now. Nothing is spent.
+    def of(
+        self,
+        loss: Charged,
+        delta: Fraction,
+        standings: Sequence[Standing],
+        *,
+        reuse: bool = False,
+    ) -> Cost:
+        """What ``loss`` would cost the accounts in ``standings``. Nothing is spent.
 
         With ``reuse``: what another analyst's answer at that price would cost this one.
         """
-        account, mine = self.account(), self.own()
-        touched: dict[str, Any] = {"window": rows.window, "groups": rows.groups}
-        ask = (self._dataset, loss, self._translation)
-        fits = self._ledger.accepts(*ask, analyst=self._analyst, reuse=reuse, **touched)
+        (whole,) = (one for one in standings if one.analyst is None)
+        mine = next((one for one in standings if one.analyst is not None), None)
+        fits = all(one.admits(loss) for one in standings if one.analyst or not reuse)
         pure = isinstance(loss, Pure)
-        before = self._ledger.spent(self._dataset, self._translation)
-        after = before if reuse or not fits else self._ledger.spent_after(*ask, **touched)
+        before = whole.spent
+        after = before if reuse or not fits else whole.spent_after(loss)
         own = None
         if mine is not None:
             own = AnalystCost(
                 str(mine.analyst),
-                mine.epsilon or Fraction(0),
-                self._ledger.spent(self._dataset, self._translation, analyst=mine.analyst),
-                self._ledger.spent_after(*ask, analyst=mine.analyst, **touched) if fits else None,
+                mine.epsilon,
+                mine.spent,
+                mine.spent_after(loss) if fits else None,
             )
         return Cost(
             currency="epsilon" if pure else "rho",
@@ -188,64 +191,35 @@ class Prices:
             alone=self._alone(loss, delta),
             before=before,
             after=after if fits else None,
-            budget=account.epsilon or Fraction(0),
-            budget_delta=account.delta,
+            budget=whole.epsilon,
+            budget_delta=whole.delta,
             fits=fits,
-            most=self._most(loss, rows, delta),
+            most=self.most(loss, delta, standings),
             own=own,
             reuse=reuse,
         )
 
-    def account(self) -> Position:
-        """The account of the whole dataset; an error if its owner has set no budget."""
-        for position in self._accounts():
-            if position.analyst is None:
-                return position
-        raise NoBudget(self._dataset)
-
-    def budget(self) -> tuple[Fraction, Fraction] | None:
-        """The ε and δ of the whole dataset; None if its owner has set no budget."""
-        for position in self._accounts():
-            if position.analyst is None:
-                return position.epsilon or Fraction(0), position.delta
-        return None
-
-    def own(self) -> Position | None:
-        """The account of the analyst who asks, if they have a budget of their own."""
-        mine = (p for p in self._accounts() if p.analyst is not None)
-        return next(mine, None)
-
-    @property
-    def delta(self) -> Fraction:
-        """The δ of the whole budget; 0 if there is none."""
-        return next((p.delta for p in self._accounts() if p.analyst is None), Fraction(0))
-
-    def refuse_delta(self, delta: Fraction) -> None:
+    def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
         """Raise if some budget that pays for a release has less δ than it is read at."""
         if not 0 < delta < 1:
             raise UnsoundRequest(
                 f"delta is {float(delta):g}; it must be between 0 and 1. Leave it out for a loss"
-                " in epsilon alone"
+                " in epsilon alone",
+                field="delta",
+                given=delta,
             )
-        for position in self._accounts():
+        for position in accounts:
             if position.delta < delta:
                 whose = f"analyst {position.analyst!r} on " if position.analyst else ""
                 raise UnsoundRequest(
-                    f"the budget of {whose}dataset {self._dataset!r} has a delta of"
-                    f" {float(position.delta):g} and {float(delta):g} is asked for; ask for at most"
-                    " that, or have the owner raise it"
+                    f"delta is {four_digits(delta, 'up')}, and the budget of {whose}dataset"
+                    f" {self._dataset!r} has {four_digits(position.delta, 'down')}; give at most"
+                    " that, or have the owner raise it",
+                    field="delta",
+                    reason="above-budget",
+                    given=delta,
+                    needed=position.delta,
                 )
-
-    def _accounts(self) -> list[Position]:
-        """The accounts with a budget that pay for a release."""
-        mine = (None, self._analyst)
-        return [
-            position
-            for position in self._ledger.positions()
-            if position.dataset == self._dataset
-            and position.analyst in mine
-            and position.epsilon is not None
-        ]
 
     def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
         """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ."""
@@ -266,22 +240,15 @@ class Prices:
             certify(loss, epsilon, self._translation)
         elif not self._alone(loss, delta) <= target_of(epsilon):
             raise UnsoundRequest(
-                "the mechanism would lose more than was asked for; nothing can be built"
+                "the mechanism would lose more than epsilon allows; nothing can be built"
             )
 
-    def _most(self, loss: Charged, rows: Rows, delta: Fraction) -> Decimal:
-        """A Pufferfish ε, in millionths, whose allowance is verified to fit on ``rows``.
+    def most(self, loss: Charged, delta: Fraction, standings: Sequence[Standing]) -> Decimal:
+        """A Pufferfish ε, in millionths, whose allowance is verified to fit in ``standings``.
 
         Mechanisms lose at most the allowance, so that asking for it is accepted.
         """
-        room = self._ledger.remaining(
-            self._dataset,
-            self._translation,
-            analyst=self._analyst,
-            window=rows.window,
-            groups=rows.groups,
-            like=loss,
-        )
+        room = min(one.room(loss) for one in standings)
         if room <= 0:
             return Decimal(0)
         found = self._alone(_like(loss, room), delta)
@@ -291,7 +258,7 @@ class Prices:
         most = Decimal(found).quantize(MICRO, rounding=ROUND_FLOOR)
         while most > 0 and not self._covered(most, loss, delta, room):
             most, step = max(most - step, Decimal(0)), 2 * step
-        advised = Decimal(four_digits(most, "down"))  # what people are told to ask for
+        advised = Decimal(four_digits(most, "down"))  # what a message advises
         return most if advised > 0 and self._covered(advised, loss, delta, room) else Decimal(0)
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:

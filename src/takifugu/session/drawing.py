@@ -3,7 +3,7 @@
 from typing import Any
 
 from takifugu.engines import Engine
-from takifugu.engines.apart import apart
+from takifugu.engines.isolation import run_isolated
 from takifugu.mechanisms import Mechanism
 from takifugu.session.query.query import Query
 from takifugu.session.release_errors import ReleaseFailed
@@ -15,4 +15,4 @@ def draw(query: Query, mechanism: Mechanism, engine: Engine) -> list[Any]:
     An error or an interrupt says nothing of what was read: exact counts live and end in a thread
     of their own.
     """
-    return apart(lambda: query.draw(mechanism, engine), ReleaseFailed, stop=engine.interrupt)
+    return run_isolated(lambda: query.draw(mechanism, engine), ReleaseFailed, stop=engine.interrupt)

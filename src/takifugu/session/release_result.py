@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines.problems import driver
+from takifugu.engines.engine_errors import driver
 from takifugu.session.cost import Cost
 from takifugu.visible import four_digits, visible
 

@@ -19,7 +19,7 @@ from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
-from takifugu.ledger import Charge, Ledger, open_ledger
+from takifugu.ledger import Answer, Charge, Event, Ledger, Quote, Snapshot, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
@@ -35,7 +35,6 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.planner import Planner
 from takifugu.session.prior_checks import (
     prior_fingerprint,
     protected_column,
@@ -46,6 +45,7 @@ from takifugu.session.prior_checks import (
 from takifugu.session.query.kinds import query_of
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
@@ -137,7 +137,10 @@ class Session:
     ) -> None:
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
-            raise UnsoundRequest("the table was made for another translation; tabulate this one")
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one",
+                field="translation_table",
+            )
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
@@ -164,13 +167,15 @@ class Session:
             self._entries = refuse_misfit(translation, self._engine, self._about, over)
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
-            self._refuse_unaccepted()
-            self._prices = Prices(ledger, dataset, self._translation, analyst)
+            snapshot = ledger.snapshot(dataset, analyst=analyst)
+            self._refuse_unaccepted(snapshot)
+            self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
             self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
             if budget is not None:
-                self._agree_on(exactly(budget, "budget"), exactly(budget_delta, "budget_delta"))
+                wanted = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
+                self._agree_on(wanted, snapshot)
             self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -204,28 +209,31 @@ class Session:
 
     def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
+        whole = self._ledger.snapshot(self._dataset).whole
+        return self._guarantee(Fraction(0) if whole is None else whole.delta)
+
+    def _guarantee(self, delta: Fraction) -> str:
         return guarantee(
             self._engine.declaration,
             self._prior,
             self._about,
             self._entries,
-            delta=self._prices.delta,
+            delta=delta,
             statement=self._statement,
         )
 
-    def _agree_on(self, epsilon: Fraction, delta: Fraction) -> None:
+    def _agree_on(self, wanted: tuple[Fraction, Fraction], snapshot: Snapshot) -> None:
         """Set the budget of the dataset if it has none; refuse another one than it has."""
-        current = self._prices.budget()
-        if current is None:
-            self._ledger.set_budget(self._dataset, epsilon, delta=delta)
-        elif current != (epsilon, delta):
-            raise BudgetConflict(self._dataset, (epsilon, delta), current)
+        whole = snapshot.whole
+        if whole is None:
+            self._ledger.set_budget(self._dataset, wanted[0], delta=wanted[1])
+        elif (whole.epsilon or Fraction(0), whole.delta) != wanted:
+            current = whole.epsilon or Fraction(0), whole.delta
+            raise BudgetConflict(self._dataset, wanted, current)
 
-    def _refuse_unaccepted(self) -> None:
-        """Raise unless the owner accepted this analyst, these terms and these rules."""
-        self._ledger.refuse_stranger(self._dataset, self._analyst)
-        self._ledger.refuse_terms(self._dataset, terms_of(self._prior))
-        self._ledger.refuse_rules(self._dataset, self._rules)
+    def _refuse_unaccepted(self, snapshot: Snapshot) -> None:
+        """Raise unless the owner accepted this analyst, these terms, rules and cells."""
+        snapshot.refuse(terms_of(self._prior), self._rules)
 
     # --- plan: nothing is spent, nothing protected is read ---
 
@@ -236,8 +244,9 @@ class Session:
 
     def _plan(self, options: QueryOptions) -> Plan:
         made = self._unpriced(options)
-        stored, reuse = self._stored(made.charge)
-        cost = self._cost(made, reuse=reuse)
+        quote = self._quote(made.charge)
+        stored, reuse = quote.stored, quote.reuse
+        cost = self._cost(made, quote)
         instead = None
         if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
             best = made.query.choose(self._engine, self._aim(options, epsilon=cost.most))
@@ -247,7 +256,7 @@ class Session:
             cost=cost,
             stored=stored,
             instead=instead,
-            notes=() if stored else self._notes(made.charge),
+            notes=() if stored else _notes(made.charge, quote.last),
         )
 
     def replan(self, plan: PlannedBefore) -> Plan:
@@ -261,22 +270,18 @@ class Session:
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
-        self._refuse_unaccepted()
+        snapshot = self._ledger.snapshot(self._dataset, analyst=self._analyst, cells=self._cells)
+        self._refuse_unaccepted(snapshot)
         self._refuse_rows(query)
-        changed = self._ledger.cells_changed(self._dataset, self._cells)
-        if changed is not None:
-            raise changed
         delta = None if options.delta is None else exactly(options.delta, "delta")
         if delta is not None:
-            self._prices.refuse_delta(delta)
+            self._prices.refuse_delta(delta, snapshot.payers)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
         query.check_order(self._engine)  # public too, and better refused before it is paid for
         chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
         loss = _loss(chosen.mechanism)
         if options.epsilon is not None:
             self._prices.certify(loss, options.epsilon, delta or Fraction(0))
-        charge = self._charge(query, chosen.mechanism, loss)
-        self._ledger.check(charge)
         return UnpricedPlan(
             options=options,
             query=query,
@@ -284,8 +289,14 @@ class Session:
             error=chosen.error,
             reason=chosen.reason,
             delta=delta or Fraction(0),
-            charge=charge,
+            charge=self._charge(query, chosen.mechanism, loss),
         )
+
+    def _quote(self, charge: Charge) -> Quote:
+        """What a charge would meet now, unless it would be refused."""
+        quote = self._ledger.quote(charge, self._translation)
+        self._refuse_unaccepted(quote.snapshot)
+        return quote
 
     def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
         """What the answer may lose: what ``epsilon`` allows, or else what the error needs."""
@@ -302,18 +313,10 @@ class Session:
         allowed = self._prices.allowed(epsilon, delta)
         return Aim(allowed, near, reference=options.reference, gap=options.gap)
 
-    def _cost(self, made: UnpricedPlan, *, reuse: bool) -> Cost:
+    def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
         """What a plan costs now."""
         loss = _loss(made.mechanism)
-        return self._prices.of(loss, made.query.rows, made.delta, reuse=reuse)
-
-    def _stored(self, charge: Charge) -> tuple[bool, bool]:
-        """Whether the answer is stored and free, and whether it is and costs this analyst."""
-        if self._ledger.lookup(charge) is not None:
-            return True, False
-        known = self._analyst is not None and self._ledger.told_others(charge)
-        costs = self._prices.own() is not None
-        return known and not costs, known and costs
+        return self._prices.of(loss, made.delta, quote.standings, reuse=quote.reuse)
 
     def _refuse_rows(self, query: Query) -> None:
         """Raise if the rows of a query were fitted on, or are not what the priors are about.
@@ -358,16 +361,6 @@ class Session:
             self._sources = (data, marks)
         return self._sources[1]
 
-    def _notes(self, charge: Charge) -> tuple[str, ...]:
-        """What to know before paying: that the data changed, or that this is unknown."""
-        for event in self._ledger.history(self._dataset, kind="charge", last=1):
-            before, at = str(event.body["data"]), f"{event.at:%Y-%m-%d %H:%M} UTC"
-            if not same_key(before, charge.data):
-                return (OTHER_KEY.format(at=at),)
-            if before != charge.data:
-                return (CHANGED.format(at=at),)
-        return ()
-
     # --- charge, then release ---
 
     def release(self, plan: Plan) -> Result:
@@ -381,12 +374,13 @@ class Session:
         made = self._unpriced(plan.options)
         _refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
-        _, reuse = self._stored(charge)
-        cost = self._cost(made, reuse=reuse)
+        quote = self._quote(charge)
+        cost = self._cost(made, quote)
         try:
-            known = self._known(charge)
+            known = self._known(charge, quote)
             if known is not None:
-                return self._result(made, cost, known.value["drawn"], known.at, free=not reuse)
+                free = not quote.reuse
+                return self._result(made, cost, known.value["drawn"], known.at, free=free)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
@@ -398,12 +392,11 @@ class Session:
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
         return self._result(made, cost, answer, stored.at, free=False)
 
-    def _known(self, charge: Charge) -> Any:
-        if self._analyst is None:
-            return self._ledger.lookup(charge)
-        return self._ledger.reuse(
-            replace(charge, key=uuid.uuid4().hex), self._translation
-        )  # another's answer is charged to this analyst alone
+    def _known(self, charge: Charge, quote: Quote) -> Answer | None:
+        """The stored answer; another analyst's is charged to this analyst alone."""
+        if quote.answer is not None or not quote.shared:
+            return quote.answer
+        return self._ledger.reuse(replace(charge, key=uuid.uuid4().hex), self._translation)
 
     def _result(
         self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
@@ -418,8 +411,18 @@ class Session:
             free=free,
             at=at,
             mechanism=made.mechanism.describe(),
-            guarantee=self.guarantee(),
+            guarantee=self._guarantee(cost.budget_delta),
         )
+
+
+def _notes(charge: Charge, last: Event | None) -> tuple[str, ...]:
+    """What to know before paying: that the data changed, or that this is unknown."""
+    if last is None:
+        return ()
+    before, at = str(last.body["data"]), f"{last.at:%Y-%m-%d %H:%M} UTC"
+    if not same_key(before, charge.data):
+        return (OTHER_KEY.format(at=at),)
+    return (CHANGED.format(at=at),) if before != charge.data else ()
 
 
 def _refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import fsum
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -306,14 +307,14 @@ class Translation(ByContent, LossTranslation):
             size = self._together(prior)
             return np.inf if size is None else float(up(size * float(dp)))
         spent = np.asarray(dp, dtype=np.float64)
-        if self.uncertainty:
-            return float(up(spent.sum() * (1 + len(spent) * UNIT)))
-        if isinstance(prior, Product) and (sizes := [p.size for p in prior.parts.values()]):
+        parts = [spent]
+        sizes = [p.size for p in prior.parts.values()] if isinstance(prior, Product) else []
+        if sizes and not self.uncertainty:
             if None in sizes:
                 return np.inf
             ends = np.cumsum([size for size in sizes if size is not None])
-            return max(float(up(part.sum())) for part in np.split(spent, ends[:-1]))
-        return float(up(spent.sum()))
+            parts = np.split(spent, ends[:-1])
+        return max(float(up(fsum(part.tolist()))) for part in parts)  # numpy's sum rounds too often
 
     def _losses(self, given: ArrayLike, name: str) -> Floats:
         try:

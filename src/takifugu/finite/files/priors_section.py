@@ -194,6 +194,6 @@ def _line(part: Part, datasets: Datasets, secrets: NamedSecrets) -> Between:
     event = part.get("event")
     if isinstance(event, list):
         event = {"datasets": event}
-    return Between.chance(
+    return Between.of_probability(
         datasets.universe, secrets.find(event, part.at("event")), low=low, high=high
     )

@@ -10,7 +10,7 @@ from takifugu.priors.markov import MarkovChain
 
 
 def binary_chain(stay_0: float, stay_1: float, *, length: int | None = None) -> MarkovChain:
-    """The chain at rest that stays at 0 with chance p = ``stay_0``, at 1 with q = ``stay_1``."""
+    """The stationary chain that stays at 0 with probability ``stay_0``, at 1 with ``stay_1``."""
     table = np.array([[stay_0, 1 - stay_0], [1 - stay_1, stay_1]])
     return MarkovChain(table, length=length)
 
@@ -37,7 +37,12 @@ def printed_binary_curve(
         if not 0 < value < 1:  # also false for NaN
             raise InvalidPrior(field, given=f"is {value}", needed="be above 0 and below 1")
     if max_exposed < 1 or (length is not None and max_exposed > length):
-        raise UnsoundRequest(f"max_exposed is {max_exposed}; it must be from 1 to the length")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; it must be from 1 to the length",
+            field="max_exposed",
+            given=max_exposed,
+            needed=length,
+        )
     exposed = np.arange(1, max_exposed + 1, dtype=np.int64)
     leak = up(
         _printed(stay_0, stay_1, (exposed + 1) // 2) + _printed(stay_0, stay_1, exposed // 2 + 1)

@@ -30,8 +30,8 @@ def chain_curve(
     the maxima over what x can lead to and come from. The position i enters only through its law
     and through which l are possible. An entry near an end has the splits of one further inside
     and others that show less at the same price: where (dL, dR) would reach past the end, exposing
-    all of that side leaks only one of two terms that are both 0 or more. So in a chain at rest one
-    class of entries stands for all when ``max_exposed`` ≤ (length − 1)/2. Otherwise, and near a
+    all of that side leaks only one of two terms that are both 0 or more. So in a stationary chain
+    one class of entries stands for all when ``max_exposed`` ≤ (length − 1)/2. Otherwise, and near a
     given start, entries have rows of their own. Later entries of a chain with a given start are
     bounded together: for j ≥ D the law of entry j is a mixture of rows of :math:`P^D`, hence
     :math:`\pi_j(y)/\pi_j(x) \le \max_l P^D(l,y)/P^D(l,x)`.

@@ -1,4 +1,4 @@
-"""Secrets that set groups of values against each other, in a chain."""
+"""Leaks of secret pairs of groups of values, in a chain."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from takifugu.numeric import Booleans, Floats
 class GroupLeaks:
     r"""What one entry leaks about "in A" against "in B".
 
-    Given only that X_i is in A, left and right are not independent: both tell which value of A it
-    is. The ratio of the mixtures is maximised over (l, z) together,
+    Given only that X_i is in A, left and right are not independent: both depend on which value of
+    A it is. The ratio of the mixtures is maximised over (l, z) together,
 
     .. math:: \max_{l,z} \log \frac{\sum_{x \in A} P^{d_L}(l,x)\,P^{d_R}(x,z)}
                                   {\sum_{x \in B} P^{d_L}(l,x)\,P^{d_R}(x,z)}

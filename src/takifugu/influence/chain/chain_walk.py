@@ -1,4 +1,4 @@
-"""A Markov chain unrolled around its entries: who can be where, and what that tells."""
+"""A Markov chain unrolled around its entries: which states are possible, and what they leak."""
 
 from collections.abc import Sequence
 from itertools import islice, repeat
@@ -15,7 +15,7 @@ from takifugu.numeric import Booleans, Floats
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.stationary import reachable
 
-STEPS = 4096  # how long to wait for a chain to come to rest before bounding all later entries
+STEPS = 4096  # steps to wait for a law to become stationary before all later entries are bounded
 SETTLED = 1e-10  # nats; two laws this close count as one
 
 
@@ -28,7 +28,7 @@ class Walk:
 
     def __init__(self, chain: MarkovChain, request: CurveRequest, *, shift: int = 0) -> None:
         self.chain, self.request, self.shift = chain, request, shift
-        self.at_rest = isinstance(chain.start, str)
+        self.stationary = isinstance(chain.start, str)
         length = chain.length
         self.far = request.most if length is None else min(request.most, max(length - 1, 1))
         if not chain.homogeneous:
@@ -36,7 +36,10 @@ class Walk:
             if size > 2 * ROOM:
                 raise TooLarge(
                     f"a chain with a matrix for each of {len(chain.transition):,} steps needs"
-                    f" {size:,} numbers, more than {2 * ROOM:,}; take a smaller max_exposed"
+                    f" {size:,} numbers, more than {2 * ROOM:,}; take a smaller max_exposed",
+                    field="max_exposed",
+                    size=size,
+                    limit=2 * ROOM,
                 )
         self._powers: dict[int, list[LogProduct]] = {}
         self._tables: dict[tuple[object, ...], Floats] = {}
@@ -52,7 +55,7 @@ class Walk:
 
     def law(self, entry: int) -> LogProduct:
         """``[0, x]``: the logarithm of the law of an entry."""
-        entry = 0 if self.at_rest else entry
+        entry = 0 if self.stationary else entry
         while len(self._laws) <= entry:
             self._laws.append(next(self._law_steps))
         return self._laws[entry]
@@ -73,7 +76,7 @@ class Walk:
         return self._powers[first][distance - 1]
 
     def after(self, entry: int, distance: int) -> Floats:
-        """``[pair]``: what the entry at ``distance`` to the right tells."""
+        """``[pair]``: what the entry at ``distance`` to the right leaks."""
         key = ("after", 0 if self.chain.homogeneous else entry, distance)
         if key not in self._tables:
             power = self.power(entry, distance)
@@ -81,7 +84,7 @@ class Walk:
         return self._tables[key]
 
     def before(self, entry: int, distance: int, support: Booleans) -> Floats:
-        """``[pair]``: what the entry at ``distance`` to the left tells, but for the laws' ratio."""
+        """``[pair]``: what the entry at ``distance`` to the left leaks, without the laws' ratio."""
         key = ("before", 0 if self.chain.homogeneous else entry, distance, support.tobytes())
         if key not in self._tables:
             power = self.power(entry - distance, distance)
@@ -101,15 +104,15 @@ class Walk:
         settled = self._settles()
         inside = most + (settled or 0)  # from here on all possible pasts look alike
         if entries is not None:
-            if self.at_rest and any(self._interior(i) for i in entries):
+            if self.stationary and any(self._interior(i) for i in entries):
                 return [self.later(most, settled)]
-            near = [self.at(i) for i in entries if i < inside + STEPS or self.at_rest]
+            near = [self.at(i) for i in entries if i < inside + STEPS or self.stationary]
             return near if len(near) == len(entries) else [*near, self.later(inside, settled)]
         if length is not None and (not self.chain.homogeneous or length <= inside + most):
             self.request.apart(length)  # an error now rather than after all the work
             return [self.at(i) for i in range(length)]
         late = self.later(inside, settled)
-        return [late] if self.at_rest else [*(self.at(i) for i in range(inside)), late]
+        return [late] if self.stationary else [*(self.at(i) for i in range(inside)), late]
 
     def _interior(self, entry: int) -> bool:
         length, most = self.chain.length, self.request.most
@@ -117,7 +120,7 @@ class Walk:
 
     def _settles(self) -> int | None:
         """The time from which on the same states are possible; None if there is none soon."""
-        if self.at_rest:
+        if self.stationary:
             return 0
         follows = self.chain.kernel() > 0
         support = self.chain.start_law > 0
@@ -166,12 +169,12 @@ class Walk:
         return parts
 
     def later(self, first: int, settled: int | None) -> list[EntryLeaks]:
-        """The rows that hold for every entry from ``first`` on, with no end in sight."""
+        """The rows that hold for every entry from ``first`` on, as if the chain were unbounded."""
         name = f"{first}+"
         support = self._ever() if settled is None else self.support(settled)
         before = [self.before(first, d, support) for d in range(1, self.far + 1)]
         after = [self.after(first, d) for d in range(1, self.far + 1)]
-        nobody = self.law(0)
+        unused = self.law(0)
         parts: list[EntryLeaks] = []
         if self.request.single:
             keep, offset, exact = self._later_offset(first, settled, self.request.single)
@@ -183,7 +186,7 @@ class Walk:
             ahead, exact = powers[self.shift :], exact & (not self.shift)
             pairs = self.request.grouped
             parts.append(
-                GroupLeaks(name, (None, None), keep, exact, pairs, seen, ahead, nobody, offset)
+                GroupLeaks(name, (None, None), keep, exact, pairs, seen, ahead, unused, offset)
             )
         return parts
 
@@ -207,7 +210,7 @@ class Walk:
         self, first: int, settled: int | None, pairs: tuple[tuple[Side, Side], ...]
     ) -> tuple[Booleans, Floats, Booleans]:
         """The largest offset of any entry from ``first`` on, and where it is one of theirs."""
-        if self.at_rest:
+        if self.stationary:
             keep, offset = self._offset(self.law(0), pairs)
             return keep, offset, np.ones(len(keep), dtype=bool)
         length, most = self.chain.length, self.request.most
@@ -238,7 +241,7 @@ class Walk:
 
 
 def _masses(law: LogProduct, sides: Sequence[Side]) -> tuple[Floats, float]:
-    """``[row, side]``: log of the chance of each group, and how far it may be off."""
+    """``[row, side]``: log of the probability of each group, and a bound on its error."""
     if all(len(side) == 1 for side in sides):
         return law.log[:, [side[0] for side in sides]], law.error
     columns = [np.logaddexp.reduce(law.log[:, list(side)], axis=1) for side in sides]

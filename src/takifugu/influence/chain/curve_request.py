@@ -66,7 +66,10 @@ class CurveRequest:
         if self.by_entry and size > ROOM:
             raise TooLarge(
                 f"{entries:,} entries with {pairs:,} pairs each make a curve of {size:,} numbers,"
-                f" more than {ROOM:,}; take by_entry=False, or a smaller max_exposed"
+                f" more than {ROOM:,}; take by_entry=False, or a smaller max_exposed",
+                field="by_entry",
+                size=size,
+                limit=ROOM,
             )
         return size <= ROOM if self.by_entry is None else self.by_entry
 
@@ -90,15 +93,27 @@ def curve_request(
             small = length <= SHORT and length * length * len(sides) <= ROOM // 4
             most = length if small else min(USUAL, max((length - 1) // 2, 1))
     elif isinstance(max_exposed, bool) or not isinstance(max_exposed, int | np.integer):
-        raise UnsoundRequest(f"max_exposed is {max_exposed!r}; it must be a whole number")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed!r}; it must be a whole number",
+            field="max_exposed",
+            given=max_exposed,
+        )
     elif max_exposed < 1:
-        raise UnsoundRequest(f"max_exposed is {max_exposed}; it must be 1 or more")
+        raise UnsoundRequest(
+            f"max_exposed is {max_exposed}; it must be 1 or more",
+            field="max_exposed",
+            given=max_exposed,
+            needed=1,
+        )
     else:
         most = int(max_exposed if length is None else min(max_exposed, length))
     if len(sides) * most > 2 * ROOM:
         raise TooLarge(
             f"{len(sides):,} secret pairs with {most:,} exposed entries need {len(sides) * most:,}"
-            f" numbers, more than {2 * ROOM:,}; take a smaller max_exposed or fewer pairs"
+            f" numbers, more than {2 * ROOM:,}; take a smaller max_exposed or fewer pairs",
+            field="max_exposed",
+            size=len(sides) * most,
+            limit=2 * ROOM,
         )
     chosen = None if secrets.entries is None else tuple(_time(e, length) for e in secrets.entries)
     return CurveRequest(

@@ -37,7 +37,7 @@ from takifugu.numeric import Booleans, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import Secrets
 
-REST = 30  # steps back over which the odds of two values at rest are bounded, if not more
+REST = 30  # steps back over which the stationary odds of two values are bounded, at least
 FLOOR = 2.0**-900  # what is possible counts as at least this above the line, as 0 below it
 MOST_STATES = 128  # the orders of all pairs of rows are kept: n³ numbers, eight times
 
@@ -68,7 +68,10 @@ def interval_chain_curve(
     if len(chain.states) > MOST_STATES:
         raise TooLarge(
             f"{len(chain.states)} states with intervals; at most {MOST_STATES} fit. Merge states,"
-            " or give a list of chains"
+            " or give a list of chains",
+            field="states",
+            size=len(chain.states),
+            limit=MOST_STATES,
         )
     before, after = _terms(chain, request.most)
     length, most = chain.length, request.most
@@ -79,16 +82,16 @@ def interval_chain_curve(
         i >= most and (length is None or length - 1 - i >= most) for i in entries
     )
     if inside:
-        return assemble(request, [_around(request, f"{most}+", (None, None), before, after)])
+        return assemble(request, [_entry_parts(request, f"{most}+", (None, None), before, after)])
     entry_leaks = []
     for i in entries or ():
         reach = (i, None if length is None else length - 1 - i)
-        entry_leaks.append(_around(request, str(i), reach, before, after))
+        entry_leaks.append(_entry_parts(request, str(i), reach, before, after))
     return assemble(request, entry_leaks)
 
 
 @dataclass(frozen=True)
-class _Members:
+class _WorstMembers:
     """Groups of values, bounded by their worst members."""
 
     entry: str
@@ -110,7 +113,7 @@ class _Members:
             yield np.array([total[np.ix_(a, b)].max() for a, b in self.pairs])
 
 
-def _around(
+def _entry_parts(
     request: CurveRequest,
     entry: str,
     reach: tuple[int | None, int | None],
@@ -126,7 +129,7 @@ def _around(
     if request.grouped:
         n = len(request.grouped)
         keep, exact = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-        parts.append(_Members(entry, reach, keep, exact, request.grouped, before, after))
+        parts.append(_WorstMembers(entry, reach, keep, exact, request.grouped, before, after))
     return parts
 
 
@@ -145,7 +148,7 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
             continue
         ahead = largest_ratios(most, x, y, least).reshape(n, n)
         if after:
-            ahead = np.minimum(ahead, after[-1])  # further away tells no more
+            ahead = np.minimum(ahead, after[-1])  # what is further away leaks no more
             if alphas[-1] < 500:
                 ahead = np.minimum(ahead, spread.after(alphas[-1]))
         after.append(np.maximum(ahead, 0.0))
@@ -167,7 +170,7 @@ def _terms(chain: IntervalMarkovChain, far: int) -> tuple[list[Floats], list[Flo
 
 
 def _extremes(chain: IntervalMarkovChain, far: int) -> Iterator[tuple[LogProduct, LogProduct]]:
-    """The largest and smallest chances to go from x to z, for 1, 2, … ``far`` steps."""
+    """The largest and smallest probabilities to go from x to z, for 1, 2, … ``far`` steps."""
     high, low = _raised(chain.upper), _kept(chain.lower)
     for step in range(far):
         if step:

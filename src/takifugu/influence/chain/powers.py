@@ -18,7 +18,7 @@ class LogProduct:
     """Logarithms of a product of stochastic matrices.
 
     Attributes:
-        log: ``[x, z]``: log of the chance to go from x to z; −∞ exactly where it is 0.
+        log: ``[x, z]``: log of the probability to go from x to z; −∞ exactly where it is 0.
         error: How far any finite one may be from the truth.
     """
 
@@ -27,7 +27,7 @@ class LogProduct:
 
     @property
     def possible(self) -> Booleans:
-        """``[x, z]``: where the chance is positive."""
+        """``[x, z]``: where the probability is positive."""
         return self.log > -np.inf
 
 

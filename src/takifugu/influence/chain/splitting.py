@@ -44,7 +44,7 @@ class EntryLeaks(Protocol):
     def leaks(self, left: int, rights: range) -> Iterator[Floats]:
         """``[pair]``: upper bounds when the nearest seen entries are so far to the two sides.
 
-        One for each of ``rights``; each is good until the next is asked for.
+        One for each of ``rights``; each is valid until the next is taken.
         """
 
 
@@ -78,31 +78,31 @@ def distances(reach: int | None, most: int) -> range:
     return range(1, (most if reach is None else min(most, reach + 1)) + 1)
 
 
-def best_leaks(around: EntryLeaks, most: int, reverse: Integers | None) -> Floats:
+def best_leaks(part: EntryLeaks, most: int, reverse: Integers | None) -> Floats:
     """``[b - 1, pair]``: the least leak with at most b entries exposed, rounded up.
 
     With ``reverse`` (for each pair, where its reverse is) one split has to serve both directions.
     """
-    best = np.full((most, len(around.keep)), np.inf)
+    best = np.full((most, len(part.keep)), np.inf)
     with np.errstate(invalid="ignore"):  # −∞ + ∞ for pairs that are not kept
-        for left in distances(around.reach[0], most):
-            rights = distances(around.reach[1], most + 1 - left)
-            for right, leak in zip(rights, around.leaks(left, rights), strict=True):
+        for left in distances(part.reach[0], most):
+            rights = distances(part.reach[1], most + 1 - left)
+            for right, leak in zip(rights, part.leaks(left, rights), strict=True):
                 both = leak if reverse is None else np.maximum(leak, leak[reverse])
                 row = best[left + right - 2]
                 np.minimum(row, both, out=row)
-    best[:, ~around.keep] = 0.0  # not a number there, and not used
+    best[:, ~part.keep] = 0.0  # not a number there, and not used
     best[np.isnan(best)] = np.inf  # a pair with no number is not left out: it is not bounded
     np.minimum.accumulate(best, axis=0, out=best)
     best = np.maximum(up(best), 0.0)
-    if None not in around.reach and sum(filter(None, around.reach)) + 1 <= most:
-        best[sum(filter(None, around.reach)) :] = 0.0  # everything is exposed
+    if None not in part.reach and sum(filter(None, part.reach)) + 1 <= most:
+        best[sum(filter(None, part.reach)) :] = 0.0  # everything is exposed
     return best
 
 
 @dataclass(frozen=True)
 class SequenceSplits:
-    """How each point of a sequence's curve is attained; searched for when asked."""
+    """How each point of a sequence's curve is attained; searched for on demand."""
 
     rows: Sequence[tuple[Sequence[EntryLeaks], int]]  # for each pair of the curve
     exposed: Integers
@@ -115,22 +115,22 @@ class SequenceSplits:
         if b == self.entries:
             return {"exposed": "all"}
         entry_leaks, column = self.rows[pair]
-        found = [self._best(around, column, b, self.reverse[pair]) for around in entry_leaks]
+        found = [self._best(part, column, b, self.reverse[pair]) for part in entry_leaks]
         entry, (_, left, right) = max(found, key=lambda item: item[1][0])
         return {"entry": entry, "left": left - 1, "right": right - 1}
 
     def _best(
-        self, around: EntryLeaks, column: int, b: int, reverse: Integers | None
+        self, part: EntryLeaks, column: int, b: int, reverse: Integers | None
     ) -> tuple[str, tuple[float, int, int]]:
         best = (np.inf, 1, 1)
-        for left in distances(around.reach[0], b):
-            last = distances(around.reach[1], b + 1 - left)[-1]
+        for left in distances(part.reach[0], b):
+            last = distances(part.reach[1], b + 1 - left)[-1]
             with np.errstate(invalid="ignore"):
-                leak = next(around.leaks(left, range(last, last + 1)))
+                leak = next(part.leaks(left, range(last, last + 1)))
             value = leak[column] if reverse is None else max(leak[column], leak[reverse[column]])
             if value < best[0]:
                 best = (float(value), left, last)
-        return around.entry, best if around.keep[column] else (-np.inf, 1, 1)
+        return part.entry, best if part.keep[column] else (-np.inf, 1, 1)
 
 
 def assemble(request: CurveRequest, entry_leaks: Sequence[Sequence[EntryLeaks]]) -> InfluenceCurve:

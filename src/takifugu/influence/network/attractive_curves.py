@@ -22,7 +22,7 @@ from takifugu._rounding import gamma, log_ratio_up, up
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
-from takifugu.influence.network.network_curves import ExposedSets, chosen_entries, pair_label
+from takifugu.influence.network.network_curves import chosen_entries, named_sets, pair_label
 from takifugu.numeric import Floats
 from takifugu.priors.factors import Factor, FactorModel
 from takifugu.priors.secrets import Secrets
@@ -110,7 +110,11 @@ class AttractiveField:
         """
         others = [v for v in bits(inside) if v != entry]
         if len(others) >= LARGEST:
-            raise TooLarge(f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over")
+            raise TooLarge(
+                f"a set of {len(others) + 1} entries; at most {LARGEST} are summed over",
+                size=len(others) + 1,
+                limit=LARGEST,
+            )
         edge = 0
         for v in (entry, *others):
             edge |= self.around[v]
@@ -153,16 +157,21 @@ def attractive_curve(
     exact up to b = 2 if the field is small enough to be summed over.
     """
     if not 1 <= largest <= LARGEST:
-        raise UnsoundRequest(f"largest is {largest}; it must be from 1 to {LARGEST}")
-    field, count, asked = AttractiveField(model), len(model.entries), secrets or Secrets()
-    chosen = chosen_entries(model, asked)
+        raise UnsoundRequest(
+            f"largest is {largest}; it must be from 1 to {LARGEST}",
+            field="largest",
+            given=largest,
+            needed=LARGEST,
+        )
+    field, count, secrets = AttractiveField(model), len(model.entries), secrets or Secrets()
+    chosen = chosen_entries(model, secrets)
     wholes = {entry: _whole(field, entry) for entry in chosen}
     exposed = sorted(
         {*range(1, min(largest, count) + 1), *(w.bit_count() for w in wholes.values()), count}
     )
     leak, exact, pairs, masks = [], [], [], []
     for entry in chosen:
-        sides = asked.sides(model.states[entry])
+        sides = secrets.sides(model.states[entry])
         if not sides:
             continue
         whole = wholes[entry]
@@ -191,7 +200,7 @@ def attractive_curve(
         count,
         tuple(pairs),
         np.array(exact),
-        ExposedSets(model.entries, tuple(masks)),
+        named_sets(model, masks),
     )
 
 

@@ -1,4 +1,4 @@
-r"""What the entries outside a set H can tell about a secret inside it, by exact elimination.
+r"""What the entries outside a set H leak about a secret inside it, by exact elimination.
 
 For a split I = H ∪ L and the secret "entry s is in A or in B", the leak of the paper
 (Section 6) is the largest value over possible x_L of
@@ -36,7 +36,7 @@ from takifugu.priors.factors import FactorModel, neighbours
 ROOM = 2**23  # cells that one table may have
 SMALL = 2**14  # cells of a table of possible states before its constraint is dropped
 FLAT = 1024  # cells of a group of tables that is written out with all its states
-CASES = 2**14  # states of the shared entries of a boundary that are looked at one by one
+CASES = 2**14  # states of the shared entries of a boundary that are tried one by one
 STATES = 2**16  # states of a set that can be summed over
 WORK = 1e9  # cells multiplied for one pair before a set is given up
 
@@ -300,7 +300,7 @@ class Elimination:
         ``sides`` is ``[pair, side, value]``: which values of the entry are in A, and in B.
 
         PROVED: an upper bound, tight up to rounding. BEATEN: it is at least as large as the
-        number ``known``, which is all that was asked. UNKNOWN: it took more than ``work``; the
+        number ``known``, which is all that a search needs. UNKNOWN: it took more than ``work``; the
         number is a lower bound. −∞ says that side A cannot happen at all.
         """
         from takifugu.influence.network.ratios import BEATEN, CLOSER, largest

@@ -6,17 +6,16 @@ Most sets need one state of the boundary only, which shows that they leak more t
 so far. The leaks that are reported are proved: largest over all states of the boundary.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from takifugu._rounding import up
 from takifugu.errors import InvalidPrior, TooLarge, UnsoundRequest
-from takifugu.influence.curve import InfluenceCurve
+from takifugu.influence.curve import ExposedSets, InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, Side, Surroundings, bits
 from takifugu.numeric import Booleans, Floats
 from takifugu.priors.factors import FactorModel
@@ -39,18 +38,6 @@ class Progress:
     evaluations: int
 
 
-@dataclass(frozen=True)
-class ExposedSets:
-    """Which entries are exposed, for each pair and point of a curve."""
-
-    entries: tuple[Name, ...]
-    masks: tuple[tuple[int, ...], ...]
-
-    def describe(self, pair: int, point: int) -> Mapping[str, Any]:
-        """``{"exposed": [entry, …]}``."""
-        return {"exposed": [self.entries[v] for v in bits(self.masks[pair][point])]}
-
-
 def network_curve(
     model: FactorModel,
     secrets: Secrets | None = None,
@@ -61,13 +48,13 @@ def network_curve(
 ) -> InfluenceCurve:
     """The curve of a Bayesian network or random field, exact up to b = ``largest``.
 
-    ``evaluations`` limits the sets looked at for each secret; ``progress`` hears how the search
-    goes, and ends it by returning False. Points that the search did not finish are upper bounds
-    and say so (``exact``). Values that cannot happen are no secrets; their pairs are left out.
+    ``evaluations`` limits the sets that are tried for each secret; ``progress`` is called on the
+    way, and ends the search by returning False. Points that the search did not finish are upper
+    bounds, and not ``exact``. Values that cannot happen are no secrets; their pairs are left out.
     """
     full = Elimination(model)
 
-    def explore(searches: Sequence["_Search"]) -> None:
+    def explore(searches: Sequence["_EntrySearch"]) -> None:
         layer = {1 << search.entry for search in searches}
         for b in range(1, largest + 1):
             active = [search for search in searches if b < search.whole.bit_count()]
@@ -87,7 +74,7 @@ def network_curve(
 def _look(
     full: Elimination,
     sets: Iterable[int],
-    active: Sequence["_Search"],
+    active: Sequence["_EntrySearch"],
     b: int,
     evaluations: int | None,
     progress: Callable[[Progress], bool | None] | None,
@@ -126,7 +113,7 @@ def nearest_curve(
     """
     full = Elimination(model)
 
-    def explore(searches: Sequence["_Search"]) -> None:
+    def explore(searches: Sequence["_EntrySearch"]) -> None:
         for search in searches:
             for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
                 search.open(b)
@@ -148,13 +135,18 @@ def sampled_curve(
 
     A split is a connected set that grows from the secret by an entry at a time, drawn from those
     around it; what was best with fewer entries is grown as well. An upper bound on the curve, as
-    every split is: chance decides how good it is, never whether it holds.
+    every split is: randomness decides how good it is, never whether it holds.
     """
     if samples < 1:
-        raise UnsoundRequest(f"samples is {samples}; at least one split must be drawn")
+        raise UnsoundRequest(
+            f"samples is {samples}; at least one split must be drawn",
+            field="samples",
+            given=samples,
+            needed=1,
+        )
     full = Elimination(model)
 
-    def explore(searches: Sequence["_Search"]) -> None:
+    def explore(searches: Sequence["_EntrySearch"]) -> None:
         for search in searches:
             for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
                 first = search.open(b)
@@ -187,13 +179,16 @@ def _nearest(full: Elimination, entry: int, b: int) -> Iterable[int]:
     if comb(ring.bit_count(), short) > CANDIDATES:
         raise TooLarge(
             f"there are {comb(ring.bit_count(), short):,} sets of {b} nearest entries; at most"
-            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve."
+            f" {CANDIDATES:,} are tried. Ask for a smaller `largest`, or use network_curve.",
+            field="largest",
+            size=comb(ring.bit_count(), short),
+            limit=CANDIDATES,
         )
     for more in combinations(bits(ring), short):
         yield held | sum(1 << v for v in more)
 
 
-class _Search:
+class _EntrySearch:
     """Everything about one secret entry: the best sets so far, for each pair and each b."""
 
     def __init__(self, full: Elimination, entry: int, sides: Sides, name: Name) -> None:
@@ -205,7 +200,7 @@ class _Search:
                 self._marks[k, side, list(pair[side])] = True
         self.best: list[Floats] = []
         self.sets: list[list[int]] = []
-        self.every = True  # whether all connected sets are looked at
+        self.every = True  # whether all connected sets are tried
         self.relaxed = False  # some number may be too high: nothing is exact
         self.evaluated = 0
         self.stopped = False
@@ -274,12 +269,17 @@ def _curve(
     full: Elimination,
     secrets: Secrets,
     largest: int,
-    explore: Callable[[Sequence[_Search]], None],
+    explore: Callable[[Sequence[_EntrySearch]], None],
 ) -> InfluenceCurve:
     """Put the searches of all secrets together."""
     count = len(model.entries)
     if not largest >= 1:
-        raise UnsoundRequest(f"largest is {largest}; a curve exposes at least one entry")
+        raise UnsoundRequest(
+            f"largest is {largest}; a curve exposes at least one entry",
+            field="largest",
+            given=largest,
+            needed=1,
+        )
     chosen = chosen_entries(model, secrets)
     everything = (1 << count) - 1
     wholes = {entry: full.part(everything, entry) for entry in chosen}
@@ -290,47 +290,55 @@ def _curve(
     exact: list[Booleans] = []
     pairs: list[str] = []
     masks: list[tuple[int, ...]] = []
-    asked = {entry: secrets.sides(model.states[entry]) for entry in chosen}
+    sides_of = {entry: secrets.sides(model.states[entry]) for entry in chosen}
     searches = [
-        _Search(full, entry, sides, model.entries[entry]) for entry, sides in asked.items() if sides
+        _EntrySearch(full, entry, sides, model.entries[entry])
+        for entry, sides in sides_of.items()
+        if sides
     ]
     explore(searches)
-    for found in searches:
-        entry, sides = found.entry, found.sides
-        offset, sure = found.offset()
+    for search in searches:
+        entry, sides = search.entry, search.sides
+        offset, sure = search.offset()
         for k in range(len(sides)):
             if offset[k] in (np.inf, -np.inf) and sure:
                 continue  # one side of the pair cannot happen
-            row, flags, shown = _row(found, k, exposed, float(offset[k]), sure)
+            row, flags, shown = _row(search, k, exposed, float(offset[k]), sure)
             leak.append(row)
             exact.append(flags)
             masks.append(shown)
             pairs.append(pair_label(model, entry, sides[k]))
     if not leak:
         raise InvalidPrior(
-            "secrets", given="leave no pair of values that can happen", needed="ask of at least one"
+            "secrets", given="leave no pair of values that can happen", needed="leave at least one"
         )
-    splits = ExposedSets(model.entries, tuple(masks))
+    splits = named_sets(model, masks)
     return InfluenceCurve(
         np.array(exposed), np.array(leak), count, tuple(pairs), np.array(exact), splits
     )
 
 
 def _row(
-    found: _Search, pair: int, exposed: Sequence[int], offset: float, sure: bool
+    search: _EntrySearch, pair: int, exposed: Sequence[int], offset: float, sure: bool
 ) -> tuple[Floats, Booleans, tuple[int, ...]]:
     """The leak of one pair at every point, whether it is exact, and the set exposed."""
     row, flags, masks = np.zeros(len(exposed)), np.ones(len(exposed), dtype=np.bool_), []
     for k, b in enumerate(exposed):
-        if b >= found.whole.bit_count():  # nothing that is left depends on the secret
-            masks.append(found.whole)
+        if b >= search.whole.bit_count():  # nothing that is left depends on the secret
+            masks.append(search.whole)
             continue
-        at = min(b, len(found.best)) - 1
-        best = float(found.best[at][pair])
+        at = min(b, len(search.best)) - 1
+        best = float(search.best[at][pair])
         row[k] = np.inf if best == np.inf else max(0.0, float(up(best + offset)))
-        flags[k] = b <= len(found.best) and sure and found.exact(at, pair)
-        masks.append(found.sets[at][pair])
+        flags[k] = b <= len(search.best) and sure and search.exact(at, pair)
+        masks.append(search.sets[at][pair])
     return row, flags, tuple(masks)
+
+
+def named_sets(model: FactorModel, masks: Sequence[Sequence[int]]) -> ExposedSets:
+    """The exposed sets of a curve, given as bit masks: one for each pair and point."""
+    names = model.entries
+    return ExposedSets([[[names[v] for v in bits(mask)] for mask in row] for row in masks])
 
 
 def chosen_entries(model: FactorModel, secrets: Secrets) -> list[int]:

@@ -42,7 +42,7 @@ class Segment:
     """A stretch of time in which every cell has one total.
 
     Attributes:
-        own: What each group lost by releases on groups; from storage, only the groups asked for.
+        own: What each group lost by releases on groups; from storage, only those that were read.
         peak: The worst of all groups' own totals, and of a group never named.
         cut_from: Where the stored segment begins from which this one was cut and not yet written.
         root: The digest of all its groups' own totals, as stored.
@@ -61,7 +61,7 @@ class Segment:
 
 @dataclass
 class Shape:
-    """How a dataset's entries are told apart: the unit of its windows, the columns of its groups.
+    """What distinguishes a dataset's entries: the unit of its windows, the columns of its groups.
 
     Both are fixed by their first use and never change: cells of two shapes could overlap unseen.
     """

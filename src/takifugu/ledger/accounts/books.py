@@ -38,7 +38,7 @@ class Book:
         return Book(self.dataset, analyst, account=flat(self.lost))
 
     def everywhere(self) -> None:
-        """Count all that was lost on every row; cells may then be named anew."""
+        """Count all that was lost on every row; cells may then get new names."""
         self.account.everywhere()
         self.shape.unit = self.shape.partition = None
 
@@ -101,7 +101,7 @@ def charged(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def contents(book: Book) -> dict[str, Any]:
-    """All that an account says, to compare two of them by."""
+    """The contents of an account, to compare two of them by."""
     account = book.account
     return {
         "budget": (book.epsilon, book.delta),

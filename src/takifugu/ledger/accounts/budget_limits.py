@@ -1,9 +1,9 @@
-"""The Pufferfish loss of a ledger: a view of its per-entry totals, translated once.
+"""The Pufferfish loss of per-entry totals, and the totals that a Pufferfish budget admits.
 
-A translation says what a per-entry loss on *every* entry amounts to. It grows with that loss, and
-no entry has lost more than the worst cell, so translating the worst total bounds the loss of all
-that was released (theory: the loss is monotone in each entry's ε). Another prior, another
-translation, is another view of the same ledger. Losses are rounded up, allowances down.
+A translation bounds the Pufferfish loss of a per-entry loss on *every* entry. It grows with that
+loss, and no entry has lost more than the worst cell, so translating the worst total bounds the loss
+of all that was released (theory: the loss is monotone in each entry's ε). Another prior is another
+translation of the same totals. Losses are rounded up, allowances down.
 """
 
 import math
@@ -21,7 +21,7 @@ def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fractio
     return max(_translated(translation, total, delta) for total in totals)
 
 
-def read(
+def spent_epsilon(
     translation: LossTranslation, totals: Frontier, epsilon: Fraction | None, delta: Fraction
 ) -> float:
     """`to_pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
@@ -30,9 +30,13 @@ def read(
     loss may end a little above that of a larger one, and so may the reading of δ and ρ.
     """
     value = to_pufferfish(translation, totals, delta)
-    if epsilon is None or Fraction(min(value, 2.0**64)) <= epsilon:
+    if epsilon is None or _at_most(value, epsilon):
         return value
-    return float_up(epsilon) if Limit(translation, epsilon, delta).admits(totals) else value
+    return Limit(translation, epsilon, delta).capped(value, totals)
+
+
+def _at_most(value: float, epsilon: Fraction) -> bool:
+    return Fraction(min(value, 2.0**64)) <= epsilon
 
 
 def _translated(translation: LossTranslation, total: Total, delta: Fraction) -> float:
@@ -90,6 +94,16 @@ class Limit:
             answer = all(map(self._filter.admits, totals))
             self._known = (totals, answer)
         return answer
+
+    def spent(self, totals: Frontier) -> float:
+        """The Pufferfish ε of ``totals``, rounded up; as `spent_epsilon`."""
+        return self.capped(to_pufferfish(self.translation, totals, self.delta), totals)
+
+    def capped(self, value: float, totals: Frontier) -> float:
+        """``value``, or the budget where that is less and admits ``totals``."""
+        if _at_most(value, self.epsilon) or not self.admits(totals):
+            return value
+        return float_up(self.epsilon)
 
     def room(self, spent: Frontier, loss: Loss) -> Fraction:
         """How much of the currency of ``loss`` still fits on top of ``spent``, rounded down.

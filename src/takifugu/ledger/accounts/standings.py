@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import NoBudget
-from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.account import Touch
 from takifugu.ledger.accounts.books import WHOLE, Book
 from takifugu.ledger.accounts.budget_limits import Limit
@@ -73,6 +72,16 @@ class Standing:
         """Whose own account it is; None for that of the whole dataset."""
         return self.payer.analyst
 
+    @property
+    def epsilon(self) -> Fraction:
+        """The budget."""
+        return self.payer.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """The δ of the budget."""
+        return self.payer.delta
+
     def admits(self, loss: Loss) -> bool:
         """Whether one more ``loss`` on the cells that are touched is within the budget."""
         return self.limit.admits(self._after(loss))
@@ -86,19 +95,15 @@ class Standing:
     @property
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, at the δ of the budget, rounded up."""
-        return self._read(self.payer.overall)
+        return self.limit.spent(self.payer.overall)
 
     def spent_after(self, loss: Loss) -> float:
         """The same after one more ``loss`` on the cells that are touched."""
-        return self._read(self._after(loss))
+        return self.limit.spent(self._after(loss))
 
     def _after(self, loss: Loss) -> Frontier:
         after = (add(total, loss) for total in self.payer.touched)
         return worst((*self.payer.overall, *after))
-
-    def _read(self, totals: Frontier) -> float:
-        limit = self.limit
-        return view.read(limit.translation, totals, limit.epsilon, limit.delta)
 
 
 def payers(

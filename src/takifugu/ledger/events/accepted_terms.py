@@ -1,14 +1,14 @@
-"""What an owner decides about a dataset: its prior and secrets, and who may ask.
+"""The terms of a dataset: the prior and the secrets that its owner accepted.
 
-A budget is a limit under one prior and one set of secrets. Under two by turns a ledger would keep
-to neither of two guarantees for sure, so exactly one pair of them, the *terms*, is in force for a
+A budget is a limit under one prior and one set of secrets. Charges under two priors in turn would
+keep to neither guarantee, so exactly one pair of prior and secrets, the *terms*, is in force for a
 dataset: those of the last `accepted` event or, in a ledger without one, of the last charge. A
-charge under other terms is refused under the ledger's lock. What was spent is read anew under the
-new terms once the owner has accepted them; `Review` is what they see before that.
+charge under other terms is refused under the ledger's lock. Once the owner accepts new terms, what
+was spent is evaluated under them; `Review` shows that beforehand.
 
-An event of kind ``policy`` says what a command entered into a policy: which prior, how it was
+An event of kind ``policy`` records what a command entered into a policy: which prior, how it was
 fitted, on which rows. It puts nothing in force, unless nothing was ever charged: then the terms are
-accepted with it, because there is nothing yet that could be read differently.
+accepted with it, since there is nothing yet to evaluate differently.
 """
 
 import math
@@ -22,8 +22,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from takifugu.errors import LedgerConflict
-from takifugu.ledger.accounts import budget_limits as view
 from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
 from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
@@ -138,8 +138,8 @@ def review(
     if book is None:
         return Review(dataset, known, None, Fraction(0), (ZERO,), 0.0, 0.0)
     worst, budget = book.account.worst, (book.epsilon, book.delta)
-    after = view.read(new, worst, *budget)
-    before = None if old is None else view.read(old, worst, *budget)
+    after = spent_epsilon(new, worst, *budget)
+    before = None if old is None else spent_epsilon(old, worst, *budget)
     if worst == (ZERO,):
         before = 0.0
     return Review(dataset, known, *budget, worst, before, after)
@@ -182,7 +182,7 @@ def accept(
     return chain.append(connection, last, "accepted", content, now)
 
 
-def enter(
+def enter_policy(
     connection: Connection,
     last: Head,
     dataset: str,
@@ -237,7 +237,7 @@ def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decimal_up(value: float | None) -> str | None:
-    """A loss in millionths, rounded up; "infinity" if it has no end, None if it is not known."""
+    """A loss in millionths, rounded up; "infinity" if it is infinite, None if it is unknown."""
     if value is None:
         return None
     if not 0 <= value < math.inf:

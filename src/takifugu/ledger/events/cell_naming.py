@@ -1,17 +1,17 @@
-r"""What the cells of a dataset are: a ledger adds losses by cell, so a name must keep its meaning.
+r"""What names the cells of a dataset: losses are added by cell, so a name must keep its meaning.
 
-A charge says which cells it reads by names: a stretch of time, keys of public columns. Which rows
-those are is decided by a declaration: the source, the entity, the order with its zone, the lists
-and rules of the public columns. Under another declaration the same rows are other cells, and two
-losses on one row would be counted on two. So every charge names the fingerprint of what names its
-cells, and the ledger refuses one that names another than the charge before it, under its lock.
+A charge names the cells that it reads: a stretch of time, keys of public columns. Which rows those
+are depends on the declaration: the source, the entity, the order with its zone, the lists and rules
+of the public columns. Under another declaration the same rows are other cells, and two losses of
+one row would be counted on two. So every charge records the fingerprint of what names its cells,
+and the ledger refuses one that differs from the charge before it, under its lock.
 
-An owner may accept a change. Then nothing is known any more about which row lost what, and every
-row has lost what the worst of them has: with :math:`W` the worst totals of the account,
+An owner may accept a change. It is then unknown which row lost what, so every row counts as having
+lost what the worst of them has: with :math:`W` the worst totals of the account,
 
 .. math:: \mathrm{total}(\text{row}) \le \max_{\text{cells}} \mathrm{total} \le W,
 
-so that `always` becomes the componentwise maximum of :math:`W`, and cells start anew from there.
+so that `always` becomes the componentwise maximum of :math:`W`, and new cells start from there.
 """
 
 import json
@@ -35,7 +35,7 @@ from takifugu.ledger.storage.statement import Statement
 MOST_SHOWN = 5  # keys of a list that differ, in a message
 WIDEST = 80  # letters of one side of a difference
 EVERYWHERE, UNCHANGED = "everywhere", "unchanged"
-MOVED = ("source",)  # parts that may change without a row becoming another cell, if the owner says
+MOVED = ("source",)  # parts that may change while every row keeps its cell, if the owner confirms
 
 _LATEST = Statement(
     select(func.max(EVENTS.c.seq).label("seq")).where(
@@ -60,7 +60,7 @@ class Difference:
 
 
 def latest(connection: Connection, dataset: str) -> Event | None:
-    """The last event that says what the cells of a dataset are, held against its chain."""
+    """The last event that records what names the cells of a dataset, checked against its chain."""
     row = _LATEST.one(connection, {"named": dataset})
     return None if row.seq is None else chain.one(connection, row.seq)
 
@@ -70,7 +70,7 @@ def compare(
 ) -> tuple[bool, tuple[str, ...] | None]:
     """Whether ``cells`` are the first of the dataset, and how they differ from those before.
 
-    None if they do not differ; empty if the earlier charges do not say what names their cells.
+    None if they do not differ; empty if the earlier charges do not record what names their cells.
     """
     last = latest(connection, dataset)
     if last is None:
@@ -165,7 +165,7 @@ def accept_cells(connection: Connection, dataset: str, cells: Cells, how: str) -
 def _refuse_changed(
     connection: Connection, dataset: str, known: str | None, cells: Cells, *, any_charge: bool
 ) -> None:
-    """Raise if it can be seen that a declaration is not what it was, but for where its rows are."""
+    """Raise if the declaration visibly changed in more than where its rows are."""
     if known is None:
         if any_charge:
             return
@@ -191,7 +191,7 @@ def _refuse_changed(
 
 
 def _count_everywhere(connection: Connection, dataset: str) -> None:
-    """Take the cells out of a dataset's accounts; all are written anew: digests have no gaps."""
+    """Merge the cells of a dataset's accounts; all accounts are rewritten, with their digests."""
     books = replayed(connection)
     if tables.root_of(books.books.values()) != chain.totals(connection).root:
         raise edited()

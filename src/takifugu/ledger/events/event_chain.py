@@ -19,7 +19,7 @@ from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
 from takifugu.ledger.storage.schema import EVENTS, HEAD
 from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
@@ -33,7 +33,7 @@ COPIED = ("kind", "dataset", "analyst", "key", "question", "charge")  # columns 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The place and hash of one event: noted down elsewhere, it proves that nothing was undone."""
+    """The number and hash of one event: recorded elsewhere, it proves that nothing was undone."""
 
     seq: int
     hash: str
@@ -68,12 +68,12 @@ _HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_co
 _LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD.with_for_update())
 _MOVE = Statement(update(HEAD).where(HEAD.c.id == literal_column("1")), "seq", "hash", "at")
 _ADD = Statement(insert(EVENTS), "seq", "hash", "body", *COPIED)
-_BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("wanted")))
+_BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("which")))
 
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
     """The end of the chain; with ``lock`` nobody else can add to it until the transaction ends."""
-    work = work_of(connection)
+    work = transaction_state(connection)
     if work.head is None or (lock and not work.locked):
         row = (_LOCKED if lock else _LAST).one(connection, {})
         if row is None:
@@ -84,8 +84,8 @@ def head(connection: Connection, *, lock: bool = False) -> Head:
 
 
 def totals(connection: Connection) -> Tree:
-    """The digests of all totals, held against the last event."""
-    work = work_of(connection)
+    """The digests of all totals, checked against the last event."""
+    work = transaction_state(connection)
     if work.tree is None:
         last = head(connection)
         work.tree = Tree(root=_root(connection, last) if last.seq else EMPTY)
@@ -117,10 +117,10 @@ def append(
 
     ``content`` is known to be JSON. Totals that the event changes are changed before.
 
-    Events are in the order of the chain, whatever the clock says. Where it went backwards the
-    event says by how much.
+    Events are in the order of the chain, whatever the clock shows. Where the clock went backwards,
+    the event records by how much.
     """
-    seq, work = last.seq + 1, work_of(connection)
+    seq, work = last.seq + 1, transaction_state(connection)
     body: dict[str, Any] = {
         "v": VERSION,
         "seq": seq,
@@ -156,10 +156,10 @@ def start(connection: Connection) -> Head:
 
 
 def one(connection: Connection, seq: int) -> Event:
-    """One event, held against the hash of the one before it."""
+    """One event, checked against the hash of the one before it."""
     rows = {}
-    for wanted in (seq - 1, seq):
-        rows[wanted] = _BY_SEQ.one(connection, {"wanted": wanted})
+    for which in (seq - 1, seq):
+        rows[which] = _BY_SEQ.one(connection, {"which": which})
     row, before = rows[seq], rows[seq - 1]
     if row is None or (before is None and seq > 1):
         raise LedgerDamaged(

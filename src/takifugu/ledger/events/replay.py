@@ -77,7 +77,7 @@ def replayed(connection: Connection) -> Books:
 
 
 def rebuild(connection: Connection) -> None:
-    """Compute every total anew from the events, and hold them against the last of these."""
+    """Compute every total again from the events, and compare them with the last event."""
     last = chain.head(connection, lock=True)
     root = chain.one(connection, last.seq).body.get("totals")
     tables.rebuild(connection, replayed(connection))
@@ -149,7 +149,7 @@ def _row_problems(row: Any, previous: str, due: int) -> Iterator[Problem]:
         copies["charge"] = row.seq
     wrong = [name for name, value in copies.items() if getattr(row, name) != value]
     if wrong:
-        message = f"event {row.seq} is filed under another {' and '.join(wrong)} than it says"
+        message = f"event {row.seq} is filed under another {' and '.join(wrong)} than its own"
         yield Problem("filed", message, row.seq)
 
 
@@ -172,7 +172,7 @@ def _total_problems(connection: Connection, books: Books) -> Iterator[Problem]:
 
 
 def _digest_problems(connection: Connection, books: Books) -> Iterator[Problem]:
-    """What events say of the totals they leave, and the stored digests, against the replay."""
+    """Compare the totals that the last event names, and the stored digests, with the replay."""
     try:
         tree = chain.totals(connection)
         if tree.root != tables.root_of(books.books.values()):

@@ -1,10 +1,10 @@
-"""The same rows under two names: compared inside a ledger, by keyed marks.
+"""The same rows under two names, recognised within a ledger by keyed marks.
 
 Two datasets with the same rows have two budgets, and a row then loses both. So the first charge on
-each state of the data leaves marks of where its rows are and what they hold (see `keys`), and a
-dataset that has a mark of another one is refused until its owner says that they are to be counted
+each state of the data stores marks of where its rows are and what they hold (see `keys`), and a
+dataset that shares a mark with another one is refused until its owner decides to count them
 separately. So is one whose marks cannot be compared, because they were made with two keys. Edited
-copies, parts of a table and other ledgers are beyond what can be seen here.
+copies, parts of a table and other ledgers are not recognised.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ from takifugu.ledger.storage.statement import Statement
 SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table": "the same table"}
 SAME |= {"content": "rows of the same entities at the same places in the order"}
 
-_BY_QUESTION = Statement(
+_BY_STATE = Statement(
     select(EVENTS.c.seq).where(
-        EVENTS.c.question == bindparam("asked"), EVENTS.c.kind == literal_column("'source'")
+        EVENTS.c.question == bindparam("state"), EVENTS.c.kind == literal_column("'source'")
     )
 )
 _OTHERS = select(EVENTS).where(EVENTS.c.kind == literal_column("'source'")).order_by(EVENTS.c.seq)
@@ -36,7 +36,7 @@ def state(dataset: str, data: str) -> str:
 
 def is_known(connection: Connection, dataset: str, data: str) -> bool:
     """Whether this state of the data was compared with all others before."""
-    return _BY_QUESTION.one(connection, {"asked": state(dataset, data)}) is not None
+    return _BY_STATE.one(connection, {"state": state(dataset, data)}) is not None
 
 
 def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> None:
@@ -66,9 +66,9 @@ def _key(mark: str) -> str:
 
 
 def separated(connection: Connection, dataset: str) -> set[str]:
-    """The datasets that an owner has told to be counted separately from this one."""
-    said = select(EVENTS).where(EVENTS.c.kind == literal_column("'separate'"))
-    pairs = [chain.read(row).body for row in connection.execute(said)]
+    """The datasets that an owner decided to count separately from this one."""
+    decided = select(EVENTS).where(EVENTS.c.kind == literal_column("'separate'"))
+    pairs = [chain.read(row).body for row in connection.execute(decided)]
     return {
         other
         for pair in pairs
@@ -77,7 +77,7 @@ def separated(connection: Connection, dataset: str) -> set[str]:
     }
 
 
-def content(dataset: str, data: str, marks: Iterable[str]) -> Mapping[str, Any]:
+def marks_body(dataset: str, data: str, marks: Iterable[str]) -> Mapping[str, Any]:
     """The event that files the marks of one state of the data."""
     return {
         "dataset": dataset,

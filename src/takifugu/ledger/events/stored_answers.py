@@ -1,4 +1,4 @@
-"""Answers kept beside the charges that paid for them: the same question again costs nothing."""
+"""Answers kept beside the charges that paid for them: the same query again costs nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ class Answer:
     at: datetime
 
 
-_PAID, _TOLD = EVENTS.alias("paid"), EVENTS.alias("told")
+_PAID, _SENT = EVENTS.alias("paid"), EVENTS.alias("sent")
 _ANSWERS = (
-    select(_TOLD.c.seq)
+    select(_SENT.c.seq)
     .select_from(_PAID)
-    .join(_TOLD, (_TOLD.c.charge == _PAID.c.charge) & (_TOLD.c.kind == literal_column("'answer'")))
-    .where(_PAID.c.question == bindparam("asked"), _PAID.c.kind != literal_column("'answer'"))
-    .order_by(_TOLD.c.seq)
+    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
+    .where(_PAID.c.question == bindparam("identity"), _PAID.c.kind != literal_column("'answer'"))
+    .order_by(_SENT.c.seq)
 )
-_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("asker")))
+_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("analyst")))
 _ANSWERED = Statement(_ANSWERS)
 _ANSWER_OF = Statement(
     select(EVENTS.c.seq).where(
@@ -42,13 +42,12 @@ _ANSWER_OF = Statement(
 )
 
 
-def find(connection: Connection, question: str, analyst: str | None) -> Answer | None:
-    """The answer to ``question`` that ``analyst`` has paid for; by anybody, if None."""
-    asked = {"asked": question}
+def find(connection: Connection, identity: str, analyst: str | None) -> Answer | None:
+    """The answer to a query that ``analyst`` has paid for; that anybody has, if None."""
     if analyst is None:
-        row = _ANSWERED.one(connection, asked)
+        row = _ANSWERED.one(connection, {"identity": identity})
     else:
-        row = _ANSWERED_TO.one(connection, {**asked, "asker": analyst})
+        row = _ANSWERED_TO.one(connection, {"identity": identity, "analyst": analyst})
     return None if row is None else read(chain.one(connection, row.seq))
 
 

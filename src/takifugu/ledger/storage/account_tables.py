@@ -23,7 +23,7 @@ from takifugu.ledger.storage import digest_tree as digests
 from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
 from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
 from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 
 _NAMED = Statement(
     select(ACCOUNTS).where(
@@ -183,10 +183,10 @@ def load(connection: Connection, book: Book, touch: Touch, *, compare: bool = Tr
         by_start = {segment.start: segment for segment in segments}
         span["since"] = segments[0].start
         if touch.cells is not None:
-            wanted = set(touch.cells)
+            chosen = set(touch.cells)
             found: dict[int, dict[str, str]] = {start: {} for start in by_start}
             for row in _cells(connection, span, touch.cells):
-                if row.cell in wanted:
+                if row.cell in chosen:
                     by_start[row.start].own[row.cell] = frontier.read_one(row.own)
                     found[row.start][row.cell] = row.own
             if compare:
@@ -315,7 +315,7 @@ def rebuild(connection: Connection, books: Books) -> str:
     for table in (CELLS, SEGMENTS, ACCOUNTS):
         connection.execute(delete(table))
     digests.forget(connection)
-    tree = work_of(connection).tree = Tree()
+    tree = transaction_state(connection).tree = Tree()
     for book in books.books.values():
         open_book(connection, book)
     return tree.root

@@ -1,4 +1,4 @@
-"""A digest of all totals that a charge can hold against the few rows that it reads.
+"""A digest of all totals, against which a charge can check the few rows that it reads.
 
 Every event carries the digest of the totals it leaves behind, so that a total which was edited,
 deleted or added behind the ledger's back no longer fits the chain. The digest is the root of a
@@ -72,7 +72,7 @@ _COPY = Statement(
 class Tree:
     """The tree of one set of rows: of all accounts and segments, or of the cells of one segment.
 
-    Nodes are believed only if they hash to what their parent says, and the first one to ``root``.
+    A node is used only if its hash is the one in its parent; that of the first one is ``root``.
     """
 
     def __init__(self, account: int = 0, start: int = 0, root: str = EMPTY) -> None:
@@ -221,12 +221,12 @@ def _branches(
 
 
 def forget(connection: Connection) -> None:
-    """Delete every node, to build the trees anew."""
+    """Delete every node, before the trees are rebuilt."""
     connection.execute(delete(DIGESTS))
 
 
 def edited(whose: str = "") -> LedgerDamaged:
-    """What to say when totals are not what the last event left behind."""
+    """The error for totals that are not those that the last event left behind."""
     return LedgerDamaged(
         f"the totals{whose} are not what the last event left behind: they were changed behind the"
         " ledger's back; nothing was released. Run `takifugu ledger verify`; if the events are"
@@ -236,7 +236,7 @@ def edited(whose: str = "") -> LedgerDamaged:
 
 
 def row_text(values: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> str:
-    """The content of a row to be hashed: its columns by name; an empty one says nothing."""
+    """The content of a row to be hashed: its columns by name, without empty ones."""
     return "\n".join(
         f"{name} {len(str(value))} {value}"
         for name, value in sorted(values.items())

@@ -21,7 +21,7 @@ from takifugu.ledger.storage.schema import (
     recreate,
 )
 from takifugu.ledger.storage.store import Store
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
 
@@ -111,7 +111,7 @@ def _brought_up_to_date(store: Store, now: datetime, guard: Guard) -> Event:
             _compare(store, guard)
     with store.writing() as connection:
         store.only_one(connection)
-        work_of(connection).unwitnessed = guard.witness is None
+        transaction_state(connection).unwitnessed = guard.witness is None
         migrate(connection, store, now)
         return chain.one(connection, 1)
 

@@ -46,7 +46,7 @@ EVENTS = Table(
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("hash", String(64), nullable=False),
     Column("body", Text, nullable=False),
-    # Copies of what the body says, to find it by; `verify` compares them.
+    # Copies of fields of the body, to find it by; `verify` compares them.
     Column("kind", String(20), nullable=False),
     Column("dataset", Text),
     Column("analyst", Text),
@@ -165,7 +165,7 @@ TOTALS = _create(ACCOUNTS, SEGMENTS, CELLS)
 
 
 def recreate(connection: Connection) -> None:
-    """Make every derived table anew, empty: what was in them follows from the events."""
+    """Replace every derived table by an empty one: their contents follow from the events."""
     derived = (ACCOUNTS, SEGMENTS, CELLS, DIGESTS)
     METADATA.drop_all(connection, tables=derived)
     METADATA.create_all(connection, tables=derived, checkfirst=False)

@@ -1,7 +1,7 @@
-"""A connection to PostgreSQL that does not wait for ever.
+"""Connections to PostgreSQL that give up when the server is silent for too long.
 
-The server's own timeouts end what takes too long there. Nothing on the server helps when the server
-is stopped, or the network swallows what it says: then the client has to give up by itself.
+The server's own timeouts end what takes too long there. They do not help when the server is stopped
+or the network drops its packets: then the client has to give up by itself.
 """
 
 import select
@@ -12,16 +12,16 @@ from typing import Any
 import psycopg
 from psycopg import waiting
 
-LEAST = 5.0  # seconds of silence that are borne at least
+LEAST = 5.0  # seconds of silence that are always allowed
 
 
 def silence(wait: float) -> float:
-    """How long a server may say nothing, if locks are waited for ``wait`` seconds."""
+    """How many seconds a server may be silent, if locks are waited for ``wait`` seconds."""
     return max(LEAST, 3 * wait)
 
 
 def impatient(seconds: float) -> type[psycopg.Connection[Any]]:
-    """Connections that are closed when the server says nothing for so many seconds."""
+    """A connection class that closes when the server is silent for so many seconds."""
 
     class Impatient(psycopg.Connection[Any]):
         def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
@@ -40,18 +40,18 @@ def impatient(seconds: float) -> type[psycopg.Connection[Any]]:
 
 
 def _wait(gen: Generator[Any, Any, Any], handle: int, seconds: float) -> Any:
-    """Run one exchange of psycopg's: it says what it waits for, and is told what is ready."""
+    """Run one exchange of psycopg's generator, which yields what it waits for."""
     try:
-        wanted = next(gen)
+        awaited = next(gen)
         while True:
-            wanted = gen.send(_ready(handle, wanted, monotonic() + seconds))
+            awaited = gen.send(_ready(handle, awaited, monotonic() + seconds))
     except StopIteration as done:
         return done.value
 
 
-def _ready(handle: int, wanted: Any, deadline: float) -> Any:
+def _ready(handle: int, awaited: Any, deadline: float) -> Any:
     poll = select.poll()
-    reads, writes = bool(wanted & waiting.WAIT_R), bool(wanted & waiting.WAIT_W)
+    reads, writes = bool(awaited & waiting.WAIT_R), bool(awaited & waiting.WAIT_W)
     poll.register(handle, (select.POLLIN if reads else 0) | (select.POLLOUT if writes else 0))
     while True:
         left = deadline - monotonic()
@@ -59,10 +59,10 @@ def _ready(handle: int, wanted: Any, deadline: float) -> Any:
             raise TimeoutError
         found = poll.poll(min(left, 1.0) * 1000)  # in steps, so that Ctrl-C is seen
         if found:
-            said = found[0][1]
+            events = found[0][1]
             ready: int = waiting.READY_NONE
-            if said & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
+            if events & (select.POLLIN | select.POLLHUP | select.POLLERR) and reads:
                 ready |= waiting.READY_R
-            if said & (select.POLLOUT | select.POLLHUP | select.POLLERR) and writes:
+            if events & (select.POLLOUT | select.POLLHUP | select.POLLERR) and writes:
                 ready |= waiting.READY_W
             return ready

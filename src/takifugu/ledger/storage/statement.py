@@ -28,12 +28,12 @@ class Statement:
         self._row = _row_of(names)
 
     def one(self, connection: Connection, values: Values) -> Any:
-        """The row that was asked for, or None."""
+        """The first row of the result, or None."""
         found = self._execute(connection, values).fetchone()
         return None if found is None else self._row._make(found)
 
     def all(self, connection: Connection, values: Values) -> list[Any]:
-        """Every row that was asked for."""
+        """Every row of the result."""
         return list(map(self._row._make, self._execute(connection, values).fetchall()))
 
     def run(self, connection: Connection, values: Values | Sequence[Values]) -> None:

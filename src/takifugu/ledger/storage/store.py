@@ -1,4 +1,4 @@
-"""Where a ledger lives: SQLite by default, PostgreSQL by address. Every failure has a name.
+"""Where a ledger is kept: SQLite by default, PostgreSQL by address. Every failure has a name.
 
 A transaction that writes holds the only right to write from its first statement (SQLite: BEGIN
 IMMEDIATE; PostgreSQL: the head row FOR UPDATE) and is on disk when it ends (SQLite: write-ahead
@@ -25,7 +25,7 @@ from takifugu.errors import (
     NotALedger,
 )
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -69,7 +69,7 @@ class Store:
             if guard is not None:
                 guard.begin(connection)
             yield connection
-            work = work_of(connection)
+            work = transaction_state(connection)
             if work.tree is not None and work.tree.unsaved:
                 raise LedgerDamaged(
                     "totals were changed without an event; nothing was written", reason="totals"
@@ -90,7 +90,7 @@ class Store:
 
     @contextlib.contextmanager
     def unguarded(self) -> Iterator[Connection]:
-        """The same, whatever the witness says."""
+        """The same, without a comparison with the witness."""
         self._check_process()
         with self._named(), self._reader.begin() as connection:
             yield connection
@@ -199,7 +199,7 @@ class Store:
     def _open_postgresql(self, wait: float) -> Engine:
         try:
             from takifugu.ledger.storage.server_timeouts import impatient, silence
-        except ModuleNotFoundError:  # said, with what to do, by SQLAlchemy's own import of it
+        except ModuleNotFoundError:  # SQLAlchemy's own import reports it, with what to do
             return create_engine(self._url)
         most = silence(wait)
         limits = {"lock_timeout": wait, "statement_timeout": most}

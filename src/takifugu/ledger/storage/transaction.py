@@ -1,4 +1,4 @@
-"""What one transaction knows about the ledger: its head, its digests, the event it wrote."""
+"""What one transaction has read of the ledger: its head, its digests, the event it wrote."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ _OPTION = "takifugu_work"
 
 
 @dataclass
-class Work:
+class TransactionState:
     """Kept beside a connection from the beginning of a transaction to its end.
 
     Attributes:
         head: The end of the chain, once it was read.
         locked: Whether nobody else can add to it.
-        tree: The digests of accounts and segments, once they were held against the last event.
+        tree: The digests of accounts and segments, once they were checked against the last event.
         appended: Whether an event was written.
-        seen: What the witness had noted when the transaction began.
-        unwitnessed: Whether no second place is told: events then say so.
+        seen: What the witness had recorded when the transaction began.
+        unwitnessed: Whether there is no witness: events then record that.
     """
 
     head: Any = None
@@ -31,10 +31,10 @@ class Work:
     unwitnessed: bool = False
 
 
-def work_of(connection: Connection) -> Work:
-    """The work of the transaction that ``connection`` is in."""
-    found: Work | None = connection.get_execution_options().get(_OPTION)
+def transaction_state(connection: Connection) -> TransactionState:
+    """The state of the transaction that ``connection`` is in."""
+    found: TransactionState | None = connection.get_execution_options().get(_OPTION)
     if found is None:
-        found = Work()
+        found = TransactionState()
         connection.execution_options(**{_OPTION: found})
     return found

@@ -27,7 +27,7 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import work_of
+from takifugu.ledger.storage.transaction import transaction_state
 
 IDENTITY = re.compile(r"[0-9a-f]{32}")
 
@@ -55,7 +55,7 @@ class HeadWitness(Protocol):
         """Release the connections, if there are any."""
 
 
-_HASH_AT = Statement(select(EVENTS.c.hash).where(EVENTS.c.seq == bindparam("wanted")))
+_HASH_AT = Statement(select(EVENTS.c.hash).where(EVENTS.c.seq == bindparam("which")))
 
 
 class Guard:
@@ -82,7 +82,7 @@ class Guard:
 
     def begin(self, connection: Connection) -> None:
         """Before anything is written: lock the chain and compare."""
-        work = work_of(connection)
+        work = transaction_state(connection)
         work.unwitnessed = self.witness is None
         if self.ledger and self.witness is not None:
             chain.head(connection, lock=True)
@@ -159,7 +159,7 @@ def holds(connection: Connection, noted: Anchor) -> bool:
     if (last.seq, last.hash) == (noted.seq, noted.hash):
         return True
     if last.seq > noted.seq:
-        row = _HASH_AT.one(connection, {"wanted": noted.seq})
+        row = _HASH_AT.one(connection, {"which": noted.seq})
         if row is not None and row.hash == noted.hash:
             return chain.one(connection, noted.seq).hash == noted.hash
     return _accepted(connection, noted)

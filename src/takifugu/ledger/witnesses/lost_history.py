@@ -12,12 +12,12 @@ total after it, which dominates T; filters are monotone, so a total that is T in
 in the others is admitted as well, and the most that is admitted in that currency is no less. ∎
 
 So every entry is counted as having lost these maxima, all of them at once, and nothing else: the
-cells of the copy start anew from there. A budget that stays the same admits no loss on top of its
+new cells start from there. A budget that stays the same admits no loss on top of its
 own most. A higher one admits what exceeds it, and what was released, then and later, stays within
 it, because the total that is counted is never below the true one.
 
-*Which translation.* One that is given is, by the word of the owner, the one that was in use in all
-of the part that is lost; if every charge of the copy names it too, the most is read from it. If it
+*Which translation.* One that is given is, as the owner confirms, the one that was in use in all of
+the part that is lost; if every charge of the copy names it too, the most is read from it. If it
 is not known, or priors have changed, :math:`ε_B` itself
 is counted for a budget without δ: no sound translation maps a per-entry ε below ε, because
 randomised response on whether one entry has a value of the one side of a secret pair is ε-DP for
@@ -58,7 +58,7 @@ def counted(
     translations: Mapping[str, LossTranslation],
     budgets: Budgets,
 ) -> tuple[dict[str, Any], Books]:
-    """What an event of kind "loss" says, and the accounts after it. The caller holds the lock."""
+    """The content of an event of kind "loss", and the accounts after it. Needs the lock."""
     if lost is None or holds(connection, lost):
         raise LedgerConflict(
             "the ledger has the event that its witness has seen: nothing was lost",
@@ -104,13 +104,14 @@ def marks_of(connection: Connection) -> dict[str, set[str]]:
 
 def _budget(given: Number | tuple[Number, Number]) -> tuple[Fraction, Fraction]:
     epsilon, delta = given if isinstance(given, tuple) else (given, 0)
-    most, chance = exactly(epsilon, "epsilon"), exactly(delta, "delta")
-    if most < 0 or not 0 <= chance < 1:
+    budget = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+    if budget[0] < 0 or not 0 <= budget[1] < 1:
         raise UnsoundRequest(
             "a budget must have ε of 0 or more and δ from 0 to below 1", field="budget"
         )
-    write_fraction(most, "budget"), write_fraction(chance, "budget")
-    return most, chance
+    for part in budget:
+        write_fraction(part, "budget")  # refuses what could not be stored
+    return budget
 
 
 def _reached(

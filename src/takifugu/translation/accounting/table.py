@@ -27,6 +27,7 @@ from takifugu.translation.accounting.totals import total_to_pufferfish
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Method, Translation
+from takifugu.visible import four_digits
 
 Progress = Callable[[int, int], None]  # points done, of about how many
 KIND = "translation-table"
@@ -100,8 +101,9 @@ class TranslationTable(ByContent, LossTranslation):
             return 0.0
         if not 0 < dp <= self._grid[-1]:  # also false for NaN
             raise UnsoundRequest(
-                f"ε = {dp:g} is not in the table, which ends at {self._grid[-1]:g}; translate"
-                " without it, or tabulate further",
+                f"ε = {dp:.4g} is not in the table, which ends at"
+                f" {four_digits(Fraction(self._grid[-1]), 'down')}; translate without it, or"
+                " tabulate further",
                 field="table",
                 given=dp,
                 needed=self._grid[-1],
@@ -113,12 +115,14 @@ class TranslationTable(ByContent, LossTranslation):
             return 0.0
         place = bisect_right(self._losses, target)
         if not 0 < target < np.inf or not place:  # also for NaN
+            first = self._losses[0]
             raise UnsoundRequest(
-                f"a loss of {target:g} is not in the table, which begins at {self._losses[0]:g};"
-                " translate without it, or tabulate from a smaller loss",
+                f"a loss of {target:.4g} is not in the table, which begins at"
+                f" {four_digits(Fraction(first) if first < np.inf else first, 'up')}; translate"
+                " without it, or tabulate from a smaller loss",
                 field="table",
                 given=target,
-                needed=self._losses[0],
+                needed=first,
             )
         return self._grid[place - 1]
 
@@ -164,7 +168,7 @@ class TranslationTable(ByContent, LossTranslation):
         return table
 
 
-def beside(prior: Path, translation: Translation) -> Path:
+def table_beside(prior: Path, translation: Translation) -> Path:
     """Where the table of a prior belongs: next to its file, one for each choice of secrets."""
     mark = fingerprint((translation.secrets, float(translation.uncertainty)))[:8]
     return prior.with_name(f"{prior.name}.{mark}.table.json")

@@ -157,8 +157,8 @@ def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) 
         if translation.total_to_pufferfish(Total(rho=rho), delta) <= epsilon:
             return rho
     raise UnsoundRequest(
-        f"a Pufferfish loss of ε = {epsilon:g}, δ = {float(delta):g} leaves no ρ per entry under"
-        " this prior; ask for a larger epsilon or delta, or leave delta out",
+        f"a Pufferfish loss of ε = {epsilon:.4g}, δ = {float(delta):.4g} leaves no ρ per entry"
+        " under this prior; ask for a larger epsilon or delta, or leave delta out",
         field="epsilon",
         reason="allowance",
     )

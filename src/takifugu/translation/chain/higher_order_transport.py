@@ -1,6 +1,6 @@
 r"""The transport bound of higher-order chains, by their windows.
 
-Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, …, X_i)`
+Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, \dots, X_i)`
 (`takifugu.priors.higher_order.HigherOrderChain`). Let g(X) be the probability of an output of a
 mechanism that loses :math:`ε_i` on entry i. As a function of the windows it changes by a factor of
 at most :math:`e^{ε_i d(u,v)}` when the window i changes from u to v, where d(u, v) is 1 if their
@@ -10,7 +10,7 @@ costs gives tables F and B such that
 .. math:: E[g \mid Y_i = u] \le e^{c(u,v)}\, E[g \mid Y_i = v], \qquad
           c = ε_i\,d + F_i + B_i.
 
-A secret "X_i is in A" is a mixture: :math:`E[g | X_i ∈ A] = \sum_u P(Y_i = u | X_i ∈ A)\,
+A secret "X_i is in A" is a mixture: :math:`E[g | X_i \in A] = \sum_u P(Y_i = u | X_i \in A)\,
 E[g | Y_i = u]`. So the loss of (A, B) is at most the transport between these two mixtures with the
 costs c: one more step. ∎
 

@@ -20,6 +20,7 @@ leaks it.
 """
 
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def attractive_losses(
     except TooLarge:
         summed = False
         lower, upper = _pinned(pairwise_field(model), spent, chosen, visits)
-    most = float(up(np.sum(spent))) if spent.any() else 0.0  # group privacy
+    most = float(up(fsum(spent))) if spent.any() else 0.0  # group privacy
     pairs, least, greatest = [], [], []
     by_entry = np.full(len(model.entries), -np.inf)
     for k, entry in enumerate(chosen):

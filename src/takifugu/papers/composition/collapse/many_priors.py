@@ -181,7 +181,11 @@ class ManyPriors:
         about = tuple(
             (
                 secret,
-                (Between.chance(universe, event, low=float(known.low), high=float(known.high)),),
+                (
+                    Between.of_probability(
+                        universe, event, low=float(known.low), high=float(known.high)
+                    ),
+                ),
             )
             for secret, event, known in (
                 (left, within("U_T", "1a"), self.true_inside),

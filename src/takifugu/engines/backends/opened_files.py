@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from takifugu.engines.backend import DataFingerprint
-from takifugu.engines.hashes import file_hash
-from takifugu.engines.notes import LARGE, Note
-from takifugu.engines.problems import DatabaseFailed
+from takifugu.engines.backends.backend import DataFingerprint
+from takifugu.engines.backends.cached_facts import LARGE, CachedFact
+from takifugu.engines.backends.file_hashes import file_hash
+from takifugu.engines.engine_errors import DatabaseFailed
 from takifugu.fingerprint import fingerprint
 from takifugu.visible import visible
 
@@ -18,7 +18,7 @@ CHUNK = 2**20
 
 
 @dataclass(frozen=True)
-class Files:
+class OpenedFiles:
     """The files of a source, with the size and the time of each when it was opened.
 
     ``absent`` are files that would be read with them, and so must not be there.
@@ -29,7 +29,7 @@ class Files:
     absent: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, paths: Sequence[Path], absent: Sequence[Path] = ()) -> "Files":
+    def of(cls, paths: Sequence[Path], absent: Sequence[Path] = ()) -> "OpenedFiles":
         """Note the files as they are now."""
         return cls(tuple(paths), tuple(_stat(path) for path in paths), tuple(absent))
 
@@ -60,11 +60,11 @@ class Files:
             max(changed for _, changed in self.stats),
         )
 
-    def note(self, *what: str | None) -> Note | None:
+    def note(self, *what: str | None) -> CachedFact | None:
         """Where a public fact about exactly these bytes is kept; None if they are few."""
         if sum(size for size, _ in self.stats) < LARGE:
             return None
-        return Note.about("data", self.fingerprint().fingerprint, *what)
+        return CachedFact.about("data", self.fingerprint().fingerprint, *what)
 
 
 def refuse_cut(path: Path) -> None:

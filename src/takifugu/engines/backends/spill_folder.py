@@ -12,7 +12,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from takifugu.engines.problems import DatabaseFailed
+from takifugu.engines.engine_errors import DatabaseFailed
 
 try:
     import fcntl

@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import PurePath
 from zoneinfo import ZoneInfo
 
-from takifugu.engines.columns import Order, Source
-from takifugu.engines.declaration import Declaration
+from takifugu.engines.declarations.columns import Order, Source
+from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.scope import Moment, Scope, as_moment
 from takifugu.priors import FittedRows
 

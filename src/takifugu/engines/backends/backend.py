@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.notes import Note
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.fingerprint import fingerprint
 
 Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
@@ -55,7 +55,7 @@ class Backend(Protocol):
     def fingerprint(self) -> DataFingerprint:
         """The identity of the data, as far as this kind of source allows."""
 
-    def note(self, *what: str | None) -> Note | None:  # noqa: ARG002 - for those that keep one
+    def note(self, *what: str | None) -> CachedFact | None:  # noqa: ARG002 - for those that keep one
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from takifugu._atomic import real_path
-from takifugu.engines.backend import COUNT, DATA, Dialect, Kind, quoted
+from takifugu.engines.backends.backend import COUNT, DATA, Dialect, Kind, quoted
+from takifugu.engines.backends.file_hashes import file_hash
 from takifugu.engines.engine import Engine
-from takifugu.engines.hashes import file_hash
 
 MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are
 MOST_BYTES = 256  # of these that are compared by what they hold

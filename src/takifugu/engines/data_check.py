@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from takifugu.engines.apart import apart
-from takifugu.engines.backend import DataFingerprint
-from takifugu.engines.columns import Amount
+from takifugu.engines.backends.backend import DataFingerprint
+from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.engine import Engine
-from takifugu.engines.problems import DatabaseFailed
+from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.engines.isolation import run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
 
 @dataclass(frozen=True)
-class Checked:
+class DataCheck:
     """The public facts of a table that fits its declaration.
 
     Attributes:
@@ -36,7 +36,7 @@ class Checked:
     data: DataFingerprint
 
 
-def check(engine: Engine) -> Checked:
+def check(engine: Engine) -> DataCheck:
     """Read the whole table, and raise the first thing in it that the declaration rules out.
 
     That is: rows without an entity or a place, ties in the order, and values outside a list, or
@@ -45,11 +45,11 @@ def check(engine: Engine) -> Checked:
     """
     declaration = engine.declaration
     engine.refuse_disorder()
-    apart(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
+    run_isolated(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
     lengths = engine.lengths()
     first, last = engine.span() if lengths.rows else (None, None)
     labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
-    return Checked(
+    return DataCheck(
         rows=lengths.rows,
         entities=int(lengths.entities.sum()),
         longest=lengths.longest,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from takifugu.engines.backend import Kind
-from takifugu.engines.columns import Category
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.backends.backend import Kind
+from takifugu.engines.declarations.columns import Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 

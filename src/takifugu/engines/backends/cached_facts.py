@@ -23,14 +23,14 @@ LARGE = 2**24  # bytes: smaller files are read faster than it is worth to rememb
 
 
 @dataclass(frozen=True)
-class Note:
+class CachedFact:
     """One fact, as a line of text in a file of its own; None if there is no place for it."""
 
     path: Path | None
     key: Key | None = None
 
     @classmethod
-    def about(cls, *what: Any) -> "Note":
+    def about(cls, *what: Any) -> "CachedFact":
         """The note about ``what``, whose content is its name."""
         root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         if not os.path.isabs(root):

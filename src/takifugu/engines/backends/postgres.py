@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from takifugu.engines.backend import (
+from takifugu.engines.backends.backend import (
     COUNT,
     DATA,
     Backend,
@@ -14,8 +14,8 @@ from takifugu.engines.backend import (
     quoted_table,
     table_fingerprint,
 )
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import driver, without_values
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import driver, without_values
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("int2", "int4", "int8"), "whole"),

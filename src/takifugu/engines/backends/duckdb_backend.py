@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines.backend import (
+from takifugu.engines.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
@@ -20,11 +20,9 @@ from takifugu.engines.backend import (
     declared_kinds,
     quoted,
 )
-from takifugu.engines.columns import Category
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.files import Files
-from takifugu.engines.notes import Note
-from takifugu.engines.paths import (
+from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.backends.opened_files import OpenedFiles
+from takifugu.engines.backends.source_paths import (
     PATTERN,
     compression,
     duckdb_name,
@@ -32,8 +30,10 @@ from takifugu.engines.paths import (
     same_file,
     source_files,
 )
-from takifugu.engines.problems import InvalidDeclaration, driver, without_values
-from takifugu.engines.spill import Spill
+from takifugu.engines.backends.spill_folder import Spill
+from takifugu.engines.declarations.columns import Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 from takifugu.visible import visible
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -49,7 +49,7 @@ SHUT = {
 CASTS = {"text": "VARCHAR", "whole": "BIGINT", "real": "DOUBLE", "time": "TIMESTAMP"}
 
 
-class DuckDatabase(Backend):
+class DuckDBBackend(Backend):
     """One database in memory, which is shut once its rows are there.
 
     Each query has a cursor of its own.
@@ -122,7 +122,7 @@ class DuckDatabase(Backend):
         self._forget()
 
 
-class DuckBackend(DuckDatabase):
+class FileBackend(DuckDBBackend):
     """A view of files, or of one table of a DuckDB file."""
 
     def __init__(
@@ -130,7 +130,7 @@ class DuckBackend(DuckDatabase):
     ) -> None:
         paths = source_files(declaration)
         logs = _logs(paths) if declaration.source.kind == "duckdb" else ()
-        self._files = Files.of(paths, absent=logs)
+        self._files = OpenedFiles.of(paths, absent=logs)
         self.files = self._files.paths
         super().__init__(declaration, threads=threads, memory=memory)
 
@@ -198,7 +198,7 @@ class DuckBackend(DuckDatabase):
         """Every byte of the files."""
         return self._files.fingerprint()
 
-    def note(self, *what: str | None) -> Note | None:
+    def note(self, *what: str | None) -> CachedFact | None:
         """Kept for large files."""
         return self._files.note(*what)
 

@@ -8,7 +8,7 @@ from typing import Literal, overload
 
 from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
-from takifugu.engines.problems import InvalidQuery
+from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.scope import EVERYTHING, Scope, Share
 from takifugu.priors import FittedRows, IntervalMarkovChain, MarkovChain, Name, Transitions
 from takifugu.priors.fitting import TAU

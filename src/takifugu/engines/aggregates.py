@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from takifugu.engines.columns import Amount
-from takifugu.engines.problems import InvalidQuery
+from takifugu.engines.declarations.columns import Amount
+from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
@@ -42,7 +42,7 @@ class Histogram(ByContent):
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(ByContent):
+class ColumnSums(ByContent):
     """Sums of clamped numbers for each combination of keys, and how many were added.
 
     Replacing the content of one cell changes one of the ``units`` by at most

@@ -9,8 +9,8 @@ import os
 import re
 from pathlib import Path
 
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.visible import visible
 
 PATTERN = "*?["  # what Python and DuckDB expand; braces are letters to both

@@ -7,8 +7,8 @@ declaration is checked against the data when an engine opens it.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from takifugu.engines.columns import Amount, Category, Order, Source
-from takifugu.engines.problems import InvalidDeclaration, InvalidQuery
+from takifugu.engines.declarations.columns import Amount, Category, Order, Source
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.fingerprint import ByContent
 
 

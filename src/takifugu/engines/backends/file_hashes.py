@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from time import time_ns
 
-from takifugu.engines.notes import LARGE, Note
+from takifugu.engines.backends.cached_facts import LARGE, CachedFact
 
 PIECE, CHUNK = 2**26, 2**20  # bytes that one thread hashes, and that it reads at a time
 SETTLED = 2 * 10**9  # nanoseconds: of a file written just now the clock may not tell a change
@@ -19,7 +19,7 @@ def file_hash(path: Path) -> str:
     facts = os.stat(path)
     if facts.st_size < LARGE:
         return _computed(path, facts.st_size)
-    note = Note.about("hash", *_identity(facts))
+    note = CachedFact.about("hash", *_identity(facts))
     known = note.read_hash()
     if known is not None:
         return known

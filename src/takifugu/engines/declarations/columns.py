@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.priors import Name
 
 SourceKind = Literal["csv", "parquet", "duckdb", "postgres", "spark", "memory"]

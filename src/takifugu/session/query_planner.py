@@ -50,19 +50,11 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """How many rows have each label."""
-        return self._plan(
-            QueryOptions(
-                "histogram",
-                column,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
 
     def count(
         self,
@@ -78,20 +70,11 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """How many rows have one of the labels in ``values``."""
-        return self._plan(
-            QueryOptions(
-                "count",
-                column,
-                values=values,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
+            delta=delta, within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
 
     def top_k(
         self,
@@ -113,21 +96,11 @@ class Planner:
         or for a ``gap``, the lead of each place over the next. Instead of ``epsilon``, give one of
         them and ``confidence``, the probability that places are right.
         """
-        return self._plan(
-            QueryOptions(
-                "top_k",
-                column,
-                k=k,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                confidence=confidence,
-                reference=reference,
-                gap=gap,
-            )
-        )
+        options = QueryOptions(
+            "top_k", column, k=k, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            confidence=confidence, reference=reference, gap=gap,
+        )  # fmt: skip
+        return self._plan(options)
 
     def sum(
         self,
@@ -142,19 +115,11 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """The sum of numbers, clamped to their declared bounds."""
-        return self._plan(
-            QueryOptions(
-                "sum",
-                column,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "sum", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
 
     def mean(
         self,
@@ -169,19 +134,11 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """The mean of numbers, clamped to their declared bounds, over the public number of rows."""
-        return self._plan(
-            QueryOptions(
-                "mean",
-                column,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "mean", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
 
     def quantile(
         self,
@@ -202,21 +159,11 @@ class Planner:
         It is chosen from numbers that are ``grid`` apart, by default the declared step. ``within``
         counts ranks.
         """
-        return self._plan(
-            QueryOptions(
-                "quantile",
-                column,
-                level=level,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-                grid=grid,
-            )
-        )
+        options = QueryOptions(
+            "quantile", column, level=level, by=by, window=window, where=where, epsilon=epsilon,
+            delta=delta, within=within, confidence=confidence, grid=grid,
+        )  # fmt: skip
+        return self._plan(options)
 
     def proportions(
         self,
@@ -231,19 +178,11 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """The share of the rows of each group that have each label."""
-        return self._plan(
-            QueryOptions(
-                "proportions",
-                column,
-                by=by,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "proportions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
 
     def transitions(
         self,
@@ -257,15 +196,8 @@ class Planner:
         confidence: float | None = None,
     ) -> Plan:
         """How often each label followed each other one, within the rows of an entity."""
-        return self._plan(
-            QueryOptions(
-                "transitions",
-                column,
-                window=window,
-                where=where,
-                epsilon=epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-            )
-        )
+        options = QueryOptions(
+            "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)

@@ -9,9 +9,16 @@ from typing import Any, Literal, cast
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_json, parse_toml
-from takifugu.engines.columns import Amount, Category, Order, OrderKind, Source, SourceKind
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.problems import InvalidDeclaration
+from takifugu.engines.declarations.columns import (
+    Amount,
+    Category,
+    Order,
+    OrderKind,
+    Source,
+    SourceKind,
+)
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
 

@@ -16,7 +16,7 @@ from takifugu.errors import TakifuguError
 Result = TypeVar("Result")
 
 
-def apart(
+def run_isolated(
     work: Callable[[], Result],
     failed: Callable[[str], TakifuguError],
     *,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from takifugu.engines.backend import (
+from takifugu.engines.backends.backend import (
     COUNT,
     DATA,
     Backend,
@@ -15,11 +15,11 @@ from takifugu.engines.backend import (
     declared_kinds,
     table_fingerprint,
 )
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.files import Files
-from takifugu.engines.notes import Note
-from takifugu.engines.paths import misread, source_files
-from takifugu.engines.problems import InvalidDeclaration, driver, without_values
+from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.backends.opened_files import OpenedFiles
+from takifugu.engines.backends.source_paths import misread, source_files
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole"),
@@ -56,7 +56,7 @@ class SparkBackend(Backend):
         self._declaration = declaration
         self._place = declaration.source.place
         by_path = declaration.source.kind == "parquet"
-        self._files = Files.of(source_files(declaration)) if by_path else None
+        self._files = OpenedFiles.of(source_files(declaration)) if by_path else None
         self.files = () if self._files is None else self._files.paths
         advice = "see that the table is in the catalogue, or that the files are whole"
         without_values(
@@ -113,7 +113,7 @@ class SparkBackend(Backend):
         ((count,),) = self.rows(COUNT)
         return table_fingerprint(self._declaration, self.kinds, count)
 
-    def note(self, *what: str | None) -> Note | None:
+    def note(self, *what: str | None) -> CachedFact | None:
         """Kept for large files; a table may change unseen."""
         return None if self._files is None else self._files.note(*what)
 

@@ -23,6 +23,7 @@ from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
 from takifugu.session.cell_names import cells_of
+from tests.raising import raises
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration
 
@@ -255,7 +256,7 @@ def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
 
 def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
     from takifugu.engines import check
-    from takifugu.engines.hashes import file_hash
+    from takifugu.engines.backends.file_hashes import file_hash
 
     ledger = tmp_path / "a.ledger"
     made = declaration(tmp_path)
@@ -310,7 +311,7 @@ def test_a_copy_of_a_table_has_no_budget_of_its_own(tmp_path: Path) -> None:
     for name, declared in others.items():
         with session_on(declared, ledger, dataset=name) as (session, opened):
             head = opened.head()
-            with pytest.raises(SameRows, match=f"{name!r} and dataset 'visits'"):
+            with raises(SameRows, dataset=name, other="visits"):
                 session.plan.histogram(epsilon=1)
             assert opened.head() == head
             if name == "parquet":

@@ -8,10 +8,10 @@ runs out of memory and spills to a folder of its own (see `spill`).
 import sys
 from typing import Any, Protocol, runtime_checkable
 
-from takifugu.engines.backend import DATA, DataFingerprint, declared_kinds, quoted
-from takifugu.engines.declaration import Declaration
-from takifugu.engines.duck import DuckDatabase, found_kinds, selected
-from takifugu.engines.problems import InvalidDeclaration, driver
+from takifugu.engines.backends.backend import DATA, DataFingerprint, declared_kinds, quoted
+from takifugu.engines.backends.duckdb_backend import DuckDBBackend, found_kinds, selected
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import InvalidDeclaration, driver
 from takifugu.fingerprint import fingerprint
 
 FRAMES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
@@ -40,7 +40,7 @@ def is_frame(source: object) -> bool:
     )
 
 
-class FrameBackend(DuckDatabase):
+class FrameBackend(DuckDBBackend):
     """A copy of the declared columns of a frame, in a database in memory."""
 
     def __init__(

@@ -1,0 +1,1 @@
+"""Declarations: their parts, their files, and the table that a program declares."""
