@@ -1,4 +1,4 @@
-"""Allowances: both searches for quilts agree, uncertainty is as each proof has it, files checked."""
+"""Allowances: both searches for quilts agree, uncertainty is as each proof has it; files."""
 
 import json
 from pathlib import Path

@@ -220,8 +220,8 @@ def _node_by_node(P: Floats, law: Floats, length: int, epsilon: float) -> QuiltN
     """The same for a chain that is not stationary: every node has its own l."""
     states = len(P)
     x, y = (grid.ravel() for grid in np.indices((states, states)))
-    powers = _Kept(products(P, 0.0, repeat(P), 0.0))
-    laws = _Kept(laws_over_time(law, 0.0, P))
+    powers = _CachedProducts(products(P, 0.0, repeat(P), 0.0))
+    laws = _CachedProducts(laws_over_time(law, 0.0, P))
 
     @cache
     def ahead(steps: int) -> Floats:  # [x, y]
@@ -270,7 +270,7 @@ def _quilts(nearby: int, before: int, after: int) -> Iterator[Quilt]:
         yield nearby - after, None
 
 
-class _Kept:
+class _CachedProducts:
     """The items of an iterator, by position."""
 
     def __init__(self, items: Iterator[LogProduct]) -> None:
