@@ -111,17 +111,17 @@ def test_a_long_chain_is_bounded_as_if_without_end_and_allows_nearly_as_much() -
     wanted = targets()
     long = exact_allowances(MarkovChain(rows, length=20_000), wanted)
     walked = exact_allowances(MarkovChain(rows, length=200), wanted)
-    told: list[int] = []
+    reported: list[int] = []
     again = exact_allowances(
-        MarkovChain(rows, length=20_000), wanted, progress=lambda done, _: told.append(done)
+        MarkovChain(rows, length=20_000), wanted, progress=lambda done, _: reported.append(done)
     )
     assert long == again  # the same table every time
-    assert told == list(range(1, len(wanted) + 1))
+    assert reported == list(range(1, len(wanted) + 1))
     assert np.all(np.diff(long) > 0)
     np.testing.assert_allclose(long, walked, rtol=0.02)
 
 
-def test_entries_that_tell_nothing_of_each_other_may_spend_all() -> None:
+def test_independent_entries_may_spend_all() -> None:
     found = allowances(MarkovChain(FORGETFUL, length=50))
     for proof in ("curve", "quilts", "exact"):
         assert found.at(proof, 1.0) == pytest.approx(1.0, rel=2e-3)
