@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from takifugu.engines import Category, Engine, Source, open_engine
+from takifugu.engines.backends.duckdb_backend import FileBackend
 from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import (
@@ -444,7 +445,7 @@ def test_rows_are_matched_at_plan_and_at_release(
 def test_sequences_of_a_table_that_others_write_to_are_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takifugu.session.session.MAY_CHANGE", ("csv",))
+    monkeypatch.setattr(FileBackend, "may_change", True)
     with opened(tmp_path) as (session, ledger, _):
         plan = session.plan.count(["ward"], epsilon=1)
         monkeypatch.setattr(Engine, "lengths", lambda _: SimpleNamespace(longest=5))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile
-from takifugu.reports.answers import MOST_BARS, MOST_PANELS, answer_figure
+from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, answer_figure
 from takifugu.session import Cost, Result
 from takifugu.session.query.query import own_columns
 from tests.session.world import PLAIN, WEIGHT, opened

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli.ledger import app
+from takifugu.cli.commands.ledger_command import app
 from takifugu.engines import FitOptions, open_engine
 from takifugu.errors import NotAccepted
 from takifugu.project.project import Project, open_project

@@ -1,6 +1,7 @@
 """The engine: queries about a declared table, answered inside its database."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import prod
 from pathlib import Path
@@ -74,6 +75,11 @@ class Engine:
     def files(self) -> tuple[Path, ...]:
         """The files that the rows are in; none for a table of a server."""
         return self._backend.files
+
+    @property
+    def may_change(self) -> bool:
+        """Whether others may write to the rows while they are read."""
+        return self._backend.may_change
 
     @property
     def clock(self) -> str | None:
@@ -289,6 +295,8 @@ class Engine:
                 if category.values is None
                 else lookup(category, self._backend.kinds[column])
             )
+            if not self._backend.finds_in_lists:
+                self._lookups[column] = replace(self._lookups[column], finds_in_lists=False)
         return self._lookups[column]
 
     def _cell(self, codes: Mapping[str, Lookup], places: Sequence[Any]) -> tuple[int, ...] | None:

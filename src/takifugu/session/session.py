@@ -63,7 +63,6 @@ OTHER_KEY = (
     "the last release ({at}) was marked with another key than this one, or without one: whether"
     " the same was answered before on the same data is unknown, and it is charged again"
 )
-MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while they are read
 
 
 class PlannedBefore(Protocol):
@@ -326,7 +325,7 @@ class Session:
         """
         self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
         named = any(entries.over == "entities" for entries in self._entries.values())
-        if named or self._engine.declaration.source.kind in MAY_CHANGE:
+        if named or self._engine.may_change:
             refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
     def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:

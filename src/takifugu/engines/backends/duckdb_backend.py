@@ -15,7 +15,7 @@ from takifugu.engines.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    Dialect,
+    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -55,7 +55,8 @@ class DuckDBBackend(Backend):
     Each query has a cursor of its own.
     """
 
-    dialect: Dialect = "duckdb"
+    dialect = "duckdb"
+    hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 
     def __init__(
         self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None

@@ -29,9 +29,9 @@ from takifugu.influence.presets import uncertain
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
-from takifugu.reports.curves import draw_curves
-from takifugu.reports.page import Drawing
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import Drawing
+from takifugu.reports.influence_figures import draw_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
