@@ -91,7 +91,7 @@ def test_releases_at_once_never_overspend(study: Path) -> None:
     assert charges(study) == 1
     project = open_project(study)
     with project.ledger(read_only=True) as ledger:
-        assert ledger.spent("stays", project.translation("stays")) <= 2
+        assert ledger.spent("stays", project.load("stays").translation) <= 2
         assert ledger.verify().sound
 
 

@@ -498,7 +498,7 @@ def test_an_old_policy_is_refused_with_the_line_to_add(tmp_path: Path) -> None:
     project.file.write_text(unsaid)
     old = open_project(project.file)
     with pytest.raises(UnsoundRequest) as error, old.engine("ward") as engine:
-        old.refuse_misfit("ward", engine)
+        old.load("ward").refuse_misfit(engine)
     told = str(error.value)
     assert LINE in told and f"under {HEADER} in takifugu.toml" in told
     project.file.write_text(unsaid.replace(f"\n{HEADER}\n", f"\n{HEADER}\n{LINE}\n"))
@@ -532,7 +532,7 @@ def test_a_policy_says_what_entries_are(tmp_path: Path) -> None:
     with project.session("ward") as session:
         assert "independent of every other one's" in said(session)
     with project.engine("ward") as engine:
-        project.refuse_misfit("ward", engine)
+        project.load("ward").refuse_misfit(engine)
 
 
 def test_one_prior_is_not_read_two_ways(tmp_path: Path) -> None:
@@ -540,7 +540,7 @@ def test_one_prior_is_not_read_two_ways(tmp_path: Path) -> None:
     more = '\n[[dataset.ward.prior]]\nfile = "prior.json"\nover = "entities"\n'
     project.file.write_text(project.file.read_text() + more)
     with pytest.raises(InvalidProject, match="names one prior twice"):
-        open_project(project.file).priors("ward")
+        _ = open_project(project.file).load("ward").priors
 
 
 HEAD = """

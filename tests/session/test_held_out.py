@@ -336,7 +336,9 @@ def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
     mine = open_project(project.file)
     mine.set_budget("stays", "2")
     mine.accept_prior("stays", mine.change("stays"))  # the owner took the rule out of the policy
-    assert mine.dataset("stays").priors[0].fitted is None and mine.kept("stays").start == 8
+    assert (
+        mine.dataset("stays").priors[0].fitted is None and mine.load("stays").releasable.start == 8
+    )
     with mine.session("stays") as session, raises(UnsoundRequest, reason="fitted-rows", needed=8):
         session.plan.histogram(epsilon=1, window=(2, None))
 
@@ -346,12 +348,12 @@ def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: P
     (tmp_path / "stays.csv").rename(tmp_path / "moved.csv")
     toml = tmp_path / "stays.toml"
     toml.write_text(toml.read_text().replace("stays.csv", "moved.csv"))
-    assert project.kept("stays").start == 8
+    assert project.load("stays").releasable.start == 8
     write_prior(replace(prior, fitted_on=()), file)
-    assert project.kept("stays").start == 8
+    assert project.load("stays").releasable.start == 8
     (rows,) = prior.fitted_on
     write_prior(replace(prior, fitted_on=(replace(rows, before=10, source="csv moved.csv"),)), file)
-    assert project.kept("stays").start == 10  # all limits together
+    assert project.load("stays").releasable.start == 10  # all limits together
 
 
 def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
@@ -361,4 +363,4 @@ def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
     more = '\n[[dataset.stays.prior]]\nfile = "later.json"\n'
     project.file.write_text(project.file.read_text() + more)
     found = open_project(project.file)
-    assert len(found.priors("stays")) == 1 and found.kept("stays").start == 10
+    assert len(found.load("stays").priors) == 1 and found.load("stays").releasable.start == 10

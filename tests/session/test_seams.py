@@ -63,8 +63,8 @@ def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
     tmp_path: Path,
 ) -> None:
     project = fitted(tmp_path)
-    translation = project.translation("stays")
-    with project.ledger() as ledger, open_engine(project.declaration("stays")) as engine:
+    translation = project.load("stays").translation
+    with project.ledger() as ledger, open_engine(project.load("stays").declaration) as engine:
         with pytest.raises(NotAccepted):
             Session(
                 engine,

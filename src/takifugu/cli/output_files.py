@@ -2,14 +2,13 @@
 
 import csv
 import json
-import os
-import tempfile
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from takifugu._atomic import PendingFile
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.visible import csv_cell, visible
 
@@ -33,21 +32,10 @@ class OutputFile(AbstractContextManager["OutputFile"]):
         self.path = path
         if path.suffix.lower() not in suffixes:
             raise InvalidFile("--out", given=f"is {str(path)!r}", needed=f"end in {_or(suffixes)}")
-        try:
-            if path.exists() or path.is_symlink():
-                raise InvalidFile("--out", given=f"{path} exists", needed="be a new file")
-            if path.suffix.lower() == ".parquet":
-                _parquet()
-            handle, part = tempfile.mkstemp(prefix=f".{path.stem[:40]}.", dir=path.parent)
-        except OSError as error:
-            reason = (error.strerror or "cannot be written").lower()
-            raise InvalidFile(
-                "--out",
-                given=f"{path} cannot be written ({reason})",
-                needed="be in a writable folder",
-            ) from None
-        os.close(handle)
-        self._part = Path(part)
+        if path.suffix.lower() == ".parquet":
+            _parquet()
+        self._pending = PendingFile(path, field="--out", refuse_existing=True)
+        self._part = self._pending.part
 
     def write(self, document: dict[str, Any]) -> None:
         """Write a document that may hold a table under ``columns`` and ``rows``."""
@@ -67,12 +55,7 @@ class OutputFile(AbstractContextManager["OutputFile"]):
                 for place, name in enumerate(document["columns"])
             }
             parquet.write_table(pyarrow.table(columns), self._part)
-        with self._part.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        self._part.chmod(0o666 & ~mask)
-        self._part.replace(self.path)
+        self._pending.keep(fsync=True)
 
     def __exit__(
         self,
@@ -80,7 +63,7 @@ class OutputFile(AbstractContextManager["OutputFile"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._part.unlink(missing_ok=True)
+        self._pending.discard()
 
 
 def _or(words: tuple[str, ...]) -> str:

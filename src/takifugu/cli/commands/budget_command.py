@@ -101,7 +101,7 @@ def run_show(
             "nothing is released until the owner accepts the present prior, secrets or rules:"
             f" `takifugu prior accept {pasted(name)}`"
         )
-    instants = project.declaration(name).order.kind != "number"
+    instants = project.load(name).declaration.order.kind != "number"
     with (
         show_warnings(),
         Spinner("translating") as spinner,
@@ -109,7 +109,7 @@ def run_show(
     ):
         view: LossTranslation | None = None
         if policy.priors:
-            view = translation = project.translation(name)
+            view = translation = project.load(name).translation
             if not no_table:
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)

@@ -120,7 +120,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     from takifugu.engines import Amount, read_declaration
 
     project = None if _is_file(dataset) else the_project(folder)
-    found = read_declaration(dataset) if project is None else project.declaration(dataset)
+    found = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else _policy(project, dataset)
     if as_json:
         print_json(_declared(found) | policy)
@@ -167,12 +167,14 @@ def check(
     from takifugu.engines import open_engine
 
     project = None if _is_file(dataset) else the_project(folder)
-    declared = Path(dataset) if project is None else project.declaration(dataset)
+    declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
         facts = _facts(check_engine(engine))
         if project is not None and project.dataset(dataset).priors:
-            project.kept(dataset)
-            project.refuse_misfit(dataset, engine)
+            loaded = project.load(dataset)
+            _ = loaded.releasable
+            loaded.refuse_misfit(engine)
+            loaded.refuse_unknown_secrets()
     if as_json:
         print_json(facts)
         return
@@ -312,11 +314,12 @@ def _declared(found: "Declaration") -> dict[str, Any]:
 
 
 def _policy(project: "Project", name: str) -> dict[str, Any]:
-    policy, kept = project.dataset(name), project.kept(name)
+    loaded = project.load(name)
+    policy, kept = loaded.policy, loaded.releasable
     start, share = kept.start, kept.entities
     return {
         "dataset": name,
-        "about": project.about(name),
+        "about": loaded.about,
         "priors": [prior.file for prior in policy.priors],
         "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
         "entries": policy.entries and list(policy.entries),

@@ -191,7 +191,7 @@ def _priors(
     found: dict[str, LossTranslation] = {}
     for name in project.policy.datasets:
         try:
-            found[name] = project.translation(name)
+            found[name] = project.load(name).translation
         except Malformed:  # no prior, or none that can be read: epsilon itself is counted
             continue
     return found

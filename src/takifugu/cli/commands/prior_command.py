@@ -71,7 +71,7 @@ def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
     from takifugu.priors import read_prior
 
     project = the_project(folder)
-    project.priors(name)  # an error if one is missing, or not what was fitted
+    _ = project.load(name).priors  # an error if one is missing, or not what was fitted
     found = [
         {"file": prior.file, "statement": prior.statement}
         | _facts(read_prior(project.folder / prior.file))

@@ -110,7 +110,7 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
 def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
     with record.working("counting transitions"):
         project, _, _, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
-        curve = project.translation(DATASET).curve
+        curve = project.load(DATASET).translation.curve
     states, moves = len(fitted.chain.states), int(fitted.counts.counts.sum())
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
     record.show(
@@ -140,7 +140,7 @@ def _released_rows(fitted: Fitted) -> Scope:
 def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
-        translation = project.translation(DATASET)
+        translation = project.load(DATASET).translation
         with project.ledger() as ledger:
             table = project.table(DATASET, translation, ledger, progress=working)
         view: LossTranslation = translation

@@ -1,4 +1,6 @@
-"""Chains of two states in closed form: the paper's Theorem for Example 4, and the truth."""
+"""Influence curves as the paper prints them: binary chains in closed form, mis-specified curves."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -63,3 +65,34 @@ def _printed(p: float, q: float, distance: Integers) -> Floats:
     slope = (1 + other / here) / np.minimum(1 + inner, 1.0) + 1 / (1 - np.abs(step))
     found: Floats = value + UNIT * (8 * value + (8 + 4 * distance) * slope)
     return found
+
+
+@dataclass(frozen=True)
+class Misspecified:
+    """What a guarantee is worth when one curve was assumed and another one holds (§6.3.3).
+
+    Attributes:
+        dp: The per-entry loss that was calibrated by the assumed curve.
+        achieved: The Pufferfish loss that this has under the curve that holds.
+        bound: The paper's bound on it, ε + a₂(b*) − a₁(b*), where b* calibrated ``dp``.
+    """
+
+    dp: float
+    achieved: float
+    bound: float
+
+
+def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float) -> Misspecified:
+    """Calibrate to ``epsilon`` by the pooled ``assumed`` curve, then ask the ``actual`` one."""
+    pooled = InfluenceCurve(assumed.exposed, assumed.pooled()[None, :], assumed.entries)
+    dp = float(pooled.to_dp(epsilon))
+    if dp == 0:
+        raise UnsoundRequest(
+            f"the assumed curve allows no loss at ε = {epsilon}", field="epsilon", given=epsilon
+        )
+    room = (epsilon - assumed.pooled()) / assumed.exposed
+    best = int(np.argmax(room))
+    at = int(np.searchsorted(actual.exposed, assumed.exposed[best], side="right")) - 1
+    holds = float(actual.pooled()[at]) if at >= 0 else float("inf")
+    bound = float(up(epsilon + holds - float(assumed.pooled()[best])))
+    return Misspecified(dp, float(actual.to_pufferfish(dp)), bound)

@@ -6,15 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior, UnsoundRequest
-from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
 from takifugu.influence.chain.chain_curves import chain_curve
+from takifugu.influence.curve import InfluenceCurve
+from takifugu.papers.composition.printed_curves import (
+    binary_chain,
+    misspecified,
+    printed_binary_curve,
+)
+from tests.influence.test_curve import curves
 from tests.raising import raises
 
-CHANCES = st.floats(0.001, 0.999)
+PROBABILITIES = st.floats(0.001, 0.999)
 
 
 @settings(max_examples=60)
-@given(p=CHANCES, q=CHANCES)
+@given(p=PROBABILITIES, q=PROBABILITIES)
 def test_the_printed_form_is_an_upper_bound_and_tight_for_sticky_chains(p: float, q: float) -> None:
     printed = printed_binary_curve(p, q, max_exposed=12)
     true = chain_curve(binary_chain(p, q), max_exposed=12, symmetric=True)
@@ -51,3 +57,28 @@ def test_what_the_form_is_not_for_is_refused() -> None:
             printed_binary_curve(p, 0.5, max_exposed=3)
     with raises(UnsoundRequest, field="max_exposed"):
         printed_binary_curve(0.5, 0.5, max_exposed=4, length=3)
+
+
+def test_the_paper_s_bound_on_a_wrong_curve_is_what_it_prints() -> None:
+    """ε + a₂(b*) − a₁(b*), with b* = 3 the point that calibrates: (2 − .5)/3 is the largest."""
+    assumed = InfluenceCurve(np.array([1, 3, 9]), np.array([[1.6, 0.5, 0.0]]), 9)
+    actual = InfluenceCurve(np.array([1, 3, 9]), np.array([[3.0, 1.25, 0.0]]), 9)
+    result = misspecified(assumed, actual, 2.0)
+    assert result.dp == pytest.approx(0.5)
+    assert result.bound == pytest.approx(2.0 + 1.25 - 0.5)
+    assert result.achieved == pytest.approx(0.5 * 3 + 1.25)
+    better = misspecified(actual, assumed, 2.0)  # what holds leaks less: the bound is below ε
+    assert better.bound == pytest.approx(2.0 + 0.5 - 1.25) and better.bound < 2.0
+
+
+@given(assumed=curves(), actual=curves(), epsilon=st.floats(0.1, 10))
+def test_a_wrong_curve_costs_at_most_what_the_paper_says(
+    assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float
+) -> None:
+    try:
+        result = misspecified(assumed, actual, epsilon)
+    except UnsoundRequest:
+        assert (assumed.pooled() >= epsilon * (1 - 1e-9)).all()
+        return
+    assert result.achieved <= result.bound or result.bound == float("inf")
+    assert result.achieved == float(actual.to_pufferfish(result.dp))

@@ -303,7 +303,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
     project, file, prior, found = study(tmp_path).fit("stays", FitOptions(first_days=8))
     expected = recounted(EVERYBODY, range(8))
     assert prior == expected.chain(tau=1e-5) and found.counts == expected
-    assert project.priors("stays") == {"prior": prior} and file.exists()
+    assert project.load("stays").priors == {"prior": prior} and file.exists()
     assert project.dataset("stays").priors[0].released_from == 8
     project.set_budget("stays", "5")
     with project.session("stays") as session:
@@ -323,7 +323,7 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
 def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     project.set_budget("stays", "5")
-    belief = project.translation("stays")
+    belief = project.load("stays").translation
     with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
         ledger.set_budget("stays", 5)
         allowed = Session(engine, belief, ledger=ledger, dataset="stays", release_fitted_rows=True)
@@ -350,7 +350,7 @@ def test_the_owner_may_release_fitted_rows_and_every_guarantee_says_so(tmp_path:
 
 def test_a_prior_fitted_on_all_rows_comes_with_a_warning(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", FitOptions())
-    kept = project.kept("stays")
+    kept = project.load("stays").releasable
     assert kept.start is None and kept.warning is not None
     assert "on the very rows" in kept.statements[0]
 
@@ -383,15 +383,15 @@ def test_the_limits_of_several_fitted_priors_add_up(tmp_path: Path) -> None:
     project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=4))
     project, *_ = project.fit("stays", FitOptions(first_days=6), keep=True)
     project, *_ = project.fit("stays", FitOptions(share=Fraction(1, 4)), keep=True)
-    kept = project.kept("stays")
+    kept = project.load("stays").releasable
     assert kept.start == 6 and kept.entities is not None and kept.entities.low == Fraction(1, 4)
-    assert len(project.priors("stays")) == 3
+    assert len(project.load("stays").priors) == 3
     text = project.file.read_text()
     project.file.write_text(
         text + text[text.rindex("[[dataset") :].replace('salt = "takifugu"', 'salt = "other"')
     )
     with pytest.raises(UnsoundRequest, match="different salts"):
-        open_project(project.file).kept("stays")
+        _ = open_project(project.file).load("stays").releasable
 
 
 def test_a_second_fit_replaces_or_keeps_but_never_by_accident(tmp_path: Path) -> None:
@@ -430,14 +430,14 @@ def test_a_fit_that_makes_no_sense_writes_nothing(
 def test_intervals_can_be_fitted_too(tmp_path: Path) -> None:
     project, _, prior, _ = study(tmp_path).fit("stays", FitOptions(first_days=8, confidence=0.9))
     assert prior == recounted(EVERYBODY, range(8)).intervals(confidence=0.9)
-    assert project.priors("stays") == {"prior": prior}
+    assert project.load("stays").priors == {"prior": prior}
 
 
 def test_a_prior_that_was_changed_since_is_refused(tmp_path: Path) -> None:
     project, file, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
     write_prior(CHAIN, file)
     with pytest.raises(InvalidProject, match="was changed after"):
-        project.priors("stays")
+        _ = project.load("stays").priors
 
 
 def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
@@ -488,7 +488,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
 ) -> None:
     sound, honest = tabulated
     project = open_project(copied(sound, tmp_path / "study", monkeypatch))
-    path = table_path(project.folder, "stays", project.translation("stays"), 2)
+    path = table_path(project.folder, "stays", project.load("stays").translation, 2)
     before = path.read_bytes()
     if harm == "edited":
         path.write_text(path.read_text().replace('"loss": [0.0', '"loss": [0.1', 1))
@@ -523,7 +523,7 @@ def test_a_price_is_never_below_what_the_translation_says(
     tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
-    belief = project.translation("stays")
+    belief = project.load("stays").translation
     path = table_path(project.folder, "stays", belief, 2)
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
     lie = path.read_bytes()
@@ -542,7 +542,7 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
     tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
-    belief = project.translation("stays")
+    belief = project.load("stays").translation
     for table in (True, False):
         with project.session("stays", table=table) as session:
             most = session.plan.histogram(epsilon=1).cost.most
@@ -557,7 +557,7 @@ def test_a_budget_beyond_the_table_is_translated(
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
     project.set_budget("stays", "20")
-    belief = project.translation("stays")
+    belief = project.load("stays").translation
     with project.session("stays") as session:
         assert session.plan.histogram(epsilon=15).cost.alone > 14
     with project.ledger(read_only=True) as ledger:
