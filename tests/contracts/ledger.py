@@ -36,7 +36,9 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Terms, Window
-from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.accounts.books import Book, Books
+from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.accounts.standings import Limits
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
@@ -783,3 +785,20 @@ def test_a_snapshot_and_a_quote_are_one_transaction_each(
     assert len(begun) == 1
     ledger.quote(charge("0.1", (0, 5), ["fr"], analyst="ana"), DOUBLING)
     assert len(begun) == 2
+
+
+def test_a_limit_that_another_thread_drops_from_the_cache_is_not_skipped(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Limits.known
+
+    def dropping(limits: Limits, translation: LossTranslation, book: Book) -> Limit | None:
+        found = known(limits, translation, book)
+        if found is not None:
+            limits._known.clear()
+        return found
+
+    monkeypatch.setattr(Limits, "known", dropping)
+    with raises(BudgetExceeded, dataset="ward", left=1):
+        ledger.charge(charge(2), DOUBLING)
+    assert not paid(ledger)

@@ -15,7 +15,8 @@ from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.accounts import frontier
 from takifugu.ledger.accounts.account import Account, Shape
-from takifugu.ledger.charge_values import groups_body, loss_of, window_body
+from takifugu.ledger.charge_values import loss_of
+from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles import ledger as oracle

@@ -206,7 +206,7 @@ def _ask_ranking(
         ranking_table(top.columns, top.rows, caption="Released, the largest country first."),
         Paragraphs(
             "All countries are paid for by one charge, since they share no rows. Because the data"
-            f" is synthetic, the exact ranking may be looked at: of {len(exact)} countries"
+            f" is synthetic, the exact ranking may be shown: of {len(exact)} countries"
             f" {right[0]} first, {right[1]} second and {right[2]} third places are right. Small"
             " countries have few rows, and their ranking is mostly noise."
         ),
@@ -217,7 +217,7 @@ def _ask_ranking(
 def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
     """``[place]``: for how many countries the named label has the count of that place.
 
-    Only synthetic data may be looked at like this. Labels with equal counts share a place.
+    Only synthetic data may be examined like this. Labels with equal counts share a place.
     """
     countries, labels = engine.keys("country"), engine.keys("place")
     ranked = -np.sort(-exact, axis=1)
@@ -274,9 +274,9 @@ def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> No
     repeated = "gave the same result, for free." if again else "was charged again."
     record.show(
         f"Third query: {'answered' if refused is None else 'refused'}",
-        Paragraphs(f"The third query asked for every count of every country, at ε = {THIRD}."),
+        Paragraphs(f"The third query is for every count of every country, at ε = {THIRD}."),
         Verbatim("It was answered." if refused is None else str(refused), alarm=True),
-        Paragraphs(f"The first query asked again {repeated}"),
+        Paragraphs(f"The first query, repeated, {repeated}"),
     )
 
 
