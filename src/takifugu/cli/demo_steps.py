@@ -17,9 +17,9 @@ from takifugu.numeric import Floats, Integers
 from takifugu.priors import MarkovChain
 from takifugu.session import OverBudget, Plan, Result, Session
 from takifugu.synthetic import write_check_ins
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.bounds import Bound
-from takifugu.translation.chain.unbounded import UnboundedLosses, unbounded_losses
+from takifugu.translation.chain.unbounded_losses import UnboundedLosses, unbounded_losses
 from takifugu.translation.translation import Translation
 
 LEDGER = "check-ins.ledger"

@@ -9,7 +9,7 @@ from takifugu.influence.curve import InfluenceCurve
 from takifugu.ledger import Event, Position, Reading, Report
 from takifugu.numeric import Floats
 from takifugu.session import OverBudget, Plan, Result
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 
 DATASET = "check-ins"
 BUDGET = 1

@@ -212,7 +212,11 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
 def _from_table(
     prior: Path, translation: "Translation", dp: str | None, pufferfish: str | None, tell: Working
 ) -> dict[str, Any]:
-    from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
+    from takifugu.translation.accounting.translation_table import (
+        TranslationTable,
+        table_beside,
+        tabulate,
+    )
 
     path = table_beside(prior, translation)
     if path.exists():

@@ -58,7 +58,7 @@ from takifugu.session.cell_names import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine, ReleasableRows, fitted_rows_of, releasable_rows
 from takifugu.session.prior_checks import protected_column, refuse_misfit, terms_of
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "takifugu.ledger"
