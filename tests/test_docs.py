@@ -8,7 +8,8 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
   not count and a line ``…`` stands for any lines. The status must be 0, or N if the block is
   marked ``console exit=N``. Other commands are not run;
 * a ```` ```python ```` block is run there, as a doctest if it begins with ``>>>``; all of a page's
-  share their names.
+  share their names;
+* a page that reads ``visits.parquet`` finds a synthetic one there, and its ``labels``.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ from typing import Any
 import pytest
 
 from takifugu.cli import main
+from tests.visits import LABELS, write_visits
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
@@ -110,7 +112,9 @@ def run_python(block: Block, names: dict[str, Any]) -> None:
 def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Do all that a page says in ``folder``; how many commands were run."""
     done = 0
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": "__main__", "labels": LABELS}
+    if "visits.parquet" in page:
+        write_visits(folder)
     for block in blocks(page):
         if block.language == "console":
             expected = int(block.mark.removeprefix("exit=") or 0)

@@ -17,15 +17,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import takifugu
-from takifugu.cli.outputs import Target
+from takifugu.cli.output_files import OutputFile
 from takifugu.engines import Category, InvalidDeclaration
 from takifugu.errors import Malformed
-from takifugu.reports.answers import answer_figure
-from takifugu.reports.budget import odometer_figure
-from takifugu.reports.page import Facts, Page, Part, Quoted, Section, Table, Words
-from takifugu.reports.page_figures import drawing
-from takifugu.reports.plots import save
-from takifugu.reports.releases import estimates_figure
+from takifugu.reports.budget_figures import odometer_figure
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import (
+    FactList,
+    Page,
+    PageTable,
+    Paragraphs,
+    Part,
+    Section,
+    Verbatim,
+)
+from takifugu.reports.plot_files import save
+from takifugu.reports.release_figures import estimates_figure
+from takifugu.reports.result_figure import answer_figure
 from takifugu.visible import csv_cell, four_digits, visible
 
 ANYTHING = st.text(st.characters(codec=None), max_size=30)  # half characters too
@@ -70,7 +78,7 @@ def test_a_csv_cell_is_no_formula_and_gives_its_text_back(text: str) -> None:
 def test_numbers_stay_numbers_in_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "answer.csv"
     rows = [["=cmd|' /C calc'!A0", -3, -0.5, None], ["'=x", 1, 2.5, "+1"], ["\ud800", 0, 0.0, ""]]
-    with Target(path) as target:
+    with OutputFile(path) as target:
         target.write({"columns": ["@label", "estimate", "low", "note"], "rows": rows})
     found = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert found == [
@@ -83,7 +91,7 @@ def test_numbers_stay_numbers_in_a_csv_file(tmp_path: Path) -> None:
 
 def test_a_json_file_holds_half_a_character_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
-    with Target(path) as target:
+    with OutputFile(path) as target:
         target.write({"rows": [[*HOSTILE]]})
     assert json.loads(path.read_text(encoding="utf-8")) == {"rows": [[*HOSTILE]]}
 
@@ -92,10 +100,10 @@ def test_a_json_file_holds_half_a_character_as_it_was(tmp_path: Path) -> None:
 def test_messages_and_pages_show_marks(text: str) -> None:
     assert str(Malformed(text, given=f"is {text}", needed="be plain")).isprintable()
     parts: list[Part] = [
-        Words(text),
-        Quoted(text),
-        Facts({text: text}),
-        Table([text], [[text]], caption=text),
+        Paragraphs(text),
+        Verbatim(text),
+        FactList({text: text}),
+        PageTable([text], [[text]], caption=text),
     ]
     html = Page(text, text, [Section(text, parts)], foot=text).html()
     assert html.encode()
@@ -147,7 +155,7 @@ def test_labels_are_drawn_as_they_are_written(name: str, tmp_path: Path) -> None
 
 
 def test_commands_print_by_one_function() -> None:
-    """`telling.echo` writes marks out; what rich draws is told to by hand, and is listed here."""
+    """`terminal.echo` escapes invisible characters; the other places that print are listed."""
     folder = Path(takifugu.__file__).parent / "cli"
     found = {
         path.name: len(re.findall(r"typer\.echo\(|(?<![\w.])print\(|click\.echo\(", text))
@@ -155,8 +163,8 @@ def test_commands_print_by_one_function() -> None:
         if (text := path.read_text(encoding="utf-8"))
     }
     assert {name: many for name, many in found.items() if many} == {
-        "telling.py": 1,
-        "collapse.py": 1,
+        "terminal.py": 1,
+        "collapse_command.py": 1,
     }
 
 

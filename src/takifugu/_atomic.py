@@ -28,15 +28,22 @@ def write_whole(
     field: str | None = None,
     fsync: bool = False,
     refuse_existing: bool = False,
+    private: bool = False,
 ) -> None:
     """Write a file, whole or not at all; the options are those of `whole_file`."""
-    with whole_file(path, field=field, fsync=fsync, refuse_existing=refuse_existing) as part:
+    options = {"refuse_existing": refuse_existing, "private": private}
+    with whole_file(path, field=field, fsync=fsync, **options) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def whole_file(
-    path: Path, *, field: str | None = None, fsync: bool = False, refuse_existing: bool = False
+    path: Path,
+    *,
+    field: str | None = None,
+    fsync: bool = False,
+    refuse_existing: bool = False,
+    private: bool = False,
 ) -> Iterator[Path]:
     """A file beside ``path`` to write to, which takes its place if the block ends well.
 
@@ -45,8 +52,9 @@ def whole_file(
         field: What an error calls it; by default its path.
         fsync: Wait until the content and the name are on disk.
         refuse_existing: Leave a file alone that is there, also one that appears meanwhile.
+        private: Let nobody but its owner read a new file.
     """
-    pending = PendingFile(path, field=field, refuse_existing=refuse_existing)
+    pending = PendingFile(path, field=field, refuse_existing=refuse_existing, private=private)
     try:
         yield pending.part
         pending.keep(fsync=fsync)
@@ -66,7 +74,12 @@ class PendingFile:
     """
 
     def __init__(
-        self, path: Path, *, field: str | None = None, refuse_existing: bool = False
+        self,
+        path: Path,
+        *,
+        field: str | None = None,
+        refuse_existing: bool = False,
+        private: bool = False,
     ) -> None:
         if "\0" in str(path):
             raise InvalidFile(field or "path", given="holds a zero byte", needed="be a file name")
@@ -76,7 +89,8 @@ class PendingFile:
             refuse_special(path)
             if refuse_existing:
                 _refuse_existing(path)
-            os.close(os.open(self.part, _NEW, 0o666))  # the umask applies
+            mode = 0o600 if private else 0o666
+            os.close(os.open(self.part, _NEW, mode))  # the umask applies
             with suppress(FileNotFoundError):
                 self.part.chmod(stat.S_IMODE(path.stat().st_mode))
         except OSError as error:

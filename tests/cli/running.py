@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import takifugu
 from takifugu.cli import main
 
+Call = Callable[[str], "Ran"]
 SOURCE = str(Path(takifugu.__file__).parents[1])
 
 
@@ -25,6 +27,7 @@ class Ran:
     status: int
     out: str
     err: str
+    error: BaseException | None = None  # of `call` alone
 
     def json(self) -> Any:
         """What it printed, as JSON; it must have gone well."""
@@ -55,6 +58,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Ran:
     """The same in this process."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
+    error: BaseException | None = None
     with monkeypatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["takifugu", *arguments])
@@ -62,5 +66,5 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Ran:
             try:
                 main()
             except SystemExit as stop:
-                status = stop.code or 0
-    return Ran(int(str(status)), out.getvalue(), err.getvalue())
+                status, error = stop.code or 0, stop.__cause__
+    return Ran(int(str(status)), out.getvalue(), err.getvalue(), error)

@@ -47,11 +47,11 @@ def test_an_edit_is_refused_told_and_accepted(
     status, _, err = do("dataset accept stays --unchanged --yes")
     assert status == 2 and "not unchanged" in err
     status, out, _ = do("dataset accept stays --yes")
-    assert status == 0 and "public zone values was" in out and "on every row" in out
+    assert status == 0 and "public zone values was" in out and "by every row" in out
     assert "accepted by" in out
     status, _, err = do("release stays count --values ward --where zone=south --epsilon 1.2")
     assert status == 3 and "Ask for at most" in err  # what north lost counts on south as well
-    assert do("ledger verify")[0] == 0 and "everywhere" in do("ledger show")[1]
+    assert do("ledger verify")[0] == 0 and "charged to every row" in do("ledger show")[1]
 
 
 def test_edited_data_is_told_before_it_is_charged(

@@ -9,11 +9,13 @@ import pytest
 import takifugu.engines.engine_errors
 import takifugu.errors
 import takifugu.ledger
-from takifugu.cli import exits, outputs
-from tests.cli.page import MARK, PAGE, commands, generated, section
+from takifugu.cli import exit_status
+from takifugu.cli import output_files as outputs
+from takifugu.cli.command_reference import commands, rewritten, section
 from tests.cli.running import call, run
 from tests.session.study import write_data
 
+(PAGE,) = (Path(__file__).parents[2] / "docs").rglob("commands.md")
 TEXT = PAGE.read_text(encoding="utf-8")
 COMMANDS = dict(commands())
 
@@ -37,7 +39,8 @@ def test_every_command_has_json_and_help(name: str) -> None:
 
 
 def test_the_page_says_what_the_help_says() -> None:
-    assert TEXT.partition(MARK)[2] == f"\n{generated()}", "run: python -m tests.cli.page"
+    command = f"python -m takifugu.cli.command_reference {PAGE}"
+    assert rewritten(TEXT) == TEXT, f"run: {command}"
 
 
 def test_the_section_of_a_command_names_every_option() -> None:
@@ -52,18 +55,18 @@ def test_the_page_and_the_help_have_the_same_statuses(
 ) -> None:
     page = call(tmp_path, monkeypatch, "--help")
     assert page.status == 0
-    for code, told in exits.MEANINGS.items():
+    for code, told in exit_status.MEANINGS.items():
         assert f"    {code}  {told}" in page.out and f"| {code} | {told} |" in TEXT
 
 
 def test_statuses_are_those_of_real_errors() -> None:
-    rooms = (takifugu.errors, takifugu.engines.engine_errors, outputs)
-    for name in exits.BY_NAME:
-        kinds = [getattr(room, name) for room in rooms if hasattr(room, name)]
+    modules = (takifugu.errors, takifugu.engines.engine_errors, outputs)
+    for name in exit_status.BY_NAME:
+        kinds = [getattr(module, name) for module in modules if hasattr(module, name)]
         assert len(kinds) == 1 and issubclass(kinds[0], takifugu.errors.TakifuguError)
     error = takifugu.errors.NoBudget("x")
-    assert exits.status_of(error) == exits.REFUSED
-    assert exits.status_of(takifugu.errors.LedgerConflict("x")) == exits.MISTAKE
+    assert exit_status.status_of(error) == exit_status.REFUSED
+    assert exit_status.status_of(takifugu.errors.LedgerConflict("x")) == exit_status.MISTAKE
 
 
 JSON = [
@@ -84,7 +87,7 @@ JSON = [
     "prior fit stays.csv --state state --entity person -o c.json --json",
     "curve a.json --json",
     "translate a.json --dp 0.1 --json",
-    "audit a.json --released 0.1 --json",
+    "reassess a.json --released 0.1 --json",
     "check world.toml --json",
     "collapse 2 --repetitions 100 --json",
     "ledger show --json",

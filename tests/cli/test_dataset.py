@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli.dataset import app
+from takifugu.cli.commands.dataset_command import app
 from takifugu.errors import TakifuguError
 
 DECLARATION = """

@@ -3,28 +3,33 @@
 import json
 import re
 import shutil
-from bisect import bisect_left
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app, demo_steps
-from takifugu.cli.demo import _as_expected, _folder
-from takifugu.cli.demo_page import page as made_page
-from takifugu.cli.demo_steps import play
-from takifugu.cli.demo_story import Story
+from takifugu.cli import app
+from takifugu.cli.demo import demo_steps
+from takifugu.cli.demo.demo_command import NewFolder
+from takifugu.cli.demo.demo_record import DemoRecord
 from takifugu.engines import Scope, open_engine
 from takifugu.errors import InvalidFile, Malformed
-from takifugu.ledger import Problem, open_ledger
-from takifugu.reports.page import shown
+from takifugu.ledger import open_ledger
+from takifugu.project import open_project
+from takifugu.reports.html_page import Page
+from takifugu.reports.html_page import shown as nearest
+from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.visible import four_digits
 from tests.reports.reading import Reader
 
 ROWS = "20000"
-FILES = ["check-ins.key", "check-ins.ledger", "check-ins.parquet", "check-ins.toml", "page.html"]
+FILES = [
+    ".takifugu", "check-ins.parquet", "check-ins.toml", "page.html", "takifugu.key",
+    "takifugu.ledger", "takifugu.toml",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -33,37 +38,39 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(folder: Path) -> tuple[str, Story]:
+def run(folder: Path) -> tuple[str, DemoRecord]:
     """One run: what it printed, and what happened."""
-    stories: list[Story] = []
+    records: list[DemoRecord] = []
+    steps = demo_steps.run_steps
 
-    def noted(*args: Any, **options: Any) -> Story:
-        stories.append(play(*args, **options))
-        return stories[-1]
+    def noted(work: Path, *, record: DemoRecord, **options: Any) -> None:
+        steps(work, record=record, **options)
+        records.append(record)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_steps, "play", noted)
+        patch.setattr(demo_steps, "run_steps", noted)
         done = CliRunner().invoke(
             app, ["demo", "--rows", ROWS, "--out", str(folder)], catch_exceptions=False
         )
     assert done.exit_code == 0
-    (story,) = stories
-    return done.stdout, story
+    (record,) = records
+    return done.stdout, record
 
 
 @pytest.fixture(scope="module")
-def told(
-    run: tuple[str, Story], folder: Path, tmp_path_factory: pytest.TempPathFactory
+def printed(
+    run: tuple[str, DemoRecord], folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What `--json` prints of the same run, played back."""
     again = tmp_path_factory.mktemp("again") / "one"
 
-    def back(work: Path, **_: Any) -> Story:
+    def played_back(work: Path, *, record: DemoRecord, **_: Any) -> None:
         shutil.copytree(folder, work, dirs_exist_ok=True)
-        return run[1]
+        record.sections.extend(run[1].sections)
+        record.facts |= run[1].facts
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_steps, "play", back)
+        patch.setattr(demo_steps, "run_steps", played_back)
         done = CliRunner().invoke(
             app, ["demo", "--rows", ROWS, "--out", str(again), "--json"], catch_exceptions=False
         )
@@ -73,15 +80,15 @@ def told(
 
 
 @pytest.fixture(scope="module")
-def drawn(told: dict[str, Any]) -> list[list[int]]:
+def drawn(printed: dict[str, Any]) -> list[list[int]]:
     """The answers as the ledger has them."""
-    with open_ledger(told["ledger"], create=False, read_only=True) as ledger:
+    with open_ledger(printed["ledger"], create=False, read_only=True) as ledger:
         return [event.body["answer"]["drawn"] for event in ledger.history(kind="answer")]
 
 
 @pytest.fixture(scope="module")
-def page(told: dict[str, Any]) -> str:
-    return Path(told["page"]).read_text(encoding="utf-8")
+def page(printed: dict[str, Any]) -> str:
+    return Path(printed["page"]).read_text(encoding="utf-8")
 
 
 def cells(page: str) -> list[list[str]]:
@@ -99,102 +106,119 @@ def terms(page: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.usefixtures("run")
-def test_the_folder_holds_everything(folder: Path, told: dict[str, Any]) -> None:
-    for made in (folder, Path(told["folder"])):
-        assert sorted(path.name for path in made.iterdir()) == FILES
+def test_the_folder_holds_everything(folder: Path, printed: dict[str, Any]) -> None:
+    for made in (folder, Path(printed["folder"])):
+        names = sorted(path.name for path in made.iterdir())
+        assert [name for name in names if not name.endswith(".prior.json")] == FILES
+        assert len(names) == len(FILES) + 1
         assert [path.name for path in made.parent.iterdir()] == ["one"]  # nothing half done
-    assert told["page"] == str(Path(told["folder"]) / "page.html")
-    assert (told["seed"], told["world"]["rows"], told["prior"]["states"]) == (1, 20_000, 78)
+    assert printed["page"] == str(Path(printed["folder"]) / "page.html")
+    assert (printed["seed"], printed["world"]["rows"], printed["prior"]["states"]) == (
+        1,
+        20_000,
+        78,
+    )
 
 
-def test_the_ledger_was_charged_twice_and_is_sound(told: dict[str, Any]) -> None:
-    with open_ledger(told["ledger"], create=False, read_only=True) as ledger:
+def test_the_ledger_was_charged_twice_and_is_sound(printed: dict[str, Any]) -> None:
+    with open_ledger(printed["ledger"], create=False, read_only=True) as ledger:
         assert ledger.verify().sound
         assert [event.kind for event in ledger.history()] == [
-            "created", "budget", "source", "charge", "answer", "charge", "answer",
+            "created", "policy", "accepted", "budget",
+            "source", "charge", "answer", "charge", "answer",
         ]  # fmt: skip
-        assert vars(ledger.head()) == told["head"]
+        assert vars(ledger.head()) == printed["head"]
         charged = [
             Fraction(event.body["loss"]["epsilon"]) for event in ledger.history(kind="charge")
         ]
         (position,) = ledger.positions()
-    assert position.epsilon == told["budget"] == 1
-    assert [Fraction(r["cost"]["per_entry"]) for r in told["releases"]] == charged
+    assert position.epsilon == printed["budget"] == 1
+    assert [Fraction(r["cost"]["per_entry"]) for r in printed["releases"]] == charged
     (worst,) = position.worst
     assert worst.epsilon == sum(charged)  # the second query read rows of the first
 
 
-def test_losses_are_read_off_the_table(told: dict[str, Any]) -> None:
-    grid, losses = told["translation"]["per_entry"], told["translation"]["exact"]
+def test_losses_are_read_off_the_table_of_the_project(printed: dict[str, Any]) -> None:
+    project = open_project(printed["folder"])
+    (file,) = (project.folder / ".takifugu").glob("*.table.json")
+    table = TranslationTable.load(file, project.load("check-ins").translation)
     spent = Fraction(0)
-    for release in told["releases"]:
+    for release in printed["releases"]:
         own = Fraction(release["cost"]["per_entry"])
         spent += own
-        assert release["cost"]["alone"] == losses[bisect_left(grid, own)]
-        assert release["cost"]["after"] == losses[bisect_left(grid, spent)]
-    assert told["spent"] == told["releases"][-1]["cost"]["after"] <= 1
-    assert losses == sorted(losses) and 0.85 < losses[-1] <= 1  # the table ends at the budget
-    assert 0.8 * losses[-1] < told["translation"]["leak"] <= losses[-1]
-    for exact, curve, group in zip(
-        losses, told["translation"]["curve"], told["translation"]["group"], strict=True
-    ):
+        assert float(table.to_pufferfish(float(own))) <= release["cost"]["alone"]
+        assert release["cost"]["after"] == float(table.to_pufferfish(float(spent)))
+    assert printed["spent"] == printed["releases"][-1]["cost"]["after"] <= 1
+    translation = printed["translation"]
+    losses = translation["exact"]
+    assert losses == [float(table.to_pufferfish(dp)) for dp in translation["per_entry"]]
+    assert losses == sorted(losses) and 0.85 < losses[-1] <= 1  # as far as the budget goes
+    assert 0.8 * losses[-1] < translation["leak"] <= losses[-1]
+    for exact, curve, group in zip(losses, translation["curve"], translation["group"], strict=True):
         assert exact <= curve <= group
 
 
-def test_the_third_query_is_refused_in_its_own_words(told: dict[str, Any], page: str) -> None:
-    refused = told["refused"]
-    assert "nothing was released" in refused["message"] and told["again_free"]
+def test_the_folder_is_a_project_that_goes_on(printed: dict[str, Any]) -> None:
+    project = open_project(printed["folder"])
+    assert project.budget("check-ins") == 1
+    with project.ledger() as ledger:
+        assert ledger.verify().sound
+
+
+def test_the_third_query_is_refused_in_its_own_words(printed: dict[str, Any], page: str) -> None:
+    refused = printed["refused"]
+    assert "nothing was released" in refused["message"] and printed["again_free"]
     assert Fraction(refused["most"]) < Fraction(refused["alone"])
     assert f'<pre class="alarm">{refused["message"]}</pre>'.replace("'", "&#x27;") in page
 
 
 def test_the_rankings_of_the_page_are_those_of_the_ledger(
-    told: dict[str, Any], drawn: list[list[int]], page: str
+    printed: dict[str, Any], drawn: list[list[int]], page: str
 ) -> None:
-    with open_engine(told["declaration"]) as engine:
+    with open_engine(printed["declaration"]) as engine:
         countries, labels = engine.keys("country"), engine.keys("place")
     rows = cells(page)
     for place, country in enumerate(countries):
         named = [labels[k] for k in drawn[0][3 * place : 3 * place + 3]]
         assert [str(country), *named] in rows
-    assert [row[2] for row in told["releases"][0]["rows"]] == [labels[k] for k in drawn[0]]
+    assert [row[2] for row in printed["releases"][0]["rows"]] == [labels[k] for k in drawn[0]]
 
 
 def test_the_shares_of_the_page_are_those_of_the_ledger(
-    told: dict[str, Any], drawn: list[list[int]], page: str
+    printed: dict[str, Any], drawn: list[list[int]], page: str
 ) -> None:
-    with open_engine(told["declaration"]) as engine:
+    with open_engine(printed["declaration"]) as engine:
         labels = engine.keys("place")
         scope = Scope(start="2013-05-08", where={"country": ["TR"]})
         size = engine.count(scope)
         exact = engine.histogram(["place"], scope).counts / size
-    half = told["releases"][1]["error"]["interval"]
+    half = printed["releases"][1]["error"]["interval"]
     rows = cells(page)
     best = sorted(range(78), key=lambda k: -drawn[1][k])[:20]
     for k in best:
         share = drawn[1][k] / size
         numbers = (share, share - half, share + half, float(exact[k]))
-        assert [labels[k], *map(shown, numbers)] in rows
+        assert [labels[k], *map(nearest, numbers)] in rows
 
 
-def test_every_other_number_of_the_page_is_a_stored_one(told: dict[str, Any], page: str) -> None:
-    found, translation = terms(page), told["translation"]
+def test_every_other_number_of_the_page_is_a_stored_one(printed: dict[str, Any], page: str) -> None:
+    found, translation = terms(page), printed["translation"]
+    costs = [release["cost"] for release in printed["releases"]]
     for name, key in (
         ("Pufferfish ε alone", "alone"),
         ("on top of what was spent before", "marginal"),
-        ("left after it", "left"),
     ):
-        assert found[name] == [shown(release["cost"][key]) for release in told["releases"]]
-    assert found["DP ε per row"] == [
-        shown(float(Fraction(release["cost"]["per_entry"]))) for release in told["releases"]
-    ]
-    assert found["spent"] == [shown(told["spent"])]
-    assert found["head"] == [f"{told['head']['seq']}:{told['head']['hash']}"]
-    assert found["and some mechanism leaks"] == [shown(translation["leak"])]
+        assert found[name] == [four_digits(cost[key], "up") for cost in costs]
+    assert found["left after it"] == [four_digits(cost["left"], "down") for cost in costs]
+    per_row = [four_digits(Fraction(cost["per_entry"]), "up") for cost in costs]
+    assert found["DP ε per row"] == per_row
+    assert found["spent"] == [four_digits(printed["spent"], "up")]
+    assert found["head"] == [f"{printed['head']['seq']}:{printed['head']['hash']}"]
+    assert found["and some mechanism leaks"] == [four_digits(translation["leak"], "down")]
     lists = [translation[key] for key in ("per_entry", "exact", "curve", "group")]
-    for row in zip(*lists, strict=True):
-        assert list(map(shown, row)) in cells(page)
-    with open_ledger(told["ledger"], create=False, read_only=True) as ledger:
+    for dp, *losses in zip(*lists, strict=True):
+        assert [nearest(dp), *(four_digits(loss, "up") for loss in losses)] in cells(page)
+    with open_ledger(printed["ledger"], create=False, read_only=True) as ledger:
         for event in ledger.history():
             assert any(row[-1] == f"{event.hash[:24]}…" for row in cells(page))
             for name in ("cells", "prior", "secrets", "translation"):
@@ -202,7 +226,7 @@ def test_every_other_number_of_the_page_is_a_stored_one(told: dict[str, Any], pa
                     assert found[name] == [event.body[name]]
 
 
-def test_the_page_says_what_is_not_protected_and_that_it_is_made_up(page: str) -> None:
+def test_the_page_says_what_is_not_protected_and_that_the_data_is_synthetic(page: str) -> None:
     read = Reader(page)
     assert not read.open
     assert "that a row exists, and how many rows there are" in read.said
@@ -212,49 +236,62 @@ def test_the_page_says_what_is_not_protected_and_that_it_is_made_up(page: str) -
     assert "http:" not in re.sub(r'xmlns[^"]*"[^"]*"', "", page) and "https:" not in page
 
 
-def test_how_many_places_are_right_is_counted_from_the_rows(told: dict[str, Any]) -> None:
-    with open_engine(told["declaration"]) as engine:
+def test_how_many_places_are_right_is_counted_from_the_rows(printed: dict[str, Any]) -> None:
+    with open_engine(printed["declaration"]) as engine:
         counts = engine.histogram(["country", "place"], Scope(start="2013-05-08")).counts
         countries, labels = engine.keys("country"), engine.keys("place")
     right = [0, 0, 0]
-    for country, place, label in told["releases"][0]["rows"]:
+    for country, place, label in printed["releases"][0]["rows"]:
         row = counts[countries.index(country)].tolist()
         right[place - 1] += row[labels.index(label)] == sorted(row, reverse=True)[place - 1]
-    assert told["right"] == right
+    assert printed["right"] == right
 
 
 @pytest.mark.usefixtures("run")
 def test_a_folder_in_use_is_refused_and_left_alone(folder: Path) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     again = CliRunner().invoke(app, ["demo", "--rows", ROWS, "--out", str(folder)])
     assert isinstance(again.exception, InvalidFile)
-    assert "exists and is not empty" in str(again.exception)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert again.exception.field == "--out"
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_it_is_told_step_by_step(run: tuple[str, Story], folder: Path) -> None:
-    text, story = run
-    headings = re.findall(r"^(\d+)  \S", text, re.MULTILINE)
-    assert headings == [str(number) for number in range(1, 11)]
+def test_it_is_printed_step_by_step(run: tuple[str, DemoRecord], folder: Path) -> None:
+    text, record = run
+    headings = re.findall(r"^(\d+)  (\S.*)$", text, re.MULTILINE)
+    assert headings == [(str(k), one.title) for k, one in enumerate(record.sections, 1)]
+    assert len(headings) == 9
     assert "nobody is behind these rows" in text
-    assert f"   {story.refused}\n" in text
-    assert "the same answer, for free" in text
-    assert "7 events, each with the hash of all before it: sound" in text
-    assert f"Spent: ε = {story.spent:.6g} of" in text
-    assert f"really leaks {story.translated.leak:.4g}" in " ".join(text.split())
+    assert f"   {record.facts['refused']['message']}\n" in text
+    assert "the same result, for free" in " ".join(text.split())
+    assert re.search(r"ledger +9 events, sound", text)
+    assert re.search(rf"spent +{re.escape(four_digits(record.facts['spent'], 'up'))}\n", text)
+    leak = four_digits(record.facts["translation"]["leak"], "down")
+    assert re.search(rf"some mechanism leaks +{re.escape(leak)}\n", text)
     assert text.rstrip().splitlines()[-1] == str(folder / "page.html")
 
 
-def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, Story]) -> None:
-    _, story = run
-    assert _as_expected(story)
-    answered = replace(story, refused=None, readings=[*story.readings, story.readings[-1]])
-    assert not _as_expected(answered)
-    assert "Third query: answered" in made_page(answered).html()
-    assert not _as_expected(
-        replace(story, report=replace(story.report, problems=(Problem("storage", "broken"),)))
-    )
-    assert not _as_expected(replace(story, again=replace(story.again, free=False)))
+class Session:
+    """Answers everything, and charges the same query again."""
+
+    def plan(self, *_: Any, **__: Any) -> None:
+        """A plan."""
+
+    def release(self, _: None) -> Any:
+        """A result that was not free."""
+        return SimpleNamespace(free=False)
+
+
+def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, DemoRecord]) -> None:
+    _, record = run
+    assert record.as_expected
+    for wrong in ({"refused": None}, {"sound": False}, {"again_free": False}):
+        assert not DemoRecord(silent=True, facts=record.facts | wrong).as_expected
+    answered = DemoRecord(silent=True, facts=dict(record.facts))
+    demo_steps._ask_too_much(Session(), None, answered)  # type: ignore[arg-type]
+    assert not answered.as_expected
+    html = Page("title", "lead", answered.sections).html()
+    assert "Third query: answered" in html and "was charged again" in html
 
 
 def test_without_a_name_each_run_gets_a_folder_of_its_own(
@@ -262,41 +299,42 @@ def test_without_a_name_each_run_gets_a_folder_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("demo", "demo-2", "demo-3"):
-        with _folder(None) as (work, claim):
-            (work / "file").write_text(name)
-            assert claim() == Path("out") / name
+        with NewFolder(None) as new:
+            (new.work / "file").write_text(name)
+            assert new.publish() == Path("out") / name
     found = sorted(Path("out").iterdir())
     assert [path.name for path in found] == ["demo", "demo-2", "demo-3"]
     assert [(path / "file").read_text() for path in found] == ["demo", "demo-2", "demo-3"]
 
 
 def _fail(out: Path | None) -> None:
-    with _folder(out) as (work, _):
-        (work / "half").write_text("done")
-        raise OSError("the disk is full")
+    with NewFolder(out) as new:
+        (new.work / "half").write_text("done")
+        raise BlockingIOError
 
 
 def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(BlockingIOError):
         _fail(tmp_path / "new")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    with _folder(tmp_path / "new") as (_, claim):
+    with NewFolder(tmp_path / "new") as new:
         (tmp_path / "new").mkdir()
         (tmp_path / "new" / "theirs").write_text("kept")
-        with pytest.raises(InvalidFile, match="not empty"):
-            claim()
+        with pytest.raises(InvalidFile) as refused:
+            new.publish()
+    assert refused.value.field == "--out"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["theirs"]
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
-    with _folder(tmp_path / "new") as (work, claim):
+    with NewFolder(tmp_path / "new") as new:
         (tmp_path / "new").mkdir()
-        (work / "file").write_text("x")
-        assert claim() == tmp_path / "new"
+        (new.work / "file").write_text("x")
+        assert new.publish() == tmp_path / "new"
     assert (tmp_path / "new" / "file").exists()
 
 

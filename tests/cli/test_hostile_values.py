@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from takifugu import _atomic
-from takifugu.cli import exits
+from takifugu.cli import exit_status
+from takifugu.cli.command_reference import commands
 from takifugu.visible import visible
-from tests.cli.page import commands
 from tests.cli.running import Ran, call
 from tests.session.study import write_data
 
@@ -31,7 +31,7 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "release": (["stays", "histogram"], {"--epsilon": "1"}),
     "curve": (["a.json"], {}),
     "translate": (["a.json"], {"--dp": "0.1"}),
-    "audit": (["a.json"], {"--released": "0.1"}),
+    "reassess": (["a.json"], {"--released": "0.1"}),
     "check": (["world.toml"], {}),
     "collapse": (["2"], {"--repetitions": "100"}),
     "demo": ([], {"--rows": "no number"}),
@@ -186,7 +186,7 @@ def words_of(name: str, option: int | str, value: str) -> list[str]:
 
 def wrong(ran: Ran, before: dict[str, bytes | int], after: dict[str, bytes | int]) -> list[str]:
     found = []
-    if ran.status not in exits.MEANINGS:
+    if ran.status not in exit_status.MEANINGS:
         found.append(f"status {ran.status}")
     if ran.status and (ran.err.count("\n") != 1 or not ran.err.startswith("takifugu: ")):
         found.append(f"not one line: {ran.err!r}")

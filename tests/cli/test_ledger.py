@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli.ledger import app
+from takifugu.cli.commands.ledger_command import app
 from takifugu.errors import LedgerSetBack, TakifuguError
 from takifugu.ledger import open_ledger
 from takifugu.project.project import open_project
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_show_prints_budgets_totals_and_events(path: Path) -> None:
     page = CliRunner().invoke(app, ["show", str(path)]).stdout
-    assert "ward: Pufferfish budget epsilon = 1, delta = 1e-06; worst entry has lost" in page
+    assert "ward: Pufferfish budget epsilon = 1, delta = 1e-6; worst entry has lost" in page
     assert "ward, analyst ana: Pufferfish budget epsilon = 0.5; worst entry has lost" in page
     assert "5 events" in page
     assert "released to ana from ward: stays (laplace); epsilon = 0.1 per entry" in page
@@ -99,7 +99,7 @@ def test_show_tells_what_was_asked_in_four_digits_and_steers_no_terminal(tmp_pat
         ledger.charge(charge("1/3", (0, 9), ["fr", "de"], query=query), DOUBLING)
     page = CliRunner().invoke(app, ["show", str(path)]).stdout
     assert (
-        "released to nobody in particular from ward: top_k of place by zone\\u001b[31m, k = 3,"
+        "released from ward: top_k of place by zone\\u001b[31m, k = 3,"
         " steps 0…9, 2 groups of country (laplace); epsilon = 0.3334 per entry" in page
     )
     assert "budget of ward set to epsilon = 1.667" in page
@@ -145,7 +145,7 @@ def test_help_needs_no_sqlalchemy() -> None:
     import takifugu
 
     code = (
-        "import sys, takifugu.cli.ledger;"
+        "import sys, takifugu.cli.commands.ledger_command;"
         "sys.exit(bool({'sqlalchemy', 'numpy', 'psycopg'} & set(sys.modules)))"
     )
     source = str(Path(takifugu.__file__).parents[1])

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app, main
-from takifugu.cli.reproduce import Bars
+from takifugu.cli.commands.reproduce_command import ProgressBars
 from takifugu.errors import TakifuguError
 
 STAGES, PEOPLE, EPOCHS = 5, 10, 60
@@ -148,10 +148,10 @@ def test_a_folder_that_cannot_be_written_is_one_line(
 
 
 def test_bars_are_full_when_the_next_thing_begins() -> None:
-    with Bars() as bars:
+    with ProgressBars() as bars:
         bars("one", 0, 1)
         bars("two", 1, 3)
         bars("two", 2, 3)
-        bars.tell("[a notice]")
+        bars.notice("[a notice]")
         tasks = bars.progress.tasks
         assert [(task.description, task.completed) for task in tasks] == [("one", 1), ("two", 2)]

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import typer.main
 
-from takifugu.cli import app, exits
-from takifugu.cli.options import InvalidOption
-from takifugu.cli.plan import requested
-from takifugu.cli.strict import StrictCommand, StrictGroup
-from tests.cli.page import commands
+from takifugu.cli import app, exit_status
+from takifugu.cli.command_reference import commands
+from takifugu.cli.query_flags import requested
+from takifugu.cli.shared_options import InvalidOption
+from takifugu.cli.strict_options import StrictCommand, StrictGroup
 from tests.cli.running import call, start
+from tests.raising import raises
 from tests.session.study import write_data
 
 ROOT = typer.main.get_command(app)
@@ -67,7 +68,7 @@ def test_the_whole_program_refuses_it_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = call(tmp_path, monkeypatch, "plan", "a", "histogram", "--k", "1", "--k=2")
-    assert (done.status, done.out) == (exits.MISTAKE, "")
+    assert (done.status, done.out) == (exit_status.MISTAKE, "")
     assert done.err == "takifugu: `--k` is given 2 times; it must be given once\n"
 
 
@@ -81,22 +82,22 @@ def test_the_whole_program_refuses_it_in_one_line(
     ],
 )
 def test_columns_to_group_by_are_all_kept(by: list[str], columns: list[str]) -> None:
-    asked = requested("stays", "histogram", None, None, by=by, epsilon="1")
+    asked = requested("stays", "histogram", {"by": by, "epsilon": "1"})
     assert asked.options.by == tuple(columns)
 
 
 def test_a_column_is_filtered_once() -> None:
-    with pytest.raises(InvalidOption, match="'zone' twice"):
-        requested("stays", "histogram", None, None, where=["zone=a", "zone=b"])
+    with raises(InvalidOption, field="--where"):
+        requested("stays", "histogram", {"where": ["zone=a", "zone=b"]})
     given: dict[str, Any] = {"where": ["zone=a,b", "floor=1"], "epsilon": "1"}
-    where = requested("s", "histogram", None, None, **given).options.where
+    where = requested("s", "histogram", given).options.where
     assert where == {"zone": ("a", "b"), "floor": ("1",)}
 
 
 def test_an_option_is_given_once() -> None:
     for name in ("kind", "epsilon"):
         with pytest.raises(InvalidOption):
-            requested("stays", "histogram", None, [f"{name}=1"], epsilon="1")
+            requested("stays", "histogram", {"option": [f"{name}=1"], "epsilon": "1"})
 
 
 # --- stopping ---
@@ -113,8 +114,8 @@ def test_what_is_stopped_ends_as_shells_expect(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     os.close(writer)
-    assert (process.returncode, out, err) == (exits.STOPPED, "", "takifugu: stopped\n")
-    assert exits.STOPPED == 130 and exits.STOPPED in exits.MEANINGS
+    assert (process.returncode, out, err) == (exit_status.STOPPED, "", "takifugu: stopped\n")
+    assert exit_status.STOPPED == 130 and exit_status.STOPPED in exit_status.MEANINGS
 
 
 @pytest.mark.parametrize("interrupted", [True, False])
@@ -131,5 +132,5 @@ def test_no_is_no_and_an_interrupt_at_a_query_is_one(
 
     monkeypatch.setattr("takifugu.cli.app", asked)
     done = call(tmp_path, monkeypatch, "init")
-    assert done.status == (exits.STOPPED if interrupted else exits.MISTAKE)
+    assert done.status == (exit_status.STOPPED if interrupted else exit_status.MISTAKE)
     assert done.err == f"takifugu: {'stopped' if interrupted else 'nothing was changed'}\n"

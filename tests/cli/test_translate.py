@@ -54,7 +54,7 @@ def test_dp_to_pufferfish(ward: Path) -> None:
     assert set(found["by_method"]) == {"transport", "curve", "group"}
     assert found["binding"] == {"entry": 3, "left": "ward", "right": "home"}
     page = command(ward, "--dp", 0.2).stdout
-    assert page.startswith("DP ε 0.2 per entry is Pufferfish ε 0.973238\n")
+    assert page.startswith("DP ε 0.2 per entry is Pufferfish ε 0.9733\n")
 
 
 def test_pufferfish_to_dp_and_back(ward: Path) -> None:

@@ -36,9 +36,11 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.engines.declarations.columns import Outside
+from takifugu.engines.engine import MOST_CELLS
 from takifugu.errors import TakifuguError, TooLarge
 from takifugu.priors import Transitions
 from tests.engines import recount
+from tests.raising import raises
 
 LABELS = ("Café", "東京", "a\\b'c\"d", "home", "empty")
 LANDS = ("ID", "JP", "XX")
@@ -120,9 +122,9 @@ def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> No
             lambda: engine.transitions("label"),
             lambda: check(engine),
         ):
-            with pytest.raises(InvalidDeclaration, match=r"^`label` has values outside") as told:
+            with raises(InvalidDeclaration, field="label") as refused:
                 query()
-            assert NEVER_TOLD not in str(told.value) and "\n" not in str(told.value)
+            assert NEVER_TOLD not in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_windows_hold_their_start_and_not_their_end(stored: Stored) -> None:
@@ -172,7 +174,7 @@ def test_windows_on_seconds_take_days_and_on_numbers_take_numbers(stored: Stored
     with opened(stored, order=Order("row", "number")) as engine:
         assert engine.count(Scope(start=10, end=20.5)) == 11
         assert engine.span() == (0.0, 95.0)
-        with pytest.raises(InvalidQuery, match="start"):
+        with raises(InvalidQuery, field="start"):
             engine.count(Scope(start="2012-10-28"))
 
 
@@ -225,21 +227,21 @@ def test_distributions_count_every_cell_under_each_rule(stored: Stored) -> None:
 def test_a_grid_that_is_too_fine_or_no_grid_is_refused(stored: Stored) -> None:
     fine = Amount("weight", Fraction(0), Fraction(2**20), Fraction(1, 1024), "drop")
     with opened(stored, amounts=(fine,)) as engine:
-        with pytest.raises(TooLarge, match="coarser grid"):
+        with raises(TooLarge, limit=MOST_CELLS):
             engine.distribution("weight")
         for every in (0, -1, True, 1.5):
-            with pytest.raises(InvalidQuery, match="every"):
+            with raises(InvalidQuery, field="every"):
                 engine.distribution("weight", every=every)  # type: ignore[arg-type]
 
 
 def test_a_refused_missing_number_is_an_error(stored: Stored) -> None:
     amount = Amount("visits", Fraction(0), Fraction(10), Fraction(1), "refuse")
     with opened(stored, amounts=(amount,)) as engine:
-        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+        with raises(InvalidDeclaration, field="visits"):
             engine.sums("visits")
-        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+        with raises(InvalidDeclaration, field="visits"):
             engine.distribution("visits")
-        with pytest.raises(InvalidDeclaration, match=r"^`visits` has missing values"):
+        with raises(InvalidDeclaration, field="visits"):
             check(engine)
 
 
@@ -273,7 +275,7 @@ def test_ties_that_nothing_settles_are_refused(stored: Stored) -> None:
     order = Order("at", "time", zone="Asia/Jakarta")
     with opened(stored, order=order) as engine:
         for query in (lambda: engine.transitions("label"), lambda: check(engine)):
-            with pytest.raises(InvalidDeclaration, match="equal in person, at; it must name"):
+            with raises(InvalidDeclaration, field="order, ties", reason="ties"):
                 query()
 
 
@@ -284,10 +286,10 @@ def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Pa
         stored = store(f"without_{column}", broken, tmp_path)
         with opened(stored) as engine:
             for query in (lambda: engine.transitions("label"), lambda: check(engine)):
-                with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
+                with raises(InvalidDeclaration, reason="missing"):
                     query()
             if column == "person":
-                with pytest.raises(InvalidDeclaration, match="are missing in some rows"):
+                with raises(InvalidDeclaration, reason="missing"):
                     engine.lengths()
 
 
@@ -311,9 +313,9 @@ def test_rows_are_chosen_by_public_keys_only(stored: Stored) -> None:
     truth = [row for row in rows() if row["home land"] == "JP"]
     with opened(stored) as engine:
         assert engine.count(Scope(where={"home land": ["JP", "XX"]})) == len(truth)
-        with pytest.raises(InvalidQuery, match="hold declared keys only"):
+        with raises(InvalidQuery, field="where, home land"):
             engine.count(Scope(where={"home land": ["ZZ"]}))
-        with pytest.raises(InvalidQuery, match="chosen by what is protected"):
+        with raises(InvalidQuery, field="where, label"):
             engine.count(Scope(where={"label": ["home"]}))
     with opened(stored, lands=("JP",), public_outside="other") as engine:
         assert engine.count(Scope(where={"home land": ["other"]})) == 96 - len(truth)
@@ -324,7 +326,7 @@ def test_rows_are_chosen_by_public_keys_only(stored: Stored) -> None:
 def test_undeclared_public_keys_in_the_data_are_refused(stored: Stored) -> None:
     with (
         opened(stored, lands=("JP",)) as engine,
-        pytest.raises(InvalidDeclaration, match=r"^`home land` has values outside"),
+        raises(InvalidDeclaration, field="home land"),
     ):
         engine.histogram(["home land"])
 
@@ -359,62 +361,62 @@ def test_labels_map_raw_values_of_text_and_of_numbers(stored: Stored) -> None:
 
 def test_columns_that_were_not_declared_do_not_exist(stored: Stored) -> None:
     with opened(stored) as engine:
-        for query in (
-            lambda: engine.histogram(["hidden"]),
-            lambda: engine.transitions("hidden"),
-            lambda: engine.sums("hidden"),
-            lambda: engine.histogram(["person"]),
-            lambda: engine.histogram(["visits"]),
+        for field, query in (
+            ("hidden", lambda: engine.histogram(["hidden"])),
+            ("hidden", lambda: engine.transitions("hidden")),
+            ("hidden", lambda: engine.sums("hidden")),
+            ("person", lambda: engine.histogram(["person"])),
+            ("visits", lambda: engine.histogram(["visits"])),
         ):
-            with pytest.raises(InvalidQuery, match="is no declared column"):
+            with raises(InvalidQuery, field=field):
                 query()
 
 
 def test_a_declaration_that_does_not_fit_is_one_clear_line(stored: Stored) -> None:
-    wrong: dict[str, dict[str, Any]] = {
-        "^`nowhere` is no column of": {"entity": "nowhere"},
-        "^`label` holds text; it must hold times": {
-            "order": Order("label", "time", zone="UTC"),
-            "protected": (Category("code", (1, 2), "drop"),),
-        },
-        "^`label` holds text; it must hold whole": {
-            "protected": (Category("label", (1, 2), "drop"),)
-        },
-        "^`label` holds text; it must hold whole numbers or numbers": {
-            "protected": (Amount("label", Fraction(0), Fraction(1), Fraction(1), "drop"),)
-        },
-    }
-    if stored[0].kind != "csv":  # there they are read as text
-        wrong |= {
-            "^`weight` holds numbers; it must hold text": {"entity": "weight"},
-            "^`code` holds whole numbers; it must hold text": {
-                "protected": (Category("code", ("x",), "drop"),)
+    numbers = Amount("label", Fraction(0), Fraction(1), Fraction(1), "drop")
+    wrong: list[tuple[str, str, dict[str, Any]]] = [
+        ("nowhere", "", {"entity": "nowhere"}),
+        (
+            "label",
+            "hold times or times with a zone",
+            {
+                "order": Order("label", "time", zone="UTC"),
+                "protected": (Category("code", (1, 2), "drop"),),
             },
-        }
-    for told, change in wrong.items():
-        with pytest.raises(InvalidDeclaration, match=told) as error:
+        ),
+        ("label", "hold whole numbers", {"protected": (Category("label", (1, 2), "drop"),)}),
+        ("label", "hold whole numbers or numbers", {"protected": (numbers,)}),
+    ]
+    if stored[0].kind != "csv":  # there they are read as text
+        wrong += [
+            ("weight", "hold text or whole numbers", {"entity": "weight"}),
+            ("code", "hold text", {"protected": (Category("code", ("x",), "drop"),)}),
+        ]
+    for field, needed, change in wrong:
+        with raises(InvalidDeclaration, field=field) as error:
             opened(stored, **change)
+        assert needed in ("", error.value.needed)
         assert "\n" not in str(error.value)
 
 
 def test_bad_queries_are_one_clear_line(stored: Stored) -> None:
     with opened(stored) as engine:
-        with pytest.raises(InvalidQuery, match="repeat a column"):
+        with raises(InvalidQuery, field="columns", given="repeat a column"):
             engine.histogram(["label", "label"])
-        with pytest.raises(InvalidQuery, match="name at least one"):
+        with raises(InvalidQuery, field="columns", given="are none"):
             engine.histogram([])
-        with pytest.raises(InvalidQuery, match="is not after `start`"):
+        with raises(InvalidQuery, field="end"):
             engine.count(Scope(start="2012-10-28", end="2012-10-28"))
-        with pytest.raises(InvalidQuery, match="be a day or a time"):
+        with raises(InvalidQuery, field="start"):
             engine.count(Scope(start="someday"))
-        with pytest.raises(InvalidQuery, match="holds no rows"):
+        with raises(InvalidQuery, field="scope"):
             engine.span(Scope(start="2020-01-01"))
-        with pytest.raises(InvalidQuery, match="no declared key 'ZZ'"):
+        with raises(InvalidQuery, field="home land"):
             engine.histogram(["home land"]).at("ZZ")
     wide = Category("label", tuple(f"v{i}" for i in range(6_000)), "drop")
     with (
         opened(stored, protected=(wide,), lands=tuple(f"l{i}" for i in range(6_000))) as engine,
-        pytest.raises(TooLarge, match="36,000,000 cells"),
+        raises(TooLarge, size=36_000_000, limit=MOST_CELLS),
     ):
         engine.histogram(["home land", "label"])
 

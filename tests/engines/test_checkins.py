@@ -17,6 +17,7 @@ from takifugu.engines import (
     fit,
     open_engine,
 )
+from tests.raising import raises
 from tests.real_data import real
 
 ZONE = "America/New_York"
@@ -31,7 +32,7 @@ def test_transitions_of_real_checkins_are_those_of_the_file() -> None:
     label = Category("cat", kept, "other")
     source = Source("csv", path=str(checkins))
     tied = Declaration(source, "user_idx", Order("unix_s", "unix", ZONE), (label,))
-    with open_engine(tied) as engine, pytest.raises(InvalidDeclaration, match="order, ties"):
+    with open_engine(tied) as engine, raises(InvalidDeclaration, field="order, ties"):
         check(engine)
     # the venue tells the category: it may settle ties in a test, not in a policy
     order = Order("unix_s", "unix", ZONE, ties=("poi_idx",))

@@ -22,6 +22,7 @@ from takifugu.engines import (
     open_engine,
 )
 from takifugu.engines.backends.duckdb_backend import FileBackend
+from tests.raising import raises
 
 ODD = (
     "study[1]", "a*b", "a?b", "{x,y}", "[!a]", "[", "**", "[]]", "it's two", 'say "so"',
@@ -84,7 +85,7 @@ def test_a_neighbour_that_a_folders_name_matches_is_not_read(tmp_path: Path) -> 
     for path in ("stays.csv", "stays*.csv", "s[t]ays.csv", str(tmp_path / "study[1]/stays.csv")):
         declaration = declared(tmp_path / "study[1]", Source("csv", path=path))
         if os.path.isabs(path):
-            with pytest.raises(InvalidDeclaration, match="matches others"):
+            with raises(InvalidDeclaration, reason="ambiguous"):
                 open_engine(declaration)
         else:
             with open_engine(declaration) as engine:
@@ -126,7 +127,7 @@ def test_what_is_read_is_what_is_fingerprinted(odd: str, root: Path, made: Path)
             if (
                 others and "**" not in odd
             ):  # the name of one file, and a pattern for others: refused
-                with pytest.raises(InvalidDeclaration, match="matches others"):
+                with raises(InvalidDeclaration, reason="ambiguous"):
                     open_engine(declaration)
                 continue
         assert read(declaration) == found, path
@@ -144,14 +145,14 @@ def test_a_name_that_duckdb_cannot_be_told_is_refused(root: Path) -> None:
     folder = root / "back\\slash[1]"
     folder.mkdir()
     (folder / "stays.csv").write_text(text("home", 3))
-    with pytest.raises(InvalidDeclaration, match="backslash"):
+    with raises(InvalidDeclaration, reason="backslash"):
         open_engine(declared(folder, Source("csv", path="stays.csv")))
 
 
 def test_compressed_and_plain_files_are_not_one_source(root: Path) -> None:
     (root / "stays1.csv").write_text(text("home", 3))
     (root / "stays2.csv.gz").write_bytes(gzip.compress(text("ward", 3).encode()))
-    with pytest.raises(InvalidDeclaration, match="compressed"):
+    with raises(InvalidDeclaration, reason="compression"):
         open_engine(declared(root, Source("csv", path="stays*")))
 
 
@@ -273,7 +274,7 @@ def test_a_view_is_refused(root: Path) -> None:
     for i, body in enumerate((f"FROM read_csv('{root}/other.csv')", "FROM plain")):
         (root / str(i)).mkdir()
         declaration = database(root / str(i), f"CREATE VIEW stays AS {body}")
-        with pytest.raises(InvalidDeclaration, match="view"):
+        with raises(InvalidDeclaration, reason="view"):
             open_engine(declaration)
 
 
@@ -292,7 +293,7 @@ def test_a_view_is_refused(root: Path) -> None:
     ],
 )
 def test_only_a_table_of_the_file_is_read(made: str, table: str, root: Path) -> None:
-    with pytest.raises(InvalidDeclaration, match="no table"):
+    with raises(InvalidDeclaration, field="source, table", reason="missing"):
         open_engine(database(root, made, table=table))
 
 
@@ -317,7 +318,7 @@ def test_a_column_that_is_made_up_as_it_is_read_is_refused(root: Path) -> None:
         " state VARCHAR GENERATED ALWAYS AS (if(random() < .5, 'home', 'ward')))",
         "INSERT INTO stays SELECT person, step, zone FROM plain",
     )
-    with pytest.raises(InvalidDeclaration, match="generated"):
+    with raises(InvalidDeclaration, reason="generated columns"):
         open_engine(database(root, *made))
 
 
@@ -360,10 +361,10 @@ def test_changes_that_lie_beside_a_database_file_are_refused(root: Path) -> None
         shutil.copy(part, copy / part.name)
     live.close()
     assert (copy / "stays.duckdb.wal").exists()
-    with pytest.raises(InvalidDeclaration, match="CHECKPOINT"):
+    with raises(InvalidDeclaration, reason="write-ahead log"):
         open_engine(declared(copy, declaration.source))
     with open_engine(declaration) as engine:
         assert counts(engine) == {"ward": 4}
         shutil.copy(copy / "stays.duckdb.wal", root / "stays.duckdb.wal")
-        with pytest.raises(DatabaseFailed, match="changed since"):
+        with raises(DatabaseFailed, reason="changed"):
             counts(engine)

@@ -12,6 +12,7 @@ from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, Store, Stored, opened, rows
 from tests.ledger import postgres
+from tests.raising import raises
 
 TYPES = {
     "text": "text",
@@ -63,7 +64,7 @@ def test_a_server_that_is_not_there_is_one_clear_line(stored: Stored) -> None:
     with opened(stored) as engine:
         declaration = engine.declaration
     away = Source("postgres", table="visits", url="postgresql:///x?host=/nowhere")
-    with pytest.raises(DatabaseFailed, match=r"^table visits of postgres could not be opened"):
+    with raises(DatabaseFailed, place="table visits of postgres", doing="opened"):
         open_engine(replace(declaration, source=away))
 
 

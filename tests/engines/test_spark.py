@@ -21,6 +21,7 @@ from takifugu.translation.translation import Translation
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import LABELS, Store, Stored, opened, rows
 from tests.engines.storing import store_duckdb
+from tests.raising import raises
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -85,7 +86,7 @@ def test_spark_reads_no_csv(stored: Stored, session: Any) -> None:
     with opened(stored) as engine:
         declaration = engine.declaration
     csv = replace(declaration, source=Source("csv", path="visits.csv"))
-    with pytest.raises(InvalidDeclaration, match="to be read by Spark"):
+    with raises(InvalidDeclaration, field="source, kind"):
         SparkBackend(csv, session=session)
 
 

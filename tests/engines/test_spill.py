@@ -12,6 +12,7 @@ import pytest
 
 from takifugu.engines import DatabaseFailed
 from takifugu.engines.backends.spill_folder import PREFIX, Spill, remove_stale
+from tests.raising import raises
 
 SPILLING = """
 import sys, time
@@ -117,7 +118,7 @@ def test_a_folder_that_was_taken_for_a_stale_one_is_made_anew(
 def test_no_place_to_spill_is_one_line(temporary: Path) -> None:
     temporary.chmod(0o500)
     try:
-        with pytest.raises(DatabaseFailed, match="TMPDIR"):
+        with raises(DatabaseFailed, reason="spill folder"):
             Spill()
     finally:
         temporary.chmod(0o700)

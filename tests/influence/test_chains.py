@@ -172,14 +172,14 @@ def test_a_group_of_copies_leaks_like_the_state_they_copy() -> None:
 def test_values_that_die_out_are_still_told_apart_no_better() -> None:
     table = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]]
     start = [0.5, 0.4, 0.1]
-    endless = chain_curve(markov(table, start=start), max_exposed=4)
-    found = rows_of(endless)
+    unbounded = chain_curve(markov(table, start=start), max_exposed=4)
+    found = rows_of(unbounded)
     assert all(leak == inf for leak in found["4+=0 / 4+=2"])
-    # 0 and 1 die out together: their odds settle, though the chance of either goes to 0
+    # 0 and 1 die out together: their odds settle, though the probability of either goes to 0
     long = markov(table, start=start, length=300)
     every = chain_curve(long, Secrets(entries=tuple(range(4, 296))), max_exposed=4, by_entry=False)
     np.testing.assert_allclose(found["4+=0 / 4+=1"], rows_of(every)["0 / 1"][:-1], atol=NEAR)
-    assert endless.exact[endless.pairs.index("4+=0 / 4+=1")].all()
+    assert unbounded.exact[unbounded.pairs.index("4+=0 / 4+=1")].all()
 
 
 @pytest.mark.parametrize("length", [7, 8, 15])
@@ -200,10 +200,10 @@ def test_one_class_of_entries_stands_for_all_of_a_long_chain(length: int) -> Non
 
 def test_length_costs_nothing_and_changes_nothing() -> None:
     table = [[0.9, 0.1], [0.3, 0.7]]
-    endless = chain_curve(markov(table), max_exposed=40)
+    unbounded = chain_curve(markov(table), max_exposed=40)
     long = chain_curve(markov(table, length=10**6), max_exposed=40)
-    assert endless.entries is None
-    np.testing.assert_array_equal(endless.leak, long.leak[:, :-1])
+    assert unbounded.entries is None
+    np.testing.assert_array_equal(unbounded.leak, long.leak[:, :-1])
 
 
 @pytest.mark.parametrize("start", [[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
@@ -227,9 +227,9 @@ def test_later_entries_of_a_given_start_are_one_class(start: list[float]) -> Non
                 for c in (long, every)
             ]
             assert worst[0] == pytest.approx(worst[1], abs=NEAR)
-    endless = chain_curve(markov(table, start=start), max_exposed=4)
-    assert endless.exact.all()
-    np.testing.assert_allclose(endless.leak, long.leak[:, :-1], atol=NEAR)
+    unbounded = chain_curve(markov(table, start=start), max_exposed=4)
+    assert unbounded.exact.all()
+    np.testing.assert_allclose(unbounded.leak, long.leak[:, :-1], atol=NEAR)
 
 
 def test_a_periodic_chain_with_a_given_start_is_bounded_and_says_so() -> None:
@@ -286,7 +286,7 @@ def test_a_point_that_is_called_exact_is_so_to_a_millionth() -> None:
     assert any(called) and not all(called)  # a leak of 1e-20 is bounded by its rounding
 
 
-def test_chances_too_small_for_a_float_are_still_right() -> None:
+def test_probabilities_too_small_for_a_float_are_still_right() -> None:
     table = np.diag(np.full(9, 1e-80), 1) + np.diag(np.full(9, 1e-80), -1)
     np.fill_diagonal(table, 1 - table.sum(axis=1))
     curve = chain_curve(markov(table), Secrets(pairs=(((4,), (5,)),)), max_exposed=25)
@@ -350,7 +350,7 @@ def test_a_set_of_chains_has_the_larger_leak() -> None:
         chains_curve([binary(0.9, 0.9, 50), binary(0.9, 0.9)])
 
 
-def test_questions_without_an_answer_are_refused() -> None:
+def test_options_without_a_curve_are_refused() -> None:
     chain = binary(0.9, 0.9, 9)
     with raises(InvalidWorld, field="secrets"):
         chain_curve(chain, Secrets(entries=(9,)))

@@ -29,9 +29,9 @@ def test_a_family_agrees_with_its_written_out_law(
 ) -> None:
     explicit = prior.explicit()
     entry = explicit.tables.entries[0]
-    asked = Secrets() if secrets is None else Secrets(entries=(entry,))
-    own = influence_curve(prior, asked, max_exposed=len(explicit.tables.shape))
-    slow = influence_curve(explicit, asked)
+    chosen = Secrets() if secrets is None else Secrets(entries=(entry,))
+    own = influence_curve(prior, chosen, max_exposed=len(explicit.tables.shape))
+    slow = influence_curve(explicit, chosen)
     for b in own.exposed:
         assert own.pooled()[own.exposed == b] == pytest.approx(
             slow.pooled()[slow.exposed == b], abs=1e-9

@@ -150,10 +150,10 @@ def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
     around = full.surroundings(0b000110)
     sides = np.zeros((1, 2, 3), dtype=np.bool_)
     sides[0, 0, 0] = sides[0, 1, 1] = True
-    endless = np.array([np.inf])
-    value, verdict = full.evaluate(around, 1, sides, endless)
+    infinite = np.array([np.inf])
+    value, verdict = full.evaluate(around, 1, sides, infinite)
     assert verdict.tolist() == [ratios.PROVED]
-    least, gave_up = full.evaluate(around, 1, sides, endless, work=-1.0)
+    least, gave_up = full.evaluate(around, 1, sides, infinite, work=-1.0)
     assert gave_up.tolist() == [ratios.UNKNOWN] and least[0] <= value[0] + ROUNDING
     _, beaten = full.evaluate(around, 1, sides, value - 0.1)
     assert beaten.tolist() == [ratios.BEATEN]
@@ -251,7 +251,7 @@ def test_a_chain_of_two_leaks_its_log_ratio() -> None:
     assert curve.leak[0, 0] >= np.log(0.9 / 0.2) - 1e-15
 
 
-def test_bad_questions_get_one_clear_line() -> None:
+def test_bad_options_are_refused() -> None:
     model = network(("a",), ((0, 1),), ((),), [0.5, 0.5])
     with raises(UnsoundRequest, field="largest"):
         network_curve(model, largest=0)
@@ -283,9 +283,9 @@ def test_alarm_leaks_everything_at_one_entry_because_of_its_zeros() -> None:
     first, second = curve.pooled()[:2]
     assert first == np.inf
     assert second == pytest.approx(17.8653704560, abs=1e-8)
-    endless = {
+    infinite = {
         pair.split("=")[0]
         for pair, a in zip(curve.pairs, curve.leak[:, 0], strict=True)
         if a == np.inf
     }
-    assert endless == {"FIO2", "VENTALV", "PVSAT"}
+    assert infinite == {"FIO2", "VENTALV", "PVSAT"}

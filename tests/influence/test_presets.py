@@ -10,7 +10,6 @@ from takifugu.influence import InfluenceCurve
 from takifugu.influence.presets import (
     dependent,
     group,
-    misspecified,
     per_entry,
     uncertain,
     union,
@@ -56,28 +55,3 @@ def test_a_union_guarantees_the_worse_of_both(
     worse = max(float(first.to_pufferfish(epsilon)), float(second.to_pufferfish(epsilon)))
     # between its points a curve may only be used at the point before: never better than itself
     assert float(both.to_pufferfish(epsilon)) == pytest.approx(worse)
-
-
-def test_the_paper_s_bound_on_a_wrong_curve_is_what_it_prints() -> None:
-    """ε + a₂(b*) − a₁(b*), with b* = 3 the point that calibrates: (2 − .5)/3 is the largest."""
-    assumed = InfluenceCurve(np.array([1, 3, 9]), np.array([[1.6, 0.5, 0.0]]), 9)
-    actual = InfluenceCurve(np.array([1, 3, 9]), np.array([[3.0, 1.25, 0.0]]), 9)
-    result = misspecified(assumed, actual, 2.0)
-    assert result.dp == pytest.approx(0.5)
-    assert result.bound == pytest.approx(2.0 + 1.25 - 0.5)
-    assert result.achieved == pytest.approx(0.5 * 3 + 1.25)
-    better = misspecified(actual, assumed, 2.0)  # what holds leaks less: the bound is below ε
-    assert better.bound == pytest.approx(2.0 + 0.5 - 1.25) and better.bound < 2.0
-
-
-@given(assumed=curves(), actual=curves(), epsilon=st.floats(0.1, 10))
-def test_a_wrong_curve_costs_at_most_what_the_paper_says(
-    assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float
-) -> None:
-    try:
-        result = misspecified(assumed, actual, epsilon)
-    except UnsoundRequest:
-        assert (assumed.pooled() >= epsilon * (1 - 1e-9)).all()
-        return
-    assert result.achieved <= result.bound or result.bound == float("inf")
-    assert result.achieved == float(actual.to_pufferfish(result.dp))

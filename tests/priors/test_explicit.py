@@ -32,9 +32,9 @@ def test_independent_entries_multiply(data: st.DataObject) -> None:
         e: data.draw(laws(n)) for e, n in zip(universe.entries, universe.shape, strict=True)
     }
     prior = Explicit.independent(universe, marginals)
-    for row, chance in zip(universe.codes.tolist(), prior.probability.tolist(), strict=True):
+    for row, probability in zip(universe.codes.tolist(), prior.probability.tolist(), strict=True):
         each = [marginals[e][c] for e, c in zip(universe.entries, row, strict=True)]
-        assert chance == pytest.approx(math.prod(each))
+        assert probability == pytest.approx(math.prod(each))
 
 
 def test_priors_are_stacked_and_universes_compared_by_content() -> None:

@@ -87,8 +87,8 @@ def test_a_chain_can_be_written_out() -> None:
         [oracle.normalised(WARD.transition.tolist())] * 3,
     )
     found = dict(zip(table.universe.datasets, table.probability, strict=True))
-    for path, chance in paths.items():
-        assert found[tuple(WARD.states[x] for x in path)] == pytest.approx(chance, rel=1e-12)
+    for path, probability in paths.items():
+        assert found[tuple(WARD.states[x] for x in path)] == pytest.approx(probability, rel=1e-12)
     with raises(InvalidPrior, field="length"):
         WARD.explicit(5)
     with raises(InvalidPrior, field="length"):

@@ -60,7 +60,7 @@ def test_both_ways_adds_the_reverse_once() -> None:
     assert both_ways([pair]) == (pair, SecretPair(b, a)) == both_ways([pair, pair.reversed, pair])
 
 
-def test_secrets_that_cannot_be_asked_are_refused() -> None:
+def test_secrets_that_name_nothing_are_refused() -> None:
     bits = Tables.bits(2)
     with raises(InvalidWorld, field="secret"):
         EntryIs("x", (0,)).mask(Universe((1, 2)))

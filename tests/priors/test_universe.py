@@ -23,7 +23,7 @@ def test_positions_are_those_of_the_list() -> None:
 
 @settings(max_examples=30)
 @given(tables())
-def test_tables_are_all_fillings_and_codes_spell_them(universe: Tables) -> None:
+def test_tables_are_all_fillings_and_codes_list_them(universe: Tables) -> None:
     assert list(universe.datasets) == list(product(*universe.values))
     for row, dataset in zip(universe.codes.tolist(), universe.datasets, strict=True):
         assert dataset == tuple(v[c] for v, c in zip(universe.values, row, strict=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from takifugu.reports.budget import allowance_figure, odometer_figure
+from takifugu.reports.budget_figures import allowance_figure, odometer_figure
 
 
 def test_every_translation_is_a_line_and_the_budget_another() -> None:

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from takifugu.errors import InvalidFile
 from takifugu.influence import chain_curve
 from takifugu.priors import MarkovChain
-from takifugu.reports.curves import curves_figure
-from takifugu.reports.page import (
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import (
     Drawing,
-    Facts,
+    FactList,
     Page,
-    Quoted,
+    PageTable,
+    Paragraphs,
     Section,
-    Table,
-    Words,
+    Verbatim,
     shown,
     write_page,
 )
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.influence_figures import curves_figure
 from takifugu.visible import visible
 from tests.raising import raises
 from tests.reports.reading import Reader
@@ -39,7 +39,7 @@ STICKY = np.array([[0.8, 0.2], [0.2, 0.8]])
 NASTY = "<script>alert('x')</script> & \"quotes\" </table>"
 
 
-def page(*parts: Words | Quoted | Facts | Table | Drawing) -> Page:
+def page(*parts: Paragraphs | Verbatim | FactList | PageTable | Drawing) -> Page:
     return Page("A title", "A lead.", [Section("One", parts), Section("Two", [])], foot="The end")
 
 
@@ -52,7 +52,10 @@ def figures() -> list[Drawing]:
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"]), max_size=30))
 def test_whatever_is_said_is_said_and_nothing_else(text: str) -> None:
     made = Page(
-        text, text, [Section(text, [Words(text), Quoted(text), Facts({text: text})])], foot=text
+        text,
+        text,
+        [Section(text, [Paragraphs(text), Verbatim(text), FactList({text: text})])],
+        foot=text,
     )
     found = Reader(made.html())
     assert not found.open
@@ -62,14 +65,14 @@ def test_whatever_is_said_is_said_and_nothing_else(text: str) -> None:
 
 
 def test_markup_in_a_cell_stays_text() -> None:
-    html = page(Table([NASTY, "n"], [[NASTY, 1]], caption=NASTY), Words(NASTY)).html()
+    html = page(PageTable([NASTY, "n"], [[NASTY, 1]], caption=NASTY), Paragraphs(NASTY)).html()
     assert "<script" not in html
     assert unescape(html).count(NASTY) == 4
     assert not Reader(html).open
 
 
 def test_it_fetches_nothing_and_runs_nothing() -> None:
-    html = page(*figures(), Table(["a"], [[1]])).html()
+    html = page(*figures(), PageTable(["a"], [[1]])).html()
     found = Reader(html)
     assert not found.open
     assert not {"script", "link", "img", "iframe", "object", "image"} & set(found.tags)
@@ -97,14 +100,14 @@ def test_figures_take_the_colour_of_the_page_and_keep_their_text() -> None:
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
-    html = Table(["word", "n", "mixed"], [["x", 1, 2.5], ["y", None, "z"]]).html()
+    html = PageTable(["word", "n", "mixed"], [["x", 1, 2.5], ["y", None, "z"]]).html()
     assert html.count('<td class="number">') == 2
     assert '<td class="number">1</td>' in html and '<td class="number">–</td>' in html
 
 
 def test_long_tables_scroll_on_screens() -> None:
-    assert 'class="box tall"' in Table(["n"], [[k] for k in range(25)]).html()
-    assert "tall" not in Table(["n"], [[k] for k in range(24)]).html()
+    assert 'class="box tall"' in PageTable(["n"], [[k] for k in range(25)]).html()
+    assert "tall" not in PageTable(["n"], [[k] for k in range(24)]).html()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_long_tables_scroll_on_screens() -> None:
         (float("inf"), "∞"),
         (float("-inf"), "-∞"),
         (1234567, "1,234,567"),
-        (0.123456789, "0.123457"),
+        (0.123456789, "0.1235"),
         ("as it is", "as it is"),
     ],
 )
@@ -135,7 +138,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(ValueError, match="one svg element"):
         Drawing("<p>", "", "")
     with pytest.raises(ValueError, match="2 cells"):
-        Table(["a", "b"], [[1]])
+        PageTable(["a", "b"], [[1]])
     curve = chain_curve(MarkovChain(STICKY, length=5))
     with pytest.raises(ValueError, match="small letters"):
         drawing(curves_figure({"c": curve}), name="Two words")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from takifugu.reports.releases import estimates_figure, ranking_table
+from takifugu.reports.release_figures import estimates_figure, ranking_table
 
 LABELS = ["Office", "Bar", "Park"]
 ESTIMATES, LOWS, HIGHS = [0.5, 0.2, -0.1], [0.4, 0.15, -0.2], [0.7, 0.25, 0.0]

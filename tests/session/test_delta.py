@@ -94,7 +94,7 @@ def test_a_budget_can_be_asked_for_at_once_and_then_no_more(tmp_path: Path) -> N
 def test_a_refusal_in_rho_names_an_epsilon_that_is_accepted(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1, delta="1e-6") as (session, _, _):
         session.release(session.plan.histogram(epsilon="0.7", delta="1e-6"))
-        with pytest.raises(OverBudget, match="Ask for at most epsilon = 0") as refused:
+        with pytest.raises(OverBudget) as refused:
             session.release(session.plan.count(["ward"], epsilon=1, delta="1e-6"))
         most = refused.value.most
         assert 0.4 < most < 1  # ρ adds, so that more than 0.3 is left
@@ -121,11 +121,11 @@ def test_a_delta_that_the_budget_lacks_is_refused(tmp_path: Path) -> None:
             with pytest.raises(UnsoundRequest):
                 session.plan.histogram(epsilon=1, delta=delta)
     with opened(tmp_path, delta="1e-6") as (session, ledger, engine):
-        with pytest.raises(UnsoundRequest, match="has a delta of 1e-06"):
+        with raises(UnsoundRequest, field="delta", reason="above-budget", needed=MICRO):
             session.plan.histogram(epsilon=1, delta="1e-5")
         ledger.set_budget("visits", 5, analyst="Eve")
         eve = Session(engine, TRANSLATION, ledger=ledger, dataset="visits", analyst="Eve")
-        with pytest.raises(UnsoundRequest, match="analyst 'Eve'"):
+        with raises(UnsoundRequest, field="delta", reason="above-budget"):
             eve.plan.histogram(epsilon=1, delta="1e-6")
         ledger.set_budget("visits", 5, analyst="Eve", delta="1e-7")
         eve.release(eve.plan.histogram(epsilon=1, delta="1e-7"))

@@ -93,7 +93,7 @@ def test_a_session_keeps_to_the_days_that_the_prior_has_not_seen(tmp_path: Path,
     ):  # fmt: skip
         assert session.releasable.start == 4 and session.releasable.warning is None
         for window in ((0, None), (3, 6), (-5, 5)):
-            with pytest.raises(UnsoundRequest, match="begins before 4"):
+            with raises(UnsoundRequest, reason="fitted-rows", needed=4):
                 session.plan.histogram(epsilon=1, window=window)
         assert "fitted on the first 4 steps of" in said(session)
         if way == "as it is":
@@ -138,7 +138,7 @@ def test_the_limits_of_several_priors_hold_together(tmp_path: Path) -> None:
         assert len(kept.statements) == 3
     other = fitted(tmp_path, ByEntity(Fraction(1, 4), salt="s")).chain
     with (
-        pytest.raises(UnsoundRequest, match="different salts"),
+        raises(UnsoundRequest, reason="salts-differ"),
         opened(tmp_path, translation=Translation([share, other]), rows=ROWS),
     ):
         pass
@@ -146,15 +146,15 @@ def test_the_limits_of_several_priors_hold_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("split", [None, FirstDays(4), ByEntity(Fraction(1, 3))])
 def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, split: Any) -> None:
-    belief = Translation(fitted(tmp_path, split).chain)
+    translation = Translation(fitted(tmp_path, split).chain)
     if split is None:
         with (
-            pytest.raises(UnsoundRequest, match=r"fitted on all rows of 'csv visits\.csv'"),
-            opened(tmp_path, translation=belief, rows=ROWS),
+            raises(UnsoundRequest, reason="fitted-on-all", given="csv visits.csv"),
+            opened(tmp_path, translation=translation, rows=ROWS),
         ):
             pass
     how = {"release_fitted_rows": True}
-    with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
+    with opened(tmp_path, translation=translation, how=how, rows=ROWS) as (session, _, _):
         answer = session.release(session.plan.histogram(epsilon=1, window=(0, 3)))
         assert session.releasable.warning is not None
         assert session.releasable.warning in " ".join(answer.guarantee.split())
@@ -162,9 +162,11 @@ def test_the_owner_may_release_them_and_every_guarantee_says_so(tmp_path: Path, 
 
 
 def test_a_plan_for_fitted_rows_is_not_released(tmp_path: Path) -> None:
-    belief = Translation(fitted(tmp_path, FirstDays(4)).chain)
-    with opened(tmp_path, translation=belief, rows=ROWS) as (session, ledger, engine):
-        allowed = Session(engine, belief, ledger=ledger, dataset="visits", release_fitted_rows=True)
+    translation = Translation(fitted(tmp_path, FirstDays(4)).chain)
+    with opened(tmp_path, translation=translation, rows=ROWS) as (session, ledger, engine):
+        allowed = Session(
+            engine, translation, ledger=ledger, dataset="visits", release_fitted_rows=True
+        )
         for window in (None, (None, 5)):  # here it would begin at 4
             with raises(StalePlan, differences=("query", "charge")):
                 session.release(allowed.plan.histogram(epsilon=1, window=window))
@@ -187,8 +189,8 @@ def test_a_network_over_entities_keeps_to_a_share_of_them(tmp_path: Path) -> Non
     tie = MarkovRandomField.ising(
         dict.fromkeys(PEOPLE, 0.1), {(PEOPLE[0], PEOPLE[1]): 0.5}
     ).also_fitted_on(seen)
-    belief = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
-    with opened(tmp_path, translation=belief, how=how, rows=rows) as (session, _, engine):
+    translation = Translation(replace(tie, states=(STATES,) * len(PEOPLE)))
+    with opened(tmp_path, translation=translation, how=how, rows=rows) as (session, _, engine):
         others = _names(HeldOutEngine(engine, Share("takifugu", share, Fraction(1))))
         assert _names(session._engine) == others and 0 < len(others) < len(PEOPLE)
 
@@ -210,10 +212,10 @@ def test_another_table_or_other_columns_are_refused(tmp_path: Path, change: dict
     if "rows" in change:
         (rows,) = prior.fitted_on
         prior, change = replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)), {}
-    belief = Translation(replace(prior, length=None))
+    translation = Translation(replace(prior, length=None))
     with (
-        pytest.raises(UnsoundRequest, match="which of its rows the prior has seen is not known"),
-        opened(tmp_path, translation=belief, rows=ROWS, **change),
+        raises(UnsoundRequest, reason="fitted-elsewhere"),
+        opened(tmp_path, translation=translation, rows=ROWS, **change),
     ):
         pass
 
@@ -221,9 +223,9 @@ def test_another_table_or_other_columns_are_refused(tmp_path: Path, change: dict
 def test_rows_of_another_table_are_named_in_the_warning(tmp_path: Path) -> None:
     prior = fitted(tmp_path, None).chain
     (rows,) = prior.fitted_on
-    belief = Translation(replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)))
+    translation = Translation(replace(prior, fitted_on=(replace(rows, source="csv old.csv"),)))
     how = {"release_fitted_rows": True}
-    with opened(tmp_path, translation=belief, how=how, rows=ROWS) as (session, _, _):
+    with opened(tmp_path, translation=translation, how=how, rows=ROWS) as (session, _, _):
         assert "rows of 'csv old.csv'; if any of them is among those released from" in said(session)
 
 
@@ -334,8 +336,10 @@ def test_the_file_of_a_fitted_prior_is_enough(tmp_path: Path) -> None:
     mine = open_project(project.file)
     mine.set_budget("stays", "2")
     mine.accept_prior("stays", mine.change("stays"))  # the owner took the rule out of the policy
-    assert mine.dataset("stays").priors[0].fitted is None and mine.kept("stays").start == 8
-    with mine.session("stays") as session, pytest.raises(UnsoundRequest, match="before 8"):
+    assert (
+        mine.dataset("stays").priors[0].fitted is None and mine.load("stays").releasable.start == 8
+    )
+    with mine.session("stays") as session, raises(UnsoundRequest, reason="fitted-rows", needed=8):
         session.plan.histogram(epsilon=1, window=(2, None))
 
 
@@ -344,12 +348,12 @@ def test_an_old_file_is_held_to_its_policy_and_a_moved_table_as_well(tmp_path: P
     (tmp_path / "stays.csv").rename(tmp_path / "moved.csv")
     toml = tmp_path / "stays.toml"
     toml.write_text(toml.read_text().replace("stays.csv", "moved.csv"))
-    assert project.kept("stays").start == 8
+    assert project.load("stays").releasable.start == 8
     write_prior(replace(prior, fitted_on=()), file)
-    assert project.kept("stays").start == 8
+    assert project.load("stays").releasable.start == 8
     (rows,) = prior.fitted_on
     write_prior(replace(prior, fitted_on=(replace(rows, before=10, source="csv moved.csv"),)), file)
-    assert project.kept("stays").start == 10  # all limits together
+    assert project.load("stays").releasable.start == 10  # all limits together
 
 
 def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
@@ -359,4 +363,4 @@ def test_one_prior_from_two_fits_keeps_both_limits(tmp_path: Path) -> None:
     more = '\n[[dataset.stays.prior]]\nfile = "later.json"\n'
     project.file.write_text(project.file.read_text() + more)
     found = open_project(project.file)
-    assert len(found.priors("stays")) == 1 and found.kept("stays").start == 10
+    assert len(found.load("stays").priors) == 1 and found.load("stays").releasable.start == 10

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from takifugu.numeric import Integers
 from takifugu.session import Plan, ReleaseFailed, Session, StalePlan
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.quantiles import QuantileQuery
+from takifugu.session.query_options import QueryOptions
+from tests.raising import raises
 from tests.session.world import PLAIN, ROWS, TRANSLATION, WEIGHT, accept, opened
 
 SECRET = 314159  # a value that no message may hold
@@ -139,7 +141,7 @@ def test_a_key_is_the_one_that_is_charged(tmp_path: Path) -> None:
     with opened(tmp_path, rows=rows, public=public, budget=3) as (session, _, _):
         session.release(session.plan.histogram(where={"zone": [1]}, epsilon=1))
         for key in (True, 1.0, np.int64(1), None):
-            with pytest.raises(InvalidQuery, match="where, zone"):
+            with raises(InvalidQuery, field="where, zone"):
                 session.plan.histogram(where={"zone": [key]}, epsilon=1)  # type: ignore[list-item]
 
 
@@ -149,6 +151,38 @@ def test_a_list_that_grows_after_it_was_priced_changes_nothing(tmp_path: Path) -
         plan = session.plan.histogram(where={"zone": zones}, epsilon=400)
         zones.append("b")
         assert session.release(plan).column("estimate") == [2, 1]
+
+
+def test_options_are_what_is_planned_anew(tmp_path: Path) -> None:
+    """The options of another plan, options that were changed, and options that are not ours."""
+
+    class Later(QueryOptions):
+        """Options that are something else when they are read again."""
+
+        window: Any = property(lambda _: (0, 1))
+
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan.histogram(where={"zone": ["a"]}, epsilon=1)
+        cheap = session.plan.histogram(where={"zone": ["a"]}, epsilon="0.1")
+        mutated = session.plan.histogram(where={"zone": ["a"]}, epsilon=1)
+        mutated.options.where["zone"] = ("a", "b")  # type: ignore[index]
+        raised = session.plan.histogram(epsilon=1)
+        object.__setattr__(raised.options, "epsilon", 2)
+        other = object.__new__(Later)
+        for part in fields(QueryOptions):
+            if part.name != "window":
+                object.__setattr__(other, part.name, getattr(plan.options, part.name))
+        refused(
+            session,
+            ledger,
+            replace(plan, options=cheap.options),
+            replace(cheap, options=plan.options),
+            replace(plan, error=cheap.error),
+            mutated,
+            raised,
+            replace(plan, options=other),
+        )
+        assert not session.release(plan).free
 
 
 def test_a_plan_tells_nothing_that_is_the_owners(tmp_path: Path) -> None:
@@ -285,7 +319,7 @@ def test_two_protected_columns_have_two_budgets(tmp_path: Path) -> None:
         assert states.spent() > 0 == weights.spent()
         weights.release(weights.plan.sum(epsilon=1))
         assert weights.about == "weight" and weights.spent() > 0
-        with pytest.raises(ValueError, match="is not what the prior is about"):
+        with raises(InvalidQuery, field="weight"):
             states.plan.sum("weight", epsilon=1)
         assert "`weight` alone" in weights.guarantee() and "`state` alone" in states.guarantee()
 

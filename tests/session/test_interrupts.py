@@ -22,6 +22,7 @@ from takifugu.session.drawing import draw
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.release_errors import ReleaseFailed
 from takifugu.session.rows import Rows
+from tests.raising import raises
 
 SECRET = 86_028_157_331  # a count that nothing else is equal to, and that noise hides
 STOPS = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError]
@@ -174,7 +175,7 @@ def test_a_thread_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyP
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", full)
-    with pytest.raises(ReleaseFailed, match="RuntimeError"):
+    with raises(ReleaseFailed, trouble="RuntimeError"):
         run_isolated(lambda: 1, ReleaseFailed)
 
 
@@ -191,6 +192,6 @@ def test_errors_of_ours_are_told_and_others_are_not() -> None:
     with pytest.raises(Ours, match="one line") as told:
         run_isolated(ours, ReleaseFailed)
     assert not reached(told.value)
-    with pytest.raises(ReleaseFailed, match="ValueError") as hidden:
+    with raises(ReleaseFailed, trouble="ValueError") as hidden:
         run_isolated(theirs, ReleaseFailed)
     assert not reached(hidden.value)

@@ -50,10 +50,10 @@ def session(tmp_path: Path) -> Iterator[tuple[Session, Engine]]:
         public=(Category("block", keys, "refuse"),),
         folder=tmp_path,
     )
-    belief = Translation(MarkovChain(np.full((2, 2), 0.5), states=("home", "ward")))
+    translation = Translation(MarkovChain(np.full((2, 2), 0.5), states=("home", "ward")))
     with open_engine(declaration) as engine, open_ledger(tmp_path / "stays.ledger") as ledger:
         ledger.set_budget("stays", 10 * CLEAR)
-        yield Session(engine, belief, ledger=ledger, dataset="stays"), engine
+        yield Session(engine, translation, ledger=ledger, dataset="stays"), engine
 
 
 def truth() -> dict[str, str]:

@@ -217,8 +217,8 @@ class World:
                 self.prior = number % 2
             case "terms":
                 with self.opened() as ledger:
-                    belief = PRIORS[self.prior]
-                    ledger.accept(terms_of(belief), ledger.review("visits", belief))
+                    translation = PRIORS[self.prior]
+                    ledger.accept(terms_of(translation), ledger.review("visits", translation))
             case "budget":
                 self.set_budget(Fraction(number % 9))
             case "own":

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile
-from takifugu.reports.answers import MOST_BARS, MOST_PANELS, answer_figure
+from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, answer_figure
 from takifugu.session import Cost, Result
 from takifugu.session.query.query import own_columns
 from tests.session.world import PLAIN, WEIGHT, opened
@@ -63,6 +63,22 @@ def test_labels_stand_left_and_numbers_right() -> None:
     assert lines[0] == "state     estimate   low  high"
     assert lines[1] == "home             5  1.25     9"
     assert lines[2] == "the ward       -12  -3.5     4"
+
+
+def test_numbers_for_people_have_four_digits_and_counts_have_all() -> None:
+    rows = [(123_456, 0.123456, 12_345.678), (1, -0.00123456, 999.96)]
+    lines = str(result(("estimate", "low", "high"), rows)).splitlines()
+    assert lines[1].split() == ["123456", "0.1235", "12346"]
+    assert lines[2].split() == ["1", "-0.001235", "1000"]
+
+
+def test_a_notebook_shows_a_table_and_escapes_its_labels(tmp_path: Path) -> None:
+    html = result(("a<b", "estimate"), [("<i>ward</i>", 5)])._repr_html_()
+    assert "<th>a&lt;b</th>" in html and "<td>&lt;i&gt;ward&lt;/i&gt;</td><td>5</td>" in html
+    assert "<i>" not in html and html.count("<tr>") == 2
+    with opened(tmp_path) as (session, _, _):
+        plan = session.plan.histogram(epsilon=1)
+    assert "histogram of state" in plan._repr_html_() and "<strong>" in plan._repr_html_()
 
 
 def test_a_free_answer_says_so() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli.ledger import app
+from takifugu.cli.commands.ledger_command import app
 from takifugu.engines import FitOptions, open_engine
 from takifugu.errors import NotAccepted
 from takifugu.project.project import Project, open_project
@@ -63,18 +63,18 @@ def test_a_session_in_python_takes_no_permission_that_the_owner_did_not_give(
     tmp_path: Path,
 ) -> None:
     project = fitted(tmp_path)
-    belief = project.translation("stays")
-    with project.ledger() as ledger, open_engine(project.declaration("stays")) as engine:
+    translation = project.load("stays").translation
+    with project.ledger() as ledger, open_engine(project.load("stays").declaration) as engine:
         with pytest.raises(NotAccepted):
             Session(
                 engine,
-                belief,
+                translation,
                 ledger=ledger,
                 dataset="stays",
                 home=project.folder,
                 release_fitted_rows=True,
             )
-        session = Session(engine, belief, ledger=ledger, dataset="stays", home=project.folder)
+        session = Session(engine, translation, ledger=ledger, dataset="stays", home=project.folder)
         assert session.releasable.start is not None
         assert session.release(session.plan.histogram(epsilon=1))
 

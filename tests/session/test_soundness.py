@@ -307,10 +307,10 @@ def test_the_test_above_would_see_two_percent_too_little(engine: Engine) -> None
 
 
 def test_the_oracle_knows_independent_coins() -> None:
-    every, chances = oracle.tables((2,), (0.5, 0.5), ((0.5, 0.5), (0.5, 0.5)))
+    every, probabilities = oracle.tables((2,), (0.5, 0.5), ((0.5, 0.5), (0.5, 0.5)))
     one = oracle.Noisy(((frozenset({0}), 1),), scale=2.0)
-    assert np.isclose(oracle.leak(every, chances, [one]), 0.5)
-    assert np.isclose(oracle.leak(every, chances, [one, one]), 1.0)
+    assert np.isclose(oracle.leak(every, probabilities, [one]), 0.5)
+    assert np.isclose(oracle.leak(every, probabilities, [one, one]), 1.0)
 
 
 @pytest.mark.parametrize("kind", ["histogram", "count"])

@@ -43,13 +43,13 @@ def test_the_noise_is_the_most_that_keeps_the_target(
     how: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN} if numbers else {}
     with opened(tmp_path, budget=200, delta=DELTA, **how) as (session, _, _):
         steps = int(np.floor(within / unit * (1 + 1e-12)))
-        for chance in (0.5, 0.95, 0.999):
+        for confidence in (0.5, 0.95, 0.999):
             plan = session.plan(
-                QueryOptions(**query, within=within, confidence=chance, delta=delta)
+                QueryOptions(**query, within=within, confidence=confidence, delta=delta)
             )
             assert plan.cost.currency == ("epsilon" if delta is None else "rho")
-            assert beyond(plan, steps) <= 1 - chance < beyond(plan, steps - 1)
-            assert beyond(plan, steps) > (1 - chance) * 0.99  # a little more noise would miss it
+            assert beyond(plan, steps) <= 1 - confidence < beyond(plan, steps - 1)
+            assert beyond(plan, steps) > (1 - confidence) * 0.99  # a little more would miss
         assert_cheaper_when_wider(session, query, within, delta)
         if not numbers:
             assert session.release(plan).error["interval"] <= within
@@ -65,9 +65,9 @@ def assert_cheaper_when_wider(
     assert prices[0] > prices[1] > prices[2]
     sure = [
         session.plan(
-            QueryOptions(**query, within=within, confidence=chance, delta=delta)
+            QueryOptions(**query, within=within, confidence=confidence, delta=delta)
         ).cost.per_entry
-        for chance in (0.5, 0.9, 0.99)
+        for confidence in (0.5, 0.9, 0.99)
     ]
     assert sure[0] < sure[1] < sure[2]
 
@@ -106,7 +106,7 @@ def test_a_target_finer_than_the_answer_is_refused(tmp_path: Path) -> None:
             ({"kind": "count", "values": ["ward"]}, 0),
         ]
         for query, within in fine:
-            with pytest.raises(UnsoundRequest, match="less than the unit"):
+            with raises(UnsoundRequest, field="within"):
                 session.plan(QueryOptions(**query, within=within))
         with pytest.raises(UnsoundRequest):
             session.plan.histogram(within=float("nan"))

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. No arithmetic lives here.
+"""The command line: parse, call, print. No arithmetic is done here.
 
 Each command is a module of its own that imports what it needs when it is called, so that
 ``takifugu --help`` answers at once.
@@ -12,27 +12,31 @@ from typing import Annotated, Any
 
 import typer
 
-from takifugu.cli import budget, completion, dataset, ledger, prior
-from takifugu.cli.audit import run_audit
-from takifugu.cli.check import run_check
-from takifugu.cli.collapse import run_collapse
-from takifugu.cli.curve import run_curve
-from takifugu.cli.demo import run_demo
-from takifugu.cli.exits import EPILOG, MISTAKE, STOPPED, status_of
-from takifugu.cli.init import run_init
-from takifugu.cli.plan import run_plan
-from takifugu.cli.release import run_release
-from takifugu.cli.reproduce import run_reproduce
-from takifugu.cli.strict import Strict
-from takifugu.cli.telling import echo
-from takifugu.cli.translate import run_translate
+from takifugu.cli import shell_completion as completion
+from takifugu.cli.commands import budget_command as budget
+from takifugu.cli.commands import dataset_command as dataset
+from takifugu.cli.commands import ledger_command as ledger
+from takifugu.cli.commands import prior_command as prior
+from takifugu.cli.commands.check_command import run_check
+from takifugu.cli.commands.collapse_command import run_collapse
+from takifugu.cli.commands.curve_command import run_curve
+from takifugu.cli.commands.init_command import run_init
+from takifugu.cli.commands.plan_command import run_plan
+from takifugu.cli.commands.reassess_command import run_reassess
+from takifugu.cli.commands.release_command import run_release
+from takifugu.cli.commands.reproduce_command import run_reproduce
+from takifugu.cli.commands.translate_command import run_translate
+from takifugu.cli.demo.demo_command import run_demo
+from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
+from takifugu.cli.strict_options import StrictTyper
+from takifugu.cli.terminal import echo
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 
-MOST_OF_A_NAME = 200  # letters of a name that a message repeats
+MOST_OF_A_NAME = 200  # characters of a name that a message repeats
 _LONG = re.compile(rf"\S{{{2 * MOST_OF_A_NAME},}}")
 
-app = Strict(
+app = StrictTyper(
     name="takifugu",
     no_args_is_help=True,
     add_completion=False,  # our own options, below, take the name of a shell
@@ -42,8 +46,8 @@ app = Strict(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(show: bool) -> None:
+    if show:
         from takifugu import __version__
 
         echo(f"takifugu {__version__}")
@@ -58,13 +62,15 @@ def takifugu(
     show_completion: Annotated[
         completion.Shell | None,
         typer.Option(
-            callback=completion.show, is_eager=True, help="Print what completes commands, to keep."
+            callback=completion.show,
+            is_eager=True,
+            help="Print the script that completes commands.",
         ),
     ] = None,
     install_completion: Annotated[
         completion.Shell | None,
         typer.Option(
-            callback=completion.install, is_eager=True, help="Complete commands in this shell."
+            callback=completion.install, is_eager=True, help="Install completion for this shell."
         ),
     ] = None,
 ) -> None:
@@ -80,7 +86,7 @@ app.command("release")(run_release)
 app.add_typer(ledger.app, name="ledger")
 app.command("curve")(run_curve)
 app.command("translate")(run_translate)
-app.command("audit")(run_audit)
+app.command("reassess")(run_reassess)
 app.command("check")(run_check)
 app.command("collapse")(run_collapse)
 app.command("demo")(run_demo)
@@ -88,7 +94,7 @@ app.command("reproduce")(run_reproduce)
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """A warning of takifugu's own is one line on stderr; others look as Python writes them."""
+    """Print a warning of takifugu's own as one line on stderr, any other as Python does."""
     if category.__module__.startswith("takifugu."):
         echo(f"takifugu: {_one_line(str(message))}", err=True)
     else:
@@ -101,25 +107,25 @@ _show_as_python = warnings.showwarning
 def _of_a_path(error: OSError) -> str:
     reason = (error.strerror or type(error).__name__).lower()
     if error.filename is None:
-        return f"a file or folder cannot be used ({reason}); give this user the right, or another"
+        return f"a file or folder cannot be used ({reason}); allow this user to, or name another"
     return f"{str(error.filename)!r} cannot be used ({reason}); name a file or folder that can"
 
 
 def _one_line(message: str) -> str:
-    """A message as one line that can be read: a name in it may hold anything, at any length."""
+    """A message as one readable line: a name in it may hold anything, at any length."""
     return visible(_LONG.sub(lambda found: f"{found[0][:MOST_OF_A_NAME]}…", message))
 
 
 def _print_anything() -> None:
-    """Names of files need not be text: what a stream cannot write is escaped, not an error."""
+    """Escape what a stream cannot write, since names of files need not be text."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def main() -> None:
-    """Entry point: what goes wrong is one line and a status (see `exits`), a bug is a traceback."""
-    code = MISTAKE
+    """Entry point: an error is one line and a status (see `exit_status`), a bug a traceback."""
+    code, failure = MISTAKE, None
     warnings.showwarning = _warn
     _print_anything()
     try:
@@ -129,22 +135,22 @@ def main() -> None:
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         message, code = "stopped", STOPPED
-    except typer.Abort as error:  # a query was answered with no, or with Ctrl-C
+    except typer.Abort as error:  # a confirmation was answered with no, or with Ctrl-C
         interrupted = isinstance(error.__context__, KeyboardInterrupt)
         message, code = ("stopped", STOPPED) if interrupted else ("nothing was changed", MISTAKE)
     except TakifuguError as error:
-        message, code = str(error), status_of(error)
+        message, code, failure = str(error), status_of(error), error
     except typer.TyperException as error:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
-        if "\n" in message:  # a command without arguments answers with its help
+        if "\n" in message:  # a command without arguments prints its help
             echo(message, err=True)
             raise SystemExit(MISTAKE) from None
-        message += "; --help shows what there is"
-    except OSError as error:  # what a path leads to: too long, a folder, not ours, not there
+        message += "; see --help"
+    except OSError as error:  # a path that is too long, a folder, not readable, not there
         message = _of_a_path(error)
     else:
         raise SystemExit(status or 0)
     echo(f"takifugu: {_one_line(message)}", err=True)
-    raise SystemExit(code)
+    raise SystemExit(code) from failure

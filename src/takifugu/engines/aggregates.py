@@ -1,4 +1,4 @@
-"""What an engine gives back: small tables of exact counts and sums, never rows.
+"""What an engine returns: small tables of exact counts and sums, never rows.
 
 They are exact, so they are as confidential as the data. A mechanism stands between them and the
 world.
@@ -140,6 +140,6 @@ def _place(columns: Sequence[str], keys: Keys, key: Sequence[Name]) -> tuple[int
     for column, known, part in zip(columns, keys, key, strict=True):
         if part not in known:
             raise InvalidQuery(
-                column, given=f"has no declared key {part!r}", needed="be asked by a declared key"
+                column, given=f"has no declared key {part!r}", needed="be one of the declared keys"
             )
     return tuple(known.index(part) for known, part in zip(keys, key, strict=True))

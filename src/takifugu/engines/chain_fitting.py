@@ -75,7 +75,7 @@ class Fitted:
 
     @property
     def statement(self) -> str:
-        """What to tell whoever reads the policy, in plain words."""
+        """What readers of the policy should know about the fit."""
         return self.rows.statement
 
 
@@ -243,9 +243,9 @@ def fit_markov(
 ) -> MarkovChain | IntervalMarkovChain:
     """Fit a Markov chain to a column of labels, as a prior; the database does the counting.
 
-    The prior is part of the published policy, and no loss is accounted for what it tells about the
-    rows that it was fitted on. So fit on some rows and release from the others: the prior knows
-    which rows it was fitted on, and a session releases from those only that it was not.
+    The prior is part of the published policy, and no loss is accounted for what it reveals about
+    the rows that it was fitted on. So fit on some rows and release from the others: the prior knows
+    its rows, and a session releases from other rows only.
 
     Args:
         table: The table.

@@ -1,4 +1,4 @@
-"""Whether the data is what the declaration says, told without telling any protected value."""
+"""Whether the data fits its declaration, checked without revealing any protected value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The engine: queries about a declared table, answered inside its database."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import prod
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from takifugu.engines import expressions as ask
+from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint
 from takifugu.engines.declarations.columns import Amount, Category
@@ -36,7 +37,7 @@ class Engine:
     def __init__(self, declaration: Declaration, backend: Backend) -> None:
         refuse_misfits(declaration, backend.kinds)
         with driver("ibis-framework", purpose="an engine"):
-            self._rows = ask.relation(backend.kinds)
+            self._rows = ex.relation(backend.kinds)
         self._declaration = declaration
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
@@ -76,6 +77,11 @@ class Engine:
         return self._backend.files
 
     @property
+    def may_change(self) -> bool:
+        """Whether others may write to the rows while they are read."""
+        return self._backend.may_change
+
+    @property
     def clock(self) -> str | None:
         """Whether the order column holds local times or instants; None if it holds numbers."""
         kind = self._backend.kinds[self._declaration.order.column]
@@ -87,7 +93,7 @@ class Engine:
         if category.values is not None:
             return category.keys
         if column not in self._keys:
-            found = [value for (value,) in self._ask(ask.distinct(self._rows, column))]
+            found = [value for (value,) in self._run(ex.distinct(self._rows, column))]
             if None in found and category.outside == "refuse":
                 raise InvalidDeclaration(
                     column, given="has rows without a value", needed="have one, or drop those rows"
@@ -97,14 +103,14 @@ class Engine:
 
     def count(self, scope: Scope = EVERYTHING) -> int:
         """How many rows there are: public, by declaration."""
-        ((count,),) = self._ask(ask.count(self._within(scope)))
+        ((count,),) = self._run(ex.count(self._within(scope)))
         return int(count)
 
     def span(self, scope: Scope = EVERYTHING) -> tuple[datetime, datetime] | tuple[float, float]:
         """The first and the last place in the order; times in the declared zone, whole seconds."""
         order = self._declaration.order
         kind = self._backend.kinds[order.column]
-        ((first, last),) = self._ask(ask.span(self._within(scope), order.column, kind))
+        ((first, last),) = self._run(ex.span(self._within(scope), order.column, kind))
         if first is None or last is None:
             raise InvalidQuery("scope", given="holds no rows", needed="hold at least one")
         if order.kind == "number":
@@ -114,7 +120,7 @@ class Engine:
 
     def lengths(self, scope: Scope = EVERYTHING) -> Lengths:
         """How many entities have how many rows; no value of a protected column matters."""
-        found = sorted(self._ask(ask.lengths(self._within(scope), self._declaration.entity)))
+        found = sorted(self._run(ex.lengths(self._within(scope), self._declaration.entity)))
         if any(nameless for *_, nameless in found):
             raise _no_place(self._declaration)
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
@@ -123,7 +129,7 @@ class Engine:
     def entities(self, most: int) -> Mapping[Name, int]:
         """Up to ``most`` entities, the first by name, and how many rows each has: public."""
         rows = self._within(EVERYTHING)
-        found = self._ask(ask.entities(rows, self._declaration.entity, most))
+        found = self._run(ex.entities(rows, self._declaration.entity, most))
         if any(name is None for name, _ in found):
             raise _no_place(self._declaration)
         return {name: int(count) for name, count in found}
@@ -144,7 +150,7 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        found = self._ask(ask.histogram(self._within(scope), codes))
+        found = self._run(ex.histogram(self._within(scope), codes))
         *places, many = zip(*found, strict=True) if found else [()] * (len(names) + 1)
         cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
         for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
@@ -161,8 +167,8 @@ class Engine:
         kind = self._backend.kinds[column]
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
         units = np.zeros_like(counts)
-        for *place, count, total, missing in self._ask(
-            ask.sums(self._within(scope), codes, amount, kind)
+        for *place, count, total, missing in self._run(
+            ex.sums(self._within(scope), codes, amount, kind)
         ):
             self._refuse_missing(missing, amount)
             cell = self._cell(codes, place)
@@ -186,8 +192,8 @@ class Engine:
         shape = [*(len(axis) for axis in keys), amount.cells(every)]
         counts = np.zeros(shape, dtype=np.int64)
         lines = dict[tuple[Any, ...], Integers | None]()  # of counts, by place
-        for *place, cell, count, missing in self._ask(
-            ask.distribution(self._within(scope), codes, amount, kind, every)
+        for *place, cell, count, missing in self._run(
+            ex.distribution(self._within(scope), codes, amount, kind, every)
         ):
             self._refuse_missing(missing, amount)
             group = tuple(place)
@@ -200,7 +206,7 @@ class Engine:
         return Distribution(amount, every, names, keys, _still(counts))
 
     def transitions(self, column: str, scope: Scope = EVERYTHING) -> Transitions:
-        """How often each label followed each other one, within the rows of an entity.
+        """How many times each label followed each other one, within the rows of an entity.
 
         A row that is dropped for its value is skipped: what came before it is followed by what
         came after. With a window both ends of a step must be in it.
@@ -209,10 +215,10 @@ class Engine:
         _, (keys,), codes = self._axes([column])
         rows = self._within(scope)
         if category.outside == "drop":
-            rows = ask.among(rows, column, tuple(codes[column].codes))
+            rows = ex.among(rows, column, tuple(codes[column].codes))
         counts = np.zeros((len(keys), len(keys)), dtype=np.int64)
-        for before, here, first, count, tie, gap in self._ask(
-            ask.transitions(rows, self._declaration, column, codes[column])
+        for before, here, first, count, tie, gap in self._run(
+            ex.transitions(rows, self._declaration, column, codes[column])
         ):
             self._refuse(tie, gap)
             arrived, left = (
@@ -233,7 +239,7 @@ class Engine:
         note = self._backend.note(IN_ORDER, source.kind, source.table, *places)
         if note is not None and note.read() == IN_ORDER:
             return
-        ((tie, gap),) = self._ask(ask.disorder(self._rows, self._declaration))
+        ((tie, gap),) = self._run(ex.disorder(self._rows, self._declaration))
         self._refuse(tie, gap)
         if note is not None:
             note.write(IN_ORDER)
@@ -250,8 +256,8 @@ class Engine:
         if tie:
             raise _ties(self._declaration)
 
-    def _ask(self, expression: Any) -> list[tuple[Any, ...]]:
-        return self._backend.rows(ask.sql(expression, self._backend.dialect))
+    def _run(self, expression: Any) -> list[tuple[Any, ...]]:
+        return self._backend.rows(ex.sql(expression, self._backend.dialect))
 
     @property
     def _zoned(self) -> bool:
@@ -276,8 +282,10 @@ class Engine:
             coarser = ", for a coarser grid" if also > 1 else ""
             raise TooLarge(
                 f"the keys of {', '.join(names) or 'this query'} make {cells:,} cells; at most"
-                f" {MOST_CELLS:,} are counted at once: ask for fewer columns, or key by"
-                f" key{coarser}"
+                f" {MOST_CELLS:,} are counted at once: name fewer columns, or count key by"
+                f" key{coarser}",
+                size=cells,
+                limit=MOST_CELLS,
             )
         return names, keys, {name: self._codes(name) for name in names}
 
@@ -289,6 +297,8 @@ class Engine:
                 if category.values is None
                 else lookup(category, self._backend.kinds[column])
             )
+            if not self._backend.finds_in_lists:
+                self._lookups[column] = replace(self._lookups[column], finds_in_lists=False)
         return self._lookups[column]
 
     def _cell(self, codes: Mapping[str, Lookup], places: Sequence[Any]) -> tuple[int, ...] | None:
@@ -308,14 +318,14 @@ class Engine:
     def _within(self, scope: Scope) -> Any:
         """The rows that ``scope`` is about."""
         order, rows = self._declaration.order, self._rows
-        for column, wanted in scope.where.items():
-            rows = self._where(rows, column, wanted)
+        for column, chosen in scope.where.items():
+            rows = self._where(rows, column, chosen)
         start, end = self._place(scope.start, "start"), self._place(scope.end, "end")
         if start is not None and end is not None and not start < end:
             raise InvalidQuery("end", given="is not after `start`", needed="be after it")
-        rows = ask.within(rows, order.column, start, end)
+        rows = ex.within(rows, order.column, start, end)
         if scope.entities is not None:
-            rows = ask.shared(rows, self._declaration.entity, scope.entities)
+            rows = ex.shared(rows, self._declaration.entity, scope.entities)
         return rows
 
     def _place(self, moment: Moment | None, what: Literal["start", "end"]) -> Any:
@@ -323,7 +333,7 @@ class Engine:
             return None
         return place_in_order(moment, self._declaration.order, zoned=self._zoned, what=what)
 
-    def _where(self, rows: Any, column: str, wanted: Sequence[Name]) -> Any:
+    def _where(self, rows: Any, column: str, chosen: Sequence[Name]) -> Any:
         if column not in (category.column for category in self._declaration.public):
             raise InvalidQuery(
                 f"where, {column}",
@@ -332,23 +342,28 @@ class Engine:
             )
         category, keys, codes = self._category(column), self.keys(column), self._codes(column)
         place = {key: code for code, key in enumerate(keys)}
-        for key in wanted:
+        for key in chosen:
             if key not in place:
                 raise InvalidQuery(
                     f"where, {column}", given=f"has {key!r}", needed="hold declared keys only"
                 )
-        chosen = {place[key] for key in wanted}
-        if category.outside == "other" and place[category.other] in chosen:
-            return ask.not_among(
-                rows, column, [r for r, c in codes.codes.items() if c not in chosen]
+        codes_chosen = {place[key] for key in chosen}
+        if category.outside == "other" and place[category.other] in codes_chosen:
+            return ex.not_among(
+                rows, column, [r for r, c in codes.codes.items() if c not in codes_chosen]
             )
-        return ask.among(rows, column, [raw for raw, code in codes.codes.items() if code in chosen])
+        return ex.among(
+            rows, column, [raw for raw, code in codes.codes.items() if code in codes_chosen]
+        )
 
 
 def _no_place(declaration: Declaration) -> InvalidDeclaration:
     places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
     return InvalidDeclaration(
-        places, given="are missing in some rows", needed="have a value in every row"
+        places,
+        given="are missing in some rows",
+        needed="have a value in every row",
+        reason="missing",
     )
 
 
@@ -357,7 +372,8 @@ def _ties(declaration: Declaration) -> InvalidDeclaration:
     return InvalidDeclaration(
         "order, ties",
         given=f"leaves rows that are equal in {places}",
-        needed="name columns that tell such rows apart",
+        needed="name columns in which such rows differ",
+        reason="ties",
     )
 
 

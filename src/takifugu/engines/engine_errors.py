@@ -29,11 +29,13 @@ class InvalidQuery(Malformed):
 
 
 class DatabaseFailed(TakifuguError):
-    """The database could not answer; its own words may hold data and are left out."""
+    """The database could not answer; its own message may hold data and is left out."""
 
-    def __init__(self, place: str, *, doing: str, trouble: str, advice: str) -> None:
-        super().__init__(f"{place} could not be {doing} ({trouble}); {advice}")
-        self.place, self.trouble = place, trouble
+    def __init__(
+        self, place: str, *, doing: str, trouble: str, advice: str, reason: str = ""
+    ) -> None:
+        super().__init__(f"{place} could not be {doing} ({trouble}); {advice}", reason=reason)
+        self.place, self.doing, self.trouble = place, doing, trouble
 
 
 class DriverMissing(TakifuguError):
@@ -52,7 +54,7 @@ def without_values(work: Callable[[], Result], place: str, *, doing: str, advice
         return work()
     except TakifuguError:
         raise
-    except Exception as error:  # noqa: BLE001 - drivers share no base class; the kind is told
+    except Exception as error:  # noqa: BLE001 - drivers share no base class; the kind is reported
         trouble = type(error).__name__
     # outside the handler, so that the driver's message is not kept as context
     raise DatabaseFailed(place, doing=doing, trouble=trouble, advice=advice)

@@ -8,7 +8,7 @@ for each raw value and not once for each row. The places of a long list are foun
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from takifugu.engines.backends.backend import DATA, Dialect, Kind
+from takifugu.engines.backends.backend import DATA, Kind
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.label_lookup import Lookup
@@ -32,8 +32,8 @@ def relation(kinds: Mapping[str, Kind]) -> Any:
     return ibis.table({name: TYPES[kind] for name, kind in kinds.items()}, name=DATA)
 
 
-def sql(expression: Any, dialect: Dialect) -> str:
-    """The expression in the words of a database."""
+def sql(expression: Any, dialect: str) -> str:
+    """The expression as SQL."""
     import ibis
 
     return str(ibis.to_sql(expression, dialect=dialect, pretty=False))

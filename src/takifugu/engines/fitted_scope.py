@@ -1,4 +1,4 @@
-"""Which rows counts were taken from, in words that outlive the engine: see `FittedRows`."""
+"""Which rows a prior was fitted on, as values that outlive the engine: see `FittedRows`."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +12,7 @@ from takifugu.priors import FittedRows
 
 
 def fitted_rows(declaration: Declaration, scope: Scope) -> FittedRows:
-    """All rows that ``scope`` may hold, and maybe more, in the words of a published policy.
+    """All rows that ``scope`` may hold, and maybe more, as a published policy names them.
 
     One limit is enough to know rows that are not among them. Where the rows that are left out
     cannot be said by a share from 0 on or by an end, all rows count as seen.

@@ -25,7 +25,7 @@ def run_isolated(
     """What ``work`` returns, done in a thread of its own.
 
     Args:
-        work: It may hold exact values while it runs; what it returns must be fit to be seen.
+        work: It may hold exact values while it runs; what it returns may be seen by the caller.
         failed: The error to raise, from the name of one whose message may hold values. Our own
             errors hold none and are raised as they are, without frames.
         stop: Called when the wait is interrupted, so that the work ends soon.
@@ -56,8 +56,8 @@ def _do(
     try:
         done.append(work())
     except TakifuguError as error:  # these hold no value of the data
-        told: TakifuguError = error.with_traceback(None)
-        told.__context__ = told.__cause__ = None
-        errors.append(told)
+        bare: TakifuguError = error.with_traceback(None)
+        bare.__context__ = bare.__cause__ = None
+        errors.append(bare)
     except BaseException as error:  # noqa: BLE001 - whatever it is, its message may hold values
         errors.append(failed(type(error).__name__))

@@ -36,6 +36,7 @@ class Lookup:
 
     codes: Mapping[Name, int]
     otherwise: int = OUTSIDE
+    finds_in_lists: bool = True  # whether the database can
 
     @cached_property
     def raw(self) -> tuple[Name, ...]:
@@ -49,7 +50,7 @@ class Lookup:
     @cached_property
     def long(self) -> bool:
         """Whether the database answers with raw values."""
-        return len(self.codes) > LONGEST
+        return not self.finds_in_lists or len(self.codes) > LONGEST
 
     def all(self, places: Sequence[Any]) -> Integers:
         """The codes of many places."""

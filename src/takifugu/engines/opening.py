@@ -1,5 +1,7 @@
-"""Open the engine that a declaration asks for, or another one that can read the same source."""
+"""Open a declared table with a database that can read it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,6 +10,7 @@ from takifugu.engines.backends.duckdb_backend import FileBackend
 from takifugu.engines.backends.frames import Frame, FrameBackend
 from takifugu.engines.backends.postgres import PostgresBackend
 from takifugu.engines.backends.spark import SparkBackend
+from takifugu.engines.declarations.columns import SourceKind
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import read_declaration
 from takifugu.engines.engine import Engine
@@ -40,12 +43,13 @@ def open_engine(
     if not isinstance(declaration, Declaration):
         declaration = read_declaration(declaration)
     kind = declaration.source.kind
-    usual: BackendName = kind if kind in ("postgres", "spark") else "duckdb"
-    able = {"parquet": ("duckdb", "spark")}.get(kind, (usual,))
-    chosen = backend or usual
-    if chosen not in able:
+    readers = {name: read for (read_kind, name), read in READERS.items() if read_kind == kind}
+    chosen = backend or next(iter(readers))
+    if chosen not in readers:
         raise InvalidQuery(
-            "backend", given=f"is {chosen!r}", needed=f"be {' or '.join(able)} for a {kind} source"
+            "backend",
+            given=f"is {chosen!r}",
+            needed=f"be {' or '.join(readers)} for a {kind} source",
         )
     if (kind == "memory") != (frame is not None):
         rows = f"the rows of {declaration.source.table!r} are in a program"
@@ -54,7 +58,7 @@ def open_engine(
             given=f"is 'memory': {rows}" if frame is None else f"is {kind!r}",
             needed="be 'memory' for a frame, and opened there: takifugu.table(frame, …).open()",
         )
-    opened = _backend(declaration, chosen, session, threads, memory, frame)
+    opened = readers[chosen](declaration, OpenOptions(session, threads, memory, frame))
     try:
         return Engine(declaration, opened)
     except BaseException:
@@ -62,18 +66,39 @@ def open_engine(
         raise
 
 
-def _backend(
-    declaration: Declaration,
-    chosen: BackendName,
-    session: Any,
-    threads: int | None,
-    memory: str | None,
-    frame: Frame | None,
-) -> Backend:
-    if chosen == "postgres":
-        return PostgresBackend(declaration)
-    if chosen == "spark":
-        return SparkBackend(declaration, session=session)
-    if frame is not None:
-        return FrameBackend(declaration, frame, threads=threads, memory=memory)
-    return FileBackend(declaration, threads=threads, memory=memory)
+@dataclass(frozen=True)
+class OpenOptions:
+    """The options of `open_engine`, for those databases that have them."""
+
+    session: Any
+    threads: int | None
+    memory: str | None
+    frame: Any
+
+
+def _files(declaration: Declaration, options: OpenOptions) -> Backend:
+    return FileBackend(declaration, threads=options.threads, memory=options.memory)
+
+
+def _frame(declaration: Declaration, options: OpenOptions) -> Backend:
+    return FrameBackend(declaration, options.frame, threads=options.threads, memory=options.memory)
+
+
+def _postgres(declaration: Declaration, options: OpenOptions) -> Backend:  # noqa: ARG001
+    return PostgresBackend(declaration)
+
+
+def _spark(declaration: Declaration, options: OpenOptions) -> Backend:
+    return SparkBackend(declaration, session=options.session)
+
+
+Reader = Callable[[Declaration, OpenOptions], Backend]
+READERS: dict[tuple[SourceKind, BackendName], Reader] = {  # the first of a kind is its default
+    ("csv", "duckdb"): _files,
+    ("parquet", "duckdb"): _files,
+    ("parquet", "spark"): _spark,
+    ("duckdb", "duckdb"): _files,
+    ("memory", "duckdb"): _frame,
+    ("postgres", "postgres"): _postgres,
+    ("spark", "spark"): _spark,
+}

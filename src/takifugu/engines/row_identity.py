@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from takifugu._atomic import real_path
-from takifugu.engines.backends.backend import COUNT, DATA, Dialect, Kind, quoted
+from takifugu.engines.backends.backend import COUNT, DATA, HashSQL, Kind
 from takifugu.engines.backends.file_hashes import file_hash
 from takifugu.engines.engine import Engine
 
@@ -46,44 +46,27 @@ def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
     """
     backend = engine._backend
     ((count,),) = backend.rows(COUNT)  # of all rows, whichever of them may be released from
-    declaration, dialect = engine.declaration, backend.dialect
+    declaration, sql = engine.declaration, backend.hashing
     most = count if declaration.source.kind == "memory" else MOST_ROWS
     if not 0 < count <= most:
         return None
     columns = (declaration.entity, declaration.order.column)
-    parts = " || chr(31) || ".join(_text(name, backend.kinds[name], dialect) for name in columns)
-    number = NUMBERS[dialect].format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
-    total = f"CAST(sum(CAST({number} AS decimal(30, 0))) AS {TEXTS[dialect]})"
+    parts = " || chr(31) || ".join(_text(name, backend.kinds[name], sql) for name in columns)
+    number = sql.number.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
+    total = f"CAST({sql.total.format(number)} AS {sql.text})"
     found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
     return int(count), str(found[0][0]), about
 
 
-NUMBERS: dict[Dialect, str] = {  # a number from its hexadecimal digits
-    "duckdb": "CAST('0x' || {} AS bigint)",
-    "postgres": "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
-    "pyspark": "CAST(conv({}, 16, 10) AS bigint)",
-}
-TEXTS: dict[Dialect, str] = {"duckdb": "varchar", "postgres": "text", "pyspark": "string"}
-MICROSECONDS: dict[Dialect, str] = {
-    "duckdb": "epoch_us(CAST({} AS timestamp))",
-    "postgres": "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
-    "pyspark": "unix_micros(CAST({} AS timestamp))",
-}
-
-
-def _text(column: str, kind: Kind, dialect: Dialect) -> str:
+def _text(column: str, kind: Kind, sql: HashSQL) -> str:
     """A value as text, alike whatever its type is said to be: 1 and 1.0, a day and midnight."""
-    name, text = _named(column, dialect), TEXTS[dialect]
+    name = sql.name(column)
     if kind in ("time", "zoned"):
-        name = MICROSECONDS[dialect].format(name)
-    found = f"CAST({name} AS {text})"
+        name = sql.microseconds.format(name)
+    found = f"CAST({name} AS {sql.text})"
     if kind == "real":
         whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        found = f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {text}) ELSE {found} END"
+        found = (
+            f"CASE WHEN {whole} THEN CAST(CAST({name} AS bigint) AS {sql.text}) ELSE {found} END"
+        )
     return f"coalesce({found}, chr(30))"
-
-
-def _named(column: str, dialect: Dialect) -> str:
-    if dialect == "pyspark":
-        return "`" + column.replace("`", "``") + "`"
-    return quoted(column)

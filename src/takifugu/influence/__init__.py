@@ -1,6 +1,5 @@
 """From a prior and the secrets to its influence curve."""
 
-from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
 from takifugu.influence.chain.chain_curves import chain_curve, chains_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve, Point, Splits
@@ -10,10 +9,8 @@ from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.network.attractive_curves import attractive_curve
 from takifugu.influence.network.network_curves import nearest_curve, network_curve, sampled_curve
 from takifugu.influence.presets import (
-    Misspecified,
     dependent,
     group,
-    misspecified,
     per_entry,
     uncertain,
     union,
@@ -21,12 +18,10 @@ from takifugu.influence.presets import (
 
 __all__ = [
     "InfluenceCurve",
-    "Misspecified",
     "Point",
     "Splits",
     "Uncertainty",
     "attractive_curve",
-    "binary_chain",
     "chain_curve",
     "chains_curve",
     "dependent",
@@ -35,11 +30,9 @@ __all__ = [
     "group",
     "influence_curve",
     "interval_chain_curve",
-    "misspecified",
     "nearest_curve",
     "network_curve",
     "per_entry",
-    "printed_binary_curve",
     "sampled_curve",
     "uncertain",
     "union",

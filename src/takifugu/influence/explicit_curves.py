@@ -1,4 +1,4 @@
-"""Influence curves by trying every split of a prior that is written out: slow, and the truth."""
+"""Exact influence curves of small priors that are written out, by trying every split."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

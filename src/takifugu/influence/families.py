@@ -88,7 +88,7 @@ def _network(
 def _product(
     prior: Product, secrets: Secrets, max_exposed: int | None, progress: Progress | None
 ) -> InfluenceCurve:
-    """Each person's secrets depend on that person's entries alone, so the rows stand side by side.
+    """A person's secrets depend on that person's entries alone: the curve has the rows of all.
 
     All entries of one person exposed is enough, so a person's last point holds for everybody's.
     """
@@ -96,9 +96,7 @@ def _product(
         name: influence_curve(part, secrets, max_exposed=max_exposed, progress=progress)
         for name, part in prior.parts.items()
     }
-    sizes = [curve.entries for curve in curves.values()]
-    total = None if any(size is None for size in sizes) else sum(s for s in sizes if s)
-    return union({name: replace(curve, entries=total) for name, curve in curves.items()})
+    return union({name: replace(curve, entries=prior.size) for name, curve in curves.items()})
 
 
 def _only_default(secrets: Secrets, why: str) -> None:
@@ -118,10 +116,10 @@ def _cut(curve: InfluenceCurve, max_exposed: int | None) -> InfluenceCurve:
             needed=1,
         )
     keep = np.flatnonzero((curve.exposed <= max_exposed) | (curve.exposed == curve.entries))
-    return _Kept.of(curve, keep)
+    return _ChosenPoints.of(curve, keep)
 
 
-class _Kept:
+class _ChosenPoints:
     """Chosen points of another curve, with their splits."""
 
     def __init__(self, curve: InfluenceCurve, keep: Any) -> None:

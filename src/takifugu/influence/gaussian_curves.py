@@ -1,4 +1,4 @@
-r"""Influence curves of Gaussian priors, as printed and as they should be.
+r"""Influence curves of Gaussian priors: sound ones, and the formula that the paper prints.
 
 Fix a coordinate i and a split with :math:`i \in H`. Given :math:`x_L` the untruncated
 :math:`x_i` is :math:`N(\mu, \sigma^2)` with :math:`\mu = w \cdot x_L`,

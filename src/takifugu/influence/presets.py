@@ -1,4 +1,4 @@
-"""Curves of older guarantees, and what can be done to any curve."""
+"""Curves of older definitions, and operations on curves: uncertainty, union."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -114,34 +114,3 @@ class _UnionSplits:
     def describe(self, pair: int, point: int) -> Mapping[str, Any]:
         splits, row, at = self.places[pair]
         return {} if splits is None or at[point] < 0 else splits.describe(row, int(at[point]))
-
-
-@dataclass(frozen=True)
-class Misspecified:
-    """What a guarantee is worth when one curve was assumed and another one holds (§6.3.3).
-
-    Attributes:
-        dp: The per-entry loss that was calibrated by the assumed curve.
-        achieved: The Pufferfish loss that this has under the curve that holds.
-        bound: The paper's bound on it, ε + a₂(b*) − a₁(b*), where b* calibrated ``dp``.
-    """
-
-    dp: float
-    achieved: float
-    bound: float
-
-
-def misspecified(assumed: InfluenceCurve, actual: InfluenceCurve, epsilon: float) -> Misspecified:
-    """Calibrate to ``epsilon`` by the pooled ``assumed`` curve, then ask the ``actual`` one."""
-    pooled = InfluenceCurve(assumed.exposed, assumed.pooled()[None, :], assumed.entries)
-    dp = float(pooled.to_dp(epsilon))
-    if dp == 0:
-        raise UnsoundRequest(
-            f"the assumed curve allows no loss at ε = {epsilon}", field="epsilon", given=epsilon
-        )
-    room = (epsilon - assumed.pooled()) / assumed.exposed
-    best = int(np.argmax(room))
-    at = int(np.searchsorted(actual.exposed, assumed.exposed[best], side="right")) - 1
-    holds = float(actual.pooled()[at]) if at >= 0 else float("inf")
-    bound = float(up(epsilon + holds - float(assumed.pooled()[best])))
-    return Misspecified(dp, float(actual.to_pufferfish(dp)), bound)

@@ -104,7 +104,7 @@ class BayesianNetwork(Prior):
         if len(order) != len(self.entries):
             stuck = [repr(e) for e, count in zip(self.entries, missing, strict=True) if count]
             raise InvalidPrior(
-                "parents", given=f"go round in a circle at {stuck[0]}", needed="not lead in circles"
+                "parents", given=f"form a cycle at {stuck[0]}", needed="be free of cycles"
             )
         return tuple(order)
 

@@ -1,4 +1,4 @@
-"""Who met whom, for how long; and the infection that may have travelled along."""
+"""Contact lists, and an infection that spreads along the contacts as a prior."""
 
 import gzip
 import zlib
@@ -32,7 +32,7 @@ class Contacts(ByContent):
         known = set(self.people)
         if not known or len(known) != len(self.people) or len(self.roles) != len(self.people):
             raise InvalidPrior(
-                "people", given="are nobody, or do not fit their roles", needed="be named once each"
+                "people", given="are empty, or do not fit their roles", needed="be named once each"
             )
         if len(self.pairs) != len(self.seconds) or len(set(map(frozenset, self.pairs))) != len(
             self.pairs
@@ -50,7 +50,7 @@ class Contacts(ByContent):
 def read_contacts(path: str | Path, *, seconds: float = 20.0) -> Contacts:
     """A contact list: one line ``t i j [role_i role_j]`` for each ``seconds`` of contact.
 
-    Fields are parted by blanks or tabs (the lists of SocioPatterns); ``.gz`` is unpacked. t is a
+    Fields are separated by blanks or tabs (the lists of SocioPatterns); ``.gz`` is unpacked. t is a
     time in seconds; the same pair twice at the same t counts once.
     """
     place = Path(path)
@@ -106,7 +106,7 @@ def contagion(
     most: float = 4.0,
     name: str = "contagion",
 ) -> MarkovRandomField:
-    r"""What an adversary believes who knows the contacts: an infection spreads along them.
+    r"""The prior of an adversary who knows the contacts: an infection spreads along them.
 
     Everybody is infected (1) or not (0). Somebody whose contacts are all healthy is infected with
     odds ``background``; each infected contact multiplies the odds by ``odds_per_hour`` for every

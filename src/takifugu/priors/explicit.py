@@ -139,7 +139,7 @@ def _tables(universe: Universe) -> Tables:
 
 
 def refuse_vanishing(law: Floats, possible: Booleans, name: str) -> None:
-    """Refuse a law that would say 0, or nearly, of a dataset that can happen."""
+    """Refuse a law in which a dataset that can happen would have probability 0, or nearly."""
     if (possible & (law < LEAST)).any():
         raise TooLarge(
             f"{name!r} allows datasets with a probability below {LEAST:.3g}, too small to be"

@@ -29,7 +29,7 @@ MOST_WINDOWS = 1024  # the matrix of the window chain is written out
 class HigherOrderChain(SequencePrior):
     r"""The adversary knows how each entry depends on the k entries before it; stationary.
 
-    **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, \dots, X_i)` of a chain of order k
+    **The window chain.** The windows :math:`Y_i = (X_{i-k+1}, \ldots, X_i)` of a chain of order k
     are a Markov chain, stationary if X is (values before entry 0 are those of the same process).
     A mechanism M on X is one on sequences of windows, overlapping or not: M reads the last value
     of each. If window i alone changes, then entry i alone changes, or nothing; so M loses as much

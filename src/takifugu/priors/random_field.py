@@ -1,4 +1,4 @@
-"""Markov random fields: weights on entries and on pairs of entries that touch."""
+"""Markov random fields: weights on entries and on pairs of neighbours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def _ends(edge: object) -> tuple[Name, Name]:
 
 @dataclass(frozen=True, eq=False)
 class MarkovRandomField(Prior):
-    """The adversary knows which entries touch, and how much each pair of values is favoured.
+    """The adversary knows which entries are neighbours, and the weight of each pair of values.
 
     The law is proportional to the product of ``unary[i][x_i]`` over the entries and of
     ``weights[e][x_i, x_j]`` over the edges e = (i, j). A weight of 0 says what cannot happen.
@@ -50,7 +50,7 @@ class MarkovRandomField(Prior):
         entries: The nodes.
         states: The values of each node.
         unary: For each node, a weight for each of its values.
-        edges: Pairs of nodes that touch, each pair once.
+        edges: Pairs of neighbours, each pair once.
         weights: For each edge ``[value of the first, value of the second]``.
         name: What the field is called.
     """
@@ -119,7 +119,7 @@ class MarkovRandomField(Prior):
     ) -> "MarkovRandomField":
         r"""Zeros and ones with law :math:`\propto \exp(\sum_i h_i x_i + \sum_{ij} J_{ij} x_i x_j)`.
 
-        ``field`` holds h for every entry, ``coupling`` J for every pair that touches. The weights
+        ``field`` holds h for every entry, ``coupling`` J for every pair of neighbours. The weights
         kept are the float64 numbers nearest to e^h and e^J: they are the prior.
         """
         for what, numbers in (("field", field.values()), ("coupling", coupling.values())):

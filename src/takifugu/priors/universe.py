@@ -1,4 +1,4 @@
-"""The datasets that there could be."""
+"""Universes: the possible datasets."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Name = str | int
 
 
 def distinct(values: Sequence[Hashable], field: str, problem: type[Malformed]) -> bool:
-    """Whether no value comes twice; an error if one cannot be compared that way at all."""
+    """Whether no value comes twice; an error if one cannot be hashed."""
     try:
         return len(set(values)) == len(values)
     except TypeError as error:

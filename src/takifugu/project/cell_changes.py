@@ -20,6 +20,7 @@ from takifugu.losses import Total
 from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:
+    from takifugu.project.loaded_dataset import LoadedDataset
     from takifugu.project.project import Project
 
 
@@ -99,18 +100,20 @@ def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:
     return frozenset((fact.st_dev, fact.st_ino, source.table, about) for fact in facts)
 
 
-def refuse_same_files(project: "Project", name: str, ledger: Ledger) -> None:
+def refuse_same_files(project: "Project", dataset: "LoadedDataset", ledger: Ledger) -> None:
     """Raise if another dataset that was charged before reads a file of this one, as it is now."""
+    name = dataset.name
     others = [other for other in project.policy.datasets if other != name]
     if not others:
         return
-    mine = places(project.declaration(name), project.about(name))
+    mine = places(dataset.declaration, dataset.about)
     spent = {p.dataset for p in ledger.positions() if p.analyst is None and has_spent(p)}
     for other in others:
         if other not in spent:
             continue
         shared = frozenset[tuple[Any, ...]]()
         with suppress(TakifuguError, OSError):  # a dataset that is broken is none of this one's
-            shared = mine & places(project.declaration(other), project.about(other))
+            found = project.load(other)
+            shared = mine & places(found.declaration, found.about)
         if shared and other not in ledger.counted_separately(name):
             raise SameRows(name, other, "the same file or table")

@@ -1,4 +1,4 @@
-"""What a policy adds to a session: the rows that it says a prior was fitted on, and its words."""
+"""What a project adds to a session: keys given as text, and prices confirmed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,49 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from takifugu._rounding import float_up
-from takifugu.engines import Declaration, InvalidQuery
-from takifugu.engines.fitted_scope import fitted_rows
-from takifugu.engines.scope import EVERYTHING
 from takifugu.ledger import Quote
 from takifugu.losses import Total
-from takifugu.priors import FittedRows, Name
-from takifugu.priors.prior import Prior
-from takifugu.project.policy import PriorPolicy
+from takifugu.priors import Name
 from takifugu.session.cost import Cost
-from takifugu.session.held_out import first_releasable
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import UnpricedPlan
 from takifugu.session.rows import Bound
 from takifugu.session.session import Session
-
-
-def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
-    """The prior as the policy has it: fitted on the rows that the policy names, and on its own.
-
-    The policy is about this very table, whatever its files are called by now, so that it stands
-    for what the prior says of itself where both name the same rows.
-    """
-    if policy.fitted is None:
-        return prior
-    rows = replace(
-        fitted_rows(declaration, EVERYTHING),
-        before=policy.released_from,
-        share=policy.share,
-        salt=policy.salt,
-        words=policy.statement,
-    )
-    others = [rule for rule in prior.fitted_on if not _same(rule, rows, declaration)]
-    return replace(prior, fitted_on=(rows, *others))
-
-
-def _same(rule: FittedRows, rows: FittedRows, declaration: Declaration) -> bool:
-    """Whether a prior says of itself what the policy says: a start is rounded up in a policy."""
-    if rule.before is not None and rows.before is not None:
-        try:
-            rule = replace(rule, before=first_releasable(rule.before, declaration))
-        except InvalidQuery:
-            return False
-    return rule.same_limits(rows)
 
 
 def _bound(word: Any, number: bool) -> Bound:

@@ -5,7 +5,7 @@ with open_project("study").session("visits") as session:
     print(session.release(plan))                                   # charged, then drawn
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,37 +27,33 @@ from takifugu.engines import (
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest
 from takifugu.ledger import Event, Ledger, open_ledger
-from takifugu.priors import Name, Secrets, read_prior, write_prior
-from takifugu.priors.prior import Prior
-from takifugu.priors.sequence_prior import SequencePrior
+from takifugu.priors import Name, read_prior, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.cell_changes import Pending, pending, places, refuse_same_files
 from takifugu.project.fits import policy_of
+from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import (
     FILE,
     DatasetPolicy,
     InvalidProject,
     Policy,
-    PriorPolicy,
     Side,
     checked_name,
     parse_policy,
     read_policy,
     refuse_password,
 )
-from takifugu.project.policy_session import PolicySession, with_policy
+from takifugu.project.policy_session import PolicySession
 from takifugu.project.terms import (
     Change,
     keep_terms,
     kept_terms,
-    refuse_sizes,
-    released_rules,
 )
 from takifugu.project.translation_tables import Progress, pays, project_table, reach, table_path
 from takifugu.session.cell_names import cells_of
 from takifugu.session.entries import Entries
-from takifugu.session.held_out import HeldOutEngine, ReleasableRows, fitted_rows_of, releasable_rows
-from takifugu.session.prior_checks import protected_column, refuse_misfit, terms_of
+from takifugu.session.held_out import HeldOutEngine
+from takifugu.session.prior_checks import protected_column, terms_of
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 
@@ -113,15 +109,9 @@ def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     return source.kind, path, source.table or "", source.url or ""
 
 
-def _entries(prior: PriorPolicy) -> Entries | None:
-    if prior.over is None:
-        return None
-    return Entries(prior.over, prior.positions or ())  # type: ignore[arg-type]
-
-
-def _called(mark: str, among: Mapping[str, Any]) -> str:
-    """A prior by its fingerprint, if there are several."""
-    return "prior" if len(among) == 1 else f"prior {mark[:12]}"
+def _details(dataset: LoadedDataset) -> dict[str, Any]:
+    """What an event of the ledger says of a policy, beside its terms."""
+    return {"uncertainty": str(dataset.policy.uncertainty), "rules": dataset.rules}
 
 
 @dataclass(frozen=True)
@@ -183,90 +173,21 @@ class Project:
                 )
             yield ledger
 
-    def declaration(self, name: str) -> Declaration:
-        """The declaration of a dataset."""
-        return read_declaration(self.folder / self.dataset(name).declaration)
-
-    def about(self, name: str) -> str:
-        """The protected column that the priors of a dataset are about."""
-        return protected_column(self.declaration(name), self.dataset(name).about)
-
-    def kept(self, name: str) -> ReleasableRows:
-        """The rows of a dataset that may be released from."""
+    def load(self, name: str) -> LoadedDataset:
+        """A dataset with the contents of its files, each read once."""
         policy = self.dataset(name)
-        if not policy.priors:
-            return ReleasableRows()
-        rules = fitted_rows_of(self.priors(name).values())
-        allowed = self.releases_fitted_rows(name)
-        return releasable_rows(rules, self.declaration(name), dataset=name, release=allowed)
-
-    def releases_fitted_rows(self, name: str) -> bool:
-        """Whether the owner lets rows be released that a prior was fitted on."""
-        policy = self.dataset(name)
-        chosen = any(prior.fitted == "all-rows" for prior in policy.priors)
-        return chosen or policy.release_fitted_rows
+        declaration = read_declaration(self.folder / policy.declaration)
+        return LoadedDataset(name, policy, self.file, declaration)
 
     @contextmanager
-    def engine(self, name: str, *, backend: BackendName | None = None) -> Iterator[Engine]:
+    def engine(
+        self, dataset: str | LoadedDataset, *, backend: BackendName | None = None
+    ) -> Iterator[Engine]:
         """The table of a dataset: only the entities that may be released from."""
-        kept = self.kept(name)
-        with open_engine(self.declaration(name), backend=backend) as engine:
-            yield HeldOutEngine.of(engine, kept.entities)
-
-    def priors(self, name: str) -> dict[str, Any]:
-        """The priors of a dataset; by their content, so that a file may be moved.
-
-        Each knows the rows it was fitted on, by the policy and by itself.
-        """
-        found = self._read(name)
-        return {_called(mark, found): prior for mark, (prior, _) in found.items()}
-
-    def over(self, name: str) -> dict[str, Entries | None]:
-        """What the entries of each prior are, as far as the policy says."""
-        found = self._read(name)
-        return {_called(mark, found): over for mark, (_, over) in found.items()}
-
-    def _read(self, name: str) -> dict[str, tuple[Prior, Entries | None]]:
-        """By its fingerprint each prior and what its entries are."""
-        policy, declaration = self.dataset(name), self.declaration(name)
-        if not policy.priors:
-            raise InvalidProject(
-                f"dataset, {name}, prior",
-                given="is missing",
-                needed="be given: `takifugu prior fit` fits one, or name a file in the project",
-            )
-        found: dict[str, tuple[Prior, Entries | None]] = {}
-        for prior in policy.priors:
-            belief = read_prior(self.folder / prior.file)
-            if prior.fingerprint not in (None, belief.fingerprint):
-                raise InvalidProject(
-                    prior.file,
-                    given="was changed after it was entered into the project",
-                    needed="be as it was; fit it again, or enter it as a prior of your own",
-                )
-            belief, over = with_policy(belief, prior, declaration), _entries(prior)
-            known, before = found.get(belief.fingerprint, (belief, over))
-            if over != before:
-                raise InvalidProject(
-                    f"dataset, {name}, prior",
-                    given="names one prior twice, with another `over` or other `positions`",
-                    needed="name it once, or say the same",
-                )
-            found[belief.fingerprint] = known.also_fitted_on(*belief.fitted_on), over
-        return found
-
-    def secrets(self, name: str) -> Secrets:
-        """The secrets of a dataset."""
-        policy = self.dataset(name)
-        return Secrets(entries=policy.entries, pairs=policy.pairs)
-
-    def translation(self, name: str) -> Translation:
-        """From per-entry DP losses to Pufferfish losses, by the present policy."""
-        policy, priors = self.dataset(name), self.priors(name)
-        if len(priors) > 1:
-            files = {prior.file: read_prior(self.folder / prior.file) for prior in policy.priors}
-            refuse_sizes(name, files)
-        return Translation(priors, self.secrets(name), uncertainty=policy.uncertainty)
+        found = self.load(dataset) if isinstance(dataset, str) else dataset
+        entities = found.releasable.entities
+        with open_engine(found.declaration, backend=backend) as engine:
+            yield HeldOutEngine.of(engine, entities)
 
     def table(
         self,
@@ -312,21 +233,6 @@ class Project:
                 "dataset", given=f"{name!r} is in {self.file} already", needed="have another name"
             )
 
-    def refuse_misfit(self, name: str, engine: Engine) -> None:
-        """Raise if the priors or the secrets of a dataset do not fit its data."""
-        translation = self.translation(name)
-        self._refuse_misfit(name, translation, engine, self.about(name))
-        for prior in translation.priors.values():
-            if isinstance(prior, SequencePrior) or translation.secrets.entries is None:
-                for values in prior.entry_values:
-                    translation.secrets.sides(values)
-
-    def _refuse_misfit(
-        self, name: str, translation: Translation, engine: Engine, about: str
-    ) -> None:
-        where = f"; it is a line under [[dataset.{name}.prior]] in {self.file.name}"
-        refuse_misfit(translation, engine, about, self.over(name), where=where)
-
     # --- what is done with them ---
 
     @contextmanager
@@ -348,28 +254,26 @@ class Project:
             table: Whether to look the translation up in a table, which is made if there is none.
             progress: Is told what is being done.
         """
-        policy = self.dataset(name)
         self.refuse_stranger(name, analyst)
-        translation = self.translation(name)
-        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
-            snapshot = ledger.snapshot(name, analyst=analyst)
-            snapshot.refuse(terms_of(translation), self.rules(name))
+        found = self.load(name)
+        translation, rules = found.translation, found.rules
+        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
+            ledger.snapshot(name, analyst=analyst).refuse(terms_of(translation), rules)
             keep_terms(self.folder, translation)
-            about = protected_column(engine.declaration, policy.about)
-            refuse_same_files(self, name, ledger)
-            self._refuse_misfit(name, translation, engine, about)  # before a table is made
-            looked_up = self.table(name, translation, ledger, progress=progress) if table else None
+            refuse_same_files(self, found, ledger)
+            found.refuse_misfit(engine)  # before a table is made
+            cached = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
                 engine,
                 translation,
                 ledger=ledger,
                 dataset=name,
-                over=self.over(name),
-                release_fitted_rows=self.releases_fitted_rows(name),
-                rules=self.rules(name),
-                about=about,
+                over=found.over,
+                release_fitted_rows=found.releases_fitted_rows,
+                rules=rules,
+                about=found.about,
                 analyst=analyst,
-                translation_table=looked_up,
+                translation_table=cached,
                 home=self.folder,
             )
 
@@ -410,8 +314,9 @@ class Project:
         declared = read_declaration(declaration)
         column = protected_column(declared, about)
         for known in self.policy.datasets:
-            there = (_rows_at(self.declaration(known)), self.about(known))
-            files = places(self.declaration(known), self.about(known))
+            other = self.load(known)
+            there = (_rows_at(other.declaration), other.about)
+            files = places(other.declaration, other.about)
             if there == (_rows_at(declared), column) or files & places(declared, column):
                 raise InvalidProject(
                     "dataset",
@@ -439,10 +344,11 @@ class Project:
             ledger = stack.enter_context(self.ledger()) if priors else None
 
             def fits(policy: Policy) -> None:
-                entered = Project(self.file, policy)
                 if priors:
-                    entered.kept(name)
-                    entered.refuse_misfit(name, engine)
+                    entered = Project(self.file, policy).load(name)
+                    _ = entered.releasable
+                    entered.refuse_misfit(engine)
+                    entered.refuse_unknown_secrets()
 
             write.add_dataset(self.file, name, values, check=fits)
             made = open_project(self.file)
@@ -473,18 +379,18 @@ class Project:
                 given="is there already",
                 needed="be replaced (--replace) or kept beside the new one (--add)",
             )
-        declaration = self.declaration(name)
-        column = protected_column(declaration, policy.about)
+        found = self.load(name)
+        declaration, column = found.declaration, found.about
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            prior, found = fit_prior(engine, column, options)
+            prior, fitted = fit_prior(engine, column, options)
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
-            section = policy_of(file, prior, found, declaration)
+            section = policy_of(file, prior, fitted, declaration)
             path = self.folder / file
             new = not path.exists()
             write_prior(prior, path)
 
             def fits(policy: Policy) -> None:
-                Project(self.file, policy).translation(name)
+                _ = Project(self.file, policy).load(name).translation
 
             try:
                 write.add_prior(self.file, name, section, replace=replace, check=fits)
@@ -493,31 +399,24 @@ class Project:
                     path.unlink(missing_ok=True)
                 raise
             made = open_project(self.file)
-            how = "all-rows" if found.split is None else section["fitted"]
+            how = "all-rows" if fitted.split is None else section["fitted"]
             replaced = replace and bool(policy.priors)
             made.entered(ledger, name, how="fitted", files=[file], rows=how, replaced=replaced)
-        return made, path, prior, found
+        return made, path, prior, fitted
 
     # --- what the owner accepts ---
 
-    def rules(self, name: str) -> dict[str, Any]:
-        """The column and the rows that are released from, by the policy, as JSON."""
-        return released_rules(self.dataset(name), self.about(name))
-
     def entered(self, ledger: Ledger, name: str, **details: Any) -> None:
         """Write in the ledger what a command entered into the policy of a dataset."""
-        translation = self.translation(name)
-        keep_terms(self.folder, translation)
-        ledger.enter_policy(name, terms_of(translation), self._details(name) | details)
-
-    def _details(self, name: str) -> dict[str, Any]:
-        policy = self.dataset(name)
-        return {"uncertainty": str(policy.uncertainty), "rules": self.rules(name)}
+        found = self.load(name)
+        keep_terms(self.folder, found.translation)
+        ledger.enter_policy(name, terms_of(found.translation), _details(found) | details)
 
     def change(self, name: str) -> Change:
         """What is spent under the prior and secrets in force, and under those of the policy."""
-        translation = self.translation(name)
-        terms, rules = terms_of(translation), self.rules(name)
+        found = self.load(name)
+        translation, rules = found.translation, found.rules
+        terms = terms_of(translation)
         with self.ledger() as ledger:
             snapshot = ledger.snapshot(name)
             known = snapshot.terms
@@ -538,20 +437,21 @@ class Project:
 
     def awaits(self, name: str) -> bool:
         """Whether nothing is released before the owner accepts the policy as it is."""
-        terms = terms_of(self.translation(name))
+        found = self.load(name)
         with self.ledger(read_only=True) as ledger:
-            return bool(ledger.snapshot(name).changed(terms, self.rules(name)))
+            snapshot = ledger.snapshot(name)
+            return bool(snapshot.changed(terms_of(found.translation), found.rules))
 
     def accept_prior(self, name: str, change: Change) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""
-        translation = self.translation(name)
-        if (terms_of(translation), self.rules(name)) != (change.terms, change.rules):
+        found = self.load(name)
+        if (terms_of(found.translation), found.rules) != (change.terms, change.rules):
             raise InvalidProject(
                 str(self.file), given="was changed just now", needed="be left alone; look again"
             )
         with self.ledger() as ledger:
-            keep_terms(self.folder, translation)
-            return ledger.accept(change.terms, change.seen, **self._details(name))
+            keep_terms(self.folder, found.translation)
+            return ledger.accept(change.terms, change.seen, **_details(found))
 
     @contextmanager
     def noting(self, file: Path) -> Iterator[None]:
@@ -569,7 +469,6 @@ class Project:
             yield
             for name in names:
                 with suppress(Malformed, UnsoundRequest):  # then nothing is released under it
-                    self.translation(name)
                     self.entered(ledger, name, how="written", files=[self._relative(file)])
 
     def set_budget(
@@ -584,9 +483,10 @@ class Project:
 
     def pending(self, name: str, *, backend: BackendName | None = None) -> Pending:
         """How the declaration of a dataset differs from the one that was charged under."""
-        translation = self.translation(name) if self.dataset(name).priors else None
-        with self.engine(name, backend=backend) as engine, self.ledger() as ledger:
-            cells = cells_of(engine, self.about(name), self.folder)
+        found = self.load(name)
+        translation = found.translation if found.policy.priors else None
+        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
+            cells = cells_of(engine, found.about, self.folder)
             return pending(ledger, name, cells, translation)
 
     def accept(self, found: Pending, *, unchanged: bool = False) -> Event:

@@ -1,5 +1,5 @@
-"""Figures made from values. Nothing is computed here."""
+"""Figures and pages made from values. Nothing is computed here."""
 
-from takifugu.reports.plots import SUFFIXES, check_target, save
+from takifugu.reports.plot_files import SUFFIXES, check_target, save
 
 __all__ = ["SUFFIXES", "check_target", "save"]

@@ -204,15 +204,21 @@ class Prices:
         if not 0 < delta < 1:
             raise UnsoundRequest(
                 f"delta is {float(delta):g}; it must be between 0 and 1. Leave it out for a loss"
-                " in epsilon alone"
+                " in epsilon alone",
+                field="delta",
+                given=delta,
             )
         for position in accounts:
             if position.delta < delta:
                 whose = f"analyst {position.analyst!r} on " if position.analyst else ""
                 raise UnsoundRequest(
-                    f"the budget of {whose}dataset {self._dataset!r} has a delta of"
-                    f" {float(position.delta):g} and {float(delta):g} is asked for; ask for at most"
-                    " that, or have the owner raise it"
+                    f"delta is {four_digits(delta, 'up')}, and the budget of {whose}dataset"
+                    f" {self._dataset!r} has {four_digits(position.delta, 'down')}; give at most"
+                    " that, or have the owner raise it",
+                    field="delta",
+                    reason="above-budget",
+                    given=delta,
+                    needed=position.delta,
                 )
 
     def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
@@ -234,7 +240,7 @@ class Prices:
             certify(loss, epsilon, self._translation)
         elif not self._alone(loss, delta) <= target_of(epsilon):
             raise UnsoundRequest(
-                "the mechanism would lose more than was asked for; nothing can be built"
+                "the mechanism would lose more than epsilon allows; nothing can be built"
             )
 
     def most(self, loss: Charged, delta: Fraction, standings: Sequence[Standing]) -> Decimal:
@@ -252,7 +258,7 @@ class Prices:
         most = Decimal(found).quantize(MICRO, rounding=ROUND_FLOOR)
         while most > 0 and not self._covered(most, loss, delta, room):
             most, step = max(most - step, Decimal(0)), 2 * step
-        advised = Decimal(four_digits(most, "down"))  # what people are told to ask for
+        advised = Decimal(four_digits(most, "down"))  # what a message advises
         return most if advised > 0 and self._covered(advised, loss, delta, room) else Decimal(0)
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:

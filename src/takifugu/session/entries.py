@@ -1,17 +1,17 @@
 """What the entries of a prior are: the positions of a sequence, or the entities of the table.
 
-A network over ann and bob says one thing of two people and quite another of the first two rows of
-every person. Numbers of rows do not tell which is meant, so it is said, ``over``, in one place: by
-whoever opens the session, or in the policy of a project. Then names are matched by name:
+A network over ann and bob means one thing for two people and another for the first two rows of
+every person. The number of rows does not settle which is meant, so the owner states it as ``over``,
+once: when the session is opened, or in the policy of a project. Names are then matched by name:
 
 * ``sequence``: each entity's rows, in order, are a draw from the prior or the beginning of one, and
-  entities are independent. Entries are called 0, 1, 2, …, or their order is said (``positions``).
-  Chains are never anything else, and independent entries may as well be this.
+  entities are independent. Entries are called 0, 1, 2, …, or listed in order (``positions``).
+  Chains are always sequences, and so are independent entries by default.
 * ``entities``: all rows together are one draw. Every entry is an entity with exactly one row, and
   every entity is an entry. The parts of a product are entities too, each with its own sequence.
 
-A loss per entry is translated alike under both; what is at stake is of whom the result is true.
-Entities and how many rows each has are public by declaration, so they may be told in a message.
+A loss per entry is translated alike under both; they differ in whom the guarantee is about.
+Entities and how many rows each has are public by declaration, so a message may name them.
 """
 
 import json
@@ -52,129 +52,174 @@ class Entries:
     def __post_init__(self) -> None:
         if self.over == "columns":  # type: ignore[comparison-overlap]
             raise UnsoundRequest(
-                'over = "columns" is not served yet: a session is about one protected column, and'
-                ' no prior may join several; use over = "sequence" or over = "entities"'
+                'over = "columns" is not supported yet: a session is about one protected column;'
+                ' use over = "sequence" or over = "entities"',
+                field="over",
+                given=self.over,
+                needed=KINDS,
             )
         if self.over not in KINDS:
-            raise UnsoundRequest(f"over is {self.over!r:.80}; it must be one of {', '.join(KINDS)}")
+            raise UnsoundRequest(
+                f"over is {self.over!r:.80}; it must be one of {', '.join(KINDS)}",
+                field="over",
+                given=self.over,
+                needed=KINDS,
+            )
         if isinstance(self.positions, str) or not isinstance(self.positions, Sequence):
-            raise UnsoundRequest("positions is no list; list the entries of the prior in order")
+            raise UnsoundRequest(
+                "positions is no list; list the entries of the prior in order", field="positions"
+            )
         object.__setattr__(self, "positions", tuple(self.positions))
         if self.positions and self.over != "sequence":
-            raise UnsoundRequest('positions go with over = "sequence" and with nothing else')
+            raise UnsoundRequest(
+                'positions belong to over = "sequence" alone; leave them out', field="positions"
+            )
 
 
 EntriesOption = Entries | str | None  # of one prior
 
 
-def readings(
+def stated_entries(
     translation: Translation,
     over: EntriesOption | Mapping[str, EntriesOption],
     *,
     entity: str,
     where: str = "",
 ) -> dict[str, Entries]:
-    """What the entries of every prior are; an error where it is not said, or said wrongly.
+    """What the entries of every prior are; an error where ``over`` is missing or wrong.
 
-    ``where`` is added to the advice to say it.
+    ``where`` is added to the advice on what is missing.
     """
     if isinstance(over, Mapping):
         unknown = [name for name in over if name not in translation.priors]
         if unknown:
             raise UnsoundRequest(
                 f"over names {unknown[0]!r:.80}; the priors are"
-                f" {', '.join(map(repr, translation.priors))}"
+                f" {', '.join(map(repr, translation.priors))}",
+                field="over",
+                given=unknown[0],
+                needed=tuple(translation.priors),
             )
-    found = {}
+    entries = {}
     for name, prior in translation.priors.items():
-        said = over.get(name) if isinstance(over, Mapping) else over
-        chosen = Entries(said) if isinstance(said, str) else said  # type: ignore[arg-type]
-        if not isinstance(chosen, Entries | None):
-            raise UnsoundRequest(f"over is a {type(said).__name__}; say one of {', '.join(KINDS)}")
-        found[name] = _reading(name, prior, chosen, entity, where)
-    return found
+        given = over.get(name) if isinstance(over, Mapping) else over
+        stated = Entries(given) if isinstance(given, str) else given  # type: ignore[arg-type]
+        if not isinstance(stated, Entries | None):
+            raise UnsoundRequest(
+                f"over is a {type(given).__name__}; give one of {', '.join(KINDS)}",
+                field="over",
+                given=given,
+                needed=KINDS,
+            )
+        entries[name] = _entries(name, prior, stated, entity, where)
+    return entries
 
 
-def _reading(name: str, prior: Prior, said: Entries | None, entity: str, where: str) -> Entries:
+def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where: str) -> Entries:
     if isinstance(prior, Explicit) and not isinstance(prior.universe, Tables):
         raise UnsoundRequest(
             f"{name} is about datasets as a whole; a session needs a prior over entries, such"
-            " as one over `Tables`"
+            " as one over `Tables`",
+            field=name,
+            reason="no-entries",
         )
     if isinstance(prior, Product):
-        if said not in (None, Entries("entities")):
+        if stated not in (None, Entries("entities")):
             raise UnsoundRequest(
-                f'{name} is a product, whose parts are entities; leave `over` out or say "entities"'
+                f"{name} is a product, whose parts are entities; leave `over` out or give"
+                ' "entities"',
+                field=name,
+                reason="over",
+                needed="entities",
             )
         for part, each in prior.parts.items():
             _refuse_part(f"{name}, {part}", each)
         return Entries("entities")
     if isinstance(prior, SequencePrior):
-        if said not in (None, Entries("sequence")):
+        if stated not in (None, Entries("sequence")):
             raise UnsoundRequest(
                 f"{name} is a {prior.kind}, whose entries follow one another; leave `over` out or"
-                ' say "sequence"'
+                ' give "sequence"',
+                field=name,
+                reason="over",
+                needed="sequence",
             )
         return Entries("sequence")
-    if said is None and isinstance(prior, IndependentEntries):
-        return Entries("sequence")  # nothing of one tells of another: what they are is no matter
-    if said is None:
+    if stated is None and isinstance(prior, IndependentEntries):
+        return Entries("sequence")  # they are independent, whichever they are
+    if stated is None:
         named = _listed(tuple(prior.entry_names or ()))
         raise UnsoundRequest(
-            f"{name} is a {prior.kind} over {named}, and what these are is"
-            f' not said; say over = "entities" if each is one `{entity}` with one row, or over ='
-            f' "sequence" if they are the positions in the rows of each `{entity}`{where}'
+            f"{name} is a {prior.kind} over {named}, and it is not stated what these are; give"
+            f' over = "entities" if each is one `{entity}` with one row, or over = "sequence" if'
+            f" they are the positions in the rows of each `{entity}`{where}",
+            field=name,
+            reason="over-missing",
+            needed=KINDS,
         )
-    _refuse_records(name, prior, said)
-    if said.over == "sequence":
-        _refuse_places(name, prior, said.positions)
-    return said
+    _refuse_records(name, prior, stated)
+    if stated.over == "sequence":
+        _refuse_positions(name, prior, stated.positions)
+    return stated
 
 
 def _refuse_part(name: str, part: Prior) -> None:
     """A part is about one entity, so that its entries can only be positions of a sequence."""
     if isinstance(part, Product):
-        raise UnsoundRequest(f"{name} is a product within a product; give each entity one prior")
+        raise UnsoundRequest(
+            f"{name} is a product within a product; give each entity one prior",
+            field=name,
+            reason="nested-product",
+        )
     if not isinstance(part, SequencePrior | IndependentEntries):
-        _reading(name, part, Entries("sequence"), "", "")
+        _entries(name, part, Entries("sequence"), "", "")
 
 
-def _refuse_records(name: str, prior: Prior, said: Entries) -> None:
-    """A table that says whose its entries are must not be read as something else."""
+def _refuse_records(name: str, prior: Prior, stated: Entries) -> None:
+    """Raise if a table that states whose its entries are would be read as something else."""
     if not isinstance(prior, Explicit) or not isinstance(prior.universe, Tables):
         return
     entries, records = prior.universe.entries, prior.universe.records
-    one = said.over == "sequence" and len(set(records)) == 1
+    one = stated.over == "sequence" and len(set(records)) == 1
     if records != entries and not one:
         raise UnsoundRequest(
-            f"{name} says that its {len(entries)} entries belong to {len(set(records))} records;"
-            f' over = "{said.over}" reads them otherwise'
+            f"the {len(entries)} entries of {name} belong to {len(set(records))} records by its own"
+            f' statement; over = "{stated.over}" contradicts that',
+            field=name,
+            reason="records",
         )
 
 
-def _refuse_places(name: str, prior: Prior, positions: tuple[Name, ...]) -> None:
+def _refuse_positions(name: str, prior: Prior, positions: tuple[Name, ...]) -> None:
     names = tuple(prior.entry_names or ())
     if positions:
         if _typed(positions) != _typed(names) or len(positions) != len(names):
             raise UnsoundRequest(
                 f"{name} and its positions differ in names. {_both(names, 'positions', positions)};"
-                " list each entry once"
+                " list each entry once",
+                field=name,
+                reason="positions-differ",
+                given=_only(names, positions),
+                needed=_only(positions, names),
             )
         return
     if _typed(_numbers(names)) != _typed(range(len(names))):
         raise UnsoundRequest(
             f"{name} has the entries {_listed(names)}, which are no positions of a sequence: those"
             f" are called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
-            f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]"
+            f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]",
+            field=name,
+            reason="no-positions",
+            given=names,
         )
 
 
 def refuse_unmatched(
     priors: Mapping[str, Prior], read: Mapping[str, Entries], engine: Engine
 ) -> None:
-    """Raise unless the rows of the table are what the entries of every prior are said to be.
+    """Raise unless the rows of the table are what the entries of every prior are stated to be.
 
-    Of an engine that is kept to a share of the entities, the whole table is looked at.
+    For an engine that is limited to a share of the entities, the whole table is compared.
     """
     entity = engine.declaration.entity
     longest: int | None = None
@@ -187,8 +232,12 @@ def refuse_unmatched(
             longest = engine.whole.lengths().longest if longest is None else longest
             if longest > size:
                 raise UnsoundRequest(
-                    f"{name} speaks of {size} entries but some {entity} has {longest} rows; use a"
-                    " prior that is as long, or one without end"
+                    f"{name} has {size} entries but some {entity} has {longest} rows; use a prior"
+                    " that is as long, or an unbounded one",
+                    field=name,
+                    reason="too-short",
+                    given=size,
+                    needed=longest,
                 )
 
 
@@ -201,7 +250,10 @@ def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
     if many:
         raise UnsoundRequest(
             f"{name} has one entry for each {engine.declaration.entity}, but {_listed(many)} have"
-            ' more rows than one; over = "entities" needs exactly one row for each'
+            ' more rows than one; over = "entities" needs exactly one row for each',
+            field=name,
+            reason="several-rows",
+            given=tuple(many),
         )
 
 
@@ -211,13 +263,17 @@ def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
         size = parts[who].size
         if size is not None and count > size:
             raise UnsoundRequest(
-                f"{name}, {who} speaks of {size} entries but that {engine.declaration.entity} has"
-                f" {count} rows; use a prior that is as long, or one without end"
+                f"{name}, {who} has {size} entries but that {engine.declaration.entity} has"
+                f" {count} rows; use a prior that is as long, or an unbounded one",
+                field=f"{name}, {who}",
+                reason="too-short",
+                given=size,
+                needed=count,
             )
 
 
 def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
-    """The rows of each entity, if entities and names are the same; the order is no matter."""
+    """The rows of each entity, if entities and names are the same, in any order."""
     entity = engine.declaration.entity
     most = len(names) + SHOWN + 1
     rows = engine.whole.entities(most)
@@ -226,10 +282,15 @@ def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name
     typed = ""
     if {str(who) for who in rows} == {str(who) for who in names}:
         typed = " They are whole numbers on one side and text on the other."
+    more = len(rows) == most  # than are listed
     raise UnsoundRequest(
         f"{name} and the table differ in names."
-        f" {_both(names, entity, tuple(rows), more=len(rows) == most)}.{typed} Every"
-        f" entry must be a {entity} of the table and every {entity} an entry, by the same name"
+        f" {_both(names, entity, tuple(rows), more=more)}.{typed} Every"
+        f" entry must be a {entity} of the table and every {entity} an entry, by the same name",
+        field=name,
+        reason="types-differ" if typed else "names-differ",
+        given=() if more else _only(names, tuple(rows)),
+        needed=_only(tuple(rows), names),
     )
 
 
@@ -237,13 +298,18 @@ def _both(
     names: tuple[Name, ...], what: str, others: tuple[Name, ...], *, more: bool = False
 ) -> str:
     """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
-    mine, theirs = _typed(names), _typed(others)
-    said = [f"Prior: {_listed(names)}", f"{what}: {_listed(others)}"]
-    for whose, here, there in (("the prior", names, theirs), (what, others, mine)):
-        alone = [one for one in here if (type(one), one) not in there]
-        if alone and not (more and here is names):
-            said.append(f"only in {whose}: {_listed(alone)}")
-    return "; ".join(said)
+    lists = [f"Prior: {_listed(names)}", f"{what}: {_listed(others)}"]
+    if not more and (alone := _only(names, others)):
+        lists.append(f"only in the prior: {_listed(alone)}")
+    if alone := _only(others, names):
+        lists.append(f"only in {what}: {_listed(alone)}")
+    return "; ".join(lists)
+
+
+def _only(here: tuple[Name, ...], there: tuple[Name, ...]) -> tuple[Name, ...]:
+    """What is in the first list alone."""
+    others = _typed(there)
+    return tuple(name for name in here if (type(name), name) not in others)
 
 
 def _typed(names: Iterable[Name]) -> frozenset[tuple[type, Name]]:
@@ -253,8 +319,8 @@ def _typed(names: Iterable[Name]) -> frozenset[tuple[type, Name]]:
 
 def _as_keys(names: tuple[Name, ...], engine: Engine) -> tuple[Name, ...]:
     """Names that JSON holds as keys of an object, and so as text, as the column has them."""
-    found = _numbers(names) if engine.whole_entities else names
-    return found if len(set(found)) == len(names) else names
+    keys = _numbers(names) if engine.whole_entities else names
+    return keys if len(set(keys)) == len(names) else names
 
 
 def _numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:

@@ -29,7 +29,7 @@ def guarantee(
 ) -> str:
     """The guarantee of the declaration, and what the prior adds to it."""
     parts = [
-        f"The loss is about `{about}` alone, against {_beliefs(translation)}.",
+        f"The loss is about `{about}` alone, against {_priors(translation)}.",
         *_drawn(declaration, translation, read),
     ]
     column = next(c for c in declaration.protected if c.column == about)
@@ -40,25 +40,25 @@ def guarantee(
             " be independent of all else."
         )
     if translation.secrets != Secrets():
-        parts.append(_kept(translation.secrets))
+        parts.append(_secrets(translation.secrets))
     if delta > 0:
         most = four_digits(delta, "up")
         parts.append(f"Except with probability at most {most}, the loss is what is stated.")
     if statement:
         parts.append(statement)
-    said = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
-    return f"{declaration.guarantee()}\n{said}\n"
+    text = "\n".join(fill(part, 100, break_on_hyphens=False) for part in parts)
+    return f"{declaration.guarantee()}\n{text}\n"
 
 
-def _beliefs(translation: Translation) -> str:
+def _priors(translation: Translation) -> str:
     named = len(translation.priors) > 1
-    said = [
+    listed = [
         f"{name} ({described(prior)})" if named else described(prior)
         for name, prior in translation.priors.items()
     ]
     off = translation.uncertainty
     unsure = f", each probability off by up to {off:.3g} of itself" if off else ""
-    return " and ".join(said) + unsure
+    return " and ".join(listed) + unsure
 
 
 def described(prior: Prior) -> str:
@@ -69,7 +69,7 @@ def described(prior: Prior) -> str:
     kind = " ".join(NAMES.get(word, word) for word in prior.kind.split("-"))
     called = f" {prior.name!r}" if prior.name not in ("", "network", "field", "prior") else ""
     size = prior.size
-    length = "without end" if size is None else f"of {size} entries"
+    length = "of unbounded length" if size is None else f"of {size} entries"
     article = "" if kind.endswith("s") else "an " if kind[0] in "aeiou" else "a "
     return f"{article}{kind}{called} {length}"
 
@@ -95,8 +95,8 @@ def _drawn(
         elif over == "entities":
             yield (
                 f"All rows together are taken to be one draw from {it}, whose entries are the"
-                f" entities of `{entity}`, matched by name, with one row each: what it says of one"
-                " and another is what they may tell of each other, and no more."
+                f" entities of `{entity}`, matched by name, with one row each: they depend on each"
+                " other as it states, and no more."
             )
         else:
             yield (
@@ -105,16 +105,16 @@ def _drawn(
             )
 
 
-def _kept(secrets: Secrets) -> str:
-    said = []
+def _secrets(secrets: Secrets) -> str:
+    kept = []
     if secrets.entries is not None:
-        said.append(f"the entries {_some(secrets.entries)}")
+        kept.append(f"the entries {_some(secrets.entries)}")
     if secrets.pairs is not None:
         sides = [
             f"{'/'.join(map(str, a))} against {'/'.join(map(str, b))}" for a, b in secrets.pairs
         ]
-        said.append(f"the queries {_some(sides)}")
-    return f"Secret are only {' and '.join(said)}; other entries and queries are not kept."
+        kept.append(f"the pairs {_some(sides)}")
+    return f"Only these are kept secret: {' and '.join(kept)}. Nothing is guaranteed for others."
 
 
 def _some(names: Any) -> str:

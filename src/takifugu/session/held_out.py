@@ -1,10 +1,10 @@
 """Keeping releases away from the rows that a prior was fitted on.
 
-A fitted prior is published with the policy, and no loss is accounted for what it tells about the
+A fitted prior is published with the policy, and no loss is accounted for what it reveals about the
 rows behind it. It knows which they are (`FittedRows`): a session whose prior was fitted on the
 first days releases from the days after them only, and one whose prior was fitted on some entities
-from the others only; unless the owner says ``release_fitted_rows``, and then every guarantee says
-so too. Where it cannot be told which rows of this table the prior has seen, nothing is released.
+from the others only; unless the owner sets ``release_fitted_rows``, and then every guarantee says
+so too. If it is unknown which rows of this table the prior has seen, nothing is released.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ ALLOW = "have the owner allow it: release_fitted_rows = true"
 
 @dataclass(frozen=True)
 class ReleasableRows:
-    """The rows that may be released from, and what is said about them.
+    """The rows that may be released from, and what a guarantee states about them.
 
     Attributes:
         start: The first place in the order; None if there is no such limit.
@@ -58,7 +58,7 @@ class ReleasableRows:
         return " ".join((*self.statements, *note))
 
     def refuse_fitted(self, start: Any, declaration: Declaration) -> None:
-        """Raise if rows from ``start`` on, as an engine takes it, are not all kept."""
+        """Raise if some rows from ``start`` on, as an engine takes it, may not be released."""
         if self.start is None:
             return
         if start is None or start < _placed(declaration, self.start):
@@ -66,17 +66,17 @@ class ReleasableRows:
                 f"the window begins before {self.start}, in rows that the prior was fitted on;"
                 f" begin there, or {ALLOW}",
                 field="window",
+                reason="fitted-rows",
                 needed=self.start,
             )
 
-    def opened(self, window: Any) -> Any:
+    def opened(self, window: tuple[Bound, Bound] | None) -> tuple[Bound, Bound] | None:
         """A window whose open start is the first row that may be released."""
         if self.start is None:
             return window
         if window is None:
             return (self.start, None)
-        pair = isinstance(window, tuple | list) and len(window) == 2
-        return (self.start, window[1]) if pair and window[0] is None else window
+        return (self.start, window[1]) if window[0] is None else window
 
 
 def fitted_rows_of(priors: Iterable[Prior]) -> tuple[FittedRows, ...]:
@@ -110,7 +110,9 @@ def releasable_rows(
     if len({salt for salt, _ in shares}) > 1:
         raise UnsoundRequest(
             "the priors were fitted on shares of the entities with different salts, so that those"
-            " outside all shares are not one share; fit them with one salt"
+            " outside all shares are not one share; fit them with one salt",
+            field="prior",
+            reason="salts-differ",
         )
     entities = None
     if shares:
@@ -124,7 +126,10 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     if rule.everything:
         raise UnsoundRequest(
             f"the prior was fitted on all rows of {rule.source!r}, which leaves none to release"
-            f" from; fit it on the first days or on a share of the entities, or {ALLOW}"
+            f" from; fit it on the first days or on a share of the entities, or {ALLOW}",
+            field="prior",
+            reason="fitted-on-all",
+            given=rule.source,
         )
     here = fitted_rows(declaration, EVERYTHING)
     timed = declaration.order.kind != "number"
@@ -132,7 +137,11 @@ def _refuse_unknown(rule: FittedRows, declaration: Declaration) -> None:
     if other or _where(rule) != _where(here):
         raise UnsoundRequest(
             f"the prior was fitted on {_where(rule)}, and this table is {_where(here)}: which of"
-            f" its rows the prior has seen is not known; fit it on this table, or {ALLOW}"
+            f" its rows the prior has seen is unknown; fit it on this table, or {ALLOW}",
+            field="prior",
+            reason="fitted-elsewhere",
+            given=_where(rule),
+            needed=_where(here),
         )
 
 
@@ -147,11 +156,11 @@ def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str
     if any(rule.source == here for rule in rules):
         return (
             f"a prior of {dataset!r} was fitted on rows that are released from; no loss is"
-            " accounted for what the prior itself tells about them"
+            " accounted for what the prior itself reveals about them"
         )
     return (
         f"a prior of {dataset!r} was fitted on rows of {', '.join(map(repr, others))}; if any of"
-        " them is among those released from, no loss is accounted for what the prior itself tells"
+        " them is among those released from, no loss is accounted for what the prior itself reveals"
         " about it"
     )
 
@@ -180,7 +189,7 @@ def _placed(declaration: Declaration, place: Bound) -> Any:
 class HeldOutEngine(Engine):
     """An engine that sees some of the entities only; all that it counts is about them.
 
-    The ledger does not tell entities apart and charges every one: more than is read, never less.
+    The ledger does not distinguish entities and charges every one: more than is read, never less.
     """
 
     def __init__(self, engine: Engine, entities: Share) -> None:

@@ -1,8 +1,8 @@
-"""Whether a prior speaks of the data that is to be protected, as far as that is public.
+"""Whether a prior is about the data that is to be protected, as far as that is public.
 
-A bound for seven days says nothing of a year, one for two states nothing of three, and one for a
-ward of 75 nothing of a town. Row counts and declared labels are public, so all of it can be checked
-before anything is asked; `takifugu.session.entries` sees to what the entries are.
+A bound for seven days does not hold for a year, one for two states not for three, and one for a
+ward of 75 not for a town. Row counts and declared labels are public, so all of it can be checked
+before the first query; `takifugu.session.entries` checks what the entries are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from takifugu.ledger import Terms
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.entries import Entries, EntriesOption, readings, refuse_unmatched
+from takifugu.session.entries import Entries, EntriesOption, refuse_unmatched, stated_entries
 from takifugu.translation.translation import Translation
 
 
@@ -25,12 +25,19 @@ def protected_column(declaration: Declaration, about: str | None) -> str:
     if about is None:
         if len(names) > 1:
             raise UnsoundRequest(
-                f"{', '.join(names)} are protected and a prior is about one of them; say which,"
-                " with `about`"
+                f"{', '.join(names)} are protected and a prior is about one of them; name it with"
+                " `about`",
+                field="about",
+                needed=tuple(names),
             )
         return names[0]
     if about not in names:
-        raise UnsoundRequest(f"about is {about!r}; it must be one of {', '.join(names)}")
+        raise UnsoundRequest(
+            f"about is {about!r}; it must be one of {', '.join(names)}",
+            field="about",
+            given=about,
+            needed=tuple(names),
+        )
     return about
 
 
@@ -46,11 +53,14 @@ def refuse_misfit(
     several = translation.priors if len(translation.priors) > 1 else {}
     sizes = {name: prior.size for name, prior in several.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
+        listed = ", ".join(f"{name} {'unbounded' if n is None else n}" for name, n in sizes.items())
         raise UnsoundRequest(
-            f"the priors are about different numbers of entries ({told}); give all the same length"
+            f"the priors have different numbers of entries ({listed}); give all the same length",
+            field="prior",
+            reason="sizes-differ",
+            given=sizes,
         )
-    read = readings(translation, over, entity=engine.declaration.entity, where=where)
+    read = stated_entries(translation, over, entity=engine.declaration.entity, where=where)
     refuse_unmatched(translation.priors, read, engine)
     for name, prior in _priors(translation):
         _refuse_values(name, prior, engine.declaration, about)
@@ -65,8 +75,11 @@ def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str
         )
         if not inside:
             raise UnsoundRequest(
-                f"{name} speaks of numbers within ±{prior.bound:g}; `{about}` must be a column of"
-                " numbers with bounds inside that"
+                f"{name} is about numbers within ±{prior.bound:g}; `{about}` must be a column of"
+                " numbers with bounds inside that",
+                field=name,
+                reason="bounds",
+                given=prior.bound,
             )
         return
     if not isinstance(column, Category):
@@ -75,7 +88,11 @@ def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str
         if not _fits(states, column):
             raise UnsoundRequest(
                 f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
-                " they are called differently; the states of a prior are the labels of its column"
+                " they have other names; the states of a prior must be the labels of its column",
+                field=name,
+                reason="states-differ",
+                given=tuple(states),
+                needed=column.keys,
             )
 
 

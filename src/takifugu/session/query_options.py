@@ -176,12 +176,16 @@ class QueryOptions:
         if (self.epsilon is None) == (self.within is None and self.confidence is None):
             raise UnsoundRequest(
                 "give what may be lost (`epsilon`) or how good the answer must be (`within`, or"
-                " `confidence` for a ranking): one of the two"
+                " `confidence` for a ranking): one of the two",
+                field="epsilon",
+                reason="one-aim",
             )
         if self.epsilon is None and self.within is None and not ranking:
             raise UnsoundRequest(
                 f"a confidence says how sure, not how near: give `within` too, since {self.kind}"
-                " is no ranking"
+                " is no ranking",
+                field="within",
+                reason="one-aim",
             )
 
     def given(self) -> dict[str, Any]:

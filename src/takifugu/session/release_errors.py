@@ -59,14 +59,18 @@ class StalePlan(TakifuguError):
 
 
 class ReleaseFailed(TakifuguError):
-    """A release that was paid for and then broke. Its cause may hold values, so it is not shown."""
+    """A release that was paid for and then broke. Its cause may hold values, so it is not shown.
 
-    def __init__(self, kind: str) -> None:
+    Attributes:
+        trouble: The name of the error behind it.
+    """
+
+    def __init__(self, trouble: str) -> None:
         super().__init__(
-            f"the release was charged, and then its answer could not be made ({kind}); nothing was"
-            " released and the charge stays spent. Ask again, or report it"
+            f"the release was charged, and then its answer could not be made ({trouble}): nothing"
+            " was released and the charge stays spent. Ask again, or report it"
         )
-        self.kind = kind
+        self.trouble = trouble
 
 
 class BudgetConflict(TakifuguError):

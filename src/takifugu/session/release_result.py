@@ -68,8 +68,8 @@ class Result:
 
     def plot(self, path: str | Path) -> None:
         """Draw it into a file, as its suffix says: intervals, or a table for a ranking."""
-        from takifugu.reports.answers import answer_figure
-        from takifugu.reports.plots import check_target, save
+        from takifugu.reports.plot_files import check_target, save
+        from takifugu.reports.result_figure import answer_figure
 
         place = Path(path)
         check_target(place)

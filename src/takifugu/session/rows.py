@@ -27,7 +27,7 @@ class Rows:
     """The rows of a query: for the engine, and as the cells that are charged.
 
     Attributes:
-        scope: What the engine is asked for.
+        scope: What the engine reads.
         window: The times that are charged; None for all.
         groups: The public groups that are charged; None for all.
     """
@@ -65,10 +65,14 @@ def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Gr
                 given="is no public column",
                 needed="be one: rows may not be chosen by what is protected",
             )
-    if prod(len(keys) for keys in where.values()) > MOST_GROUPS:
+    many = prod(len(keys) for keys in where.values())
+    if many > MOST_GROUPS:
         raise TooLarge(
             f"`where` names more than {MOST_GROUPS:,} groups; leave a column out of it and use"
-            " `by`, which costs the same"
+            " `by`, which costs the same",
+            field="where",
+            size=many,
+            limit=MOST_GROUPS,
         )
     return Groups(where, product(*where.values()))
 

@@ -35,7 +35,6 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.planner import Planner
 from takifugu.session.prior_checks import (
     prior_fingerprint,
     protected_column,
@@ -46,6 +45,7 @@ from takifugu.session.prior_checks import (
 from takifugu.session.query.kinds import query_of
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
@@ -63,7 +63,6 @@ OTHER_KEY = (
     "the last release ({at}) was marked with another key than this one, or without one: whether"
     " the same was answered before on the same data is unknown, and it is charged again"
 )
-MAY_CHANGE = ("postgres", "spark")  # sources that others may write to while they are read
 
 
 class PlannedBefore(Protocol):
@@ -137,7 +136,10 @@ class Session:
     ) -> None:
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
-            raise UnsoundRequest("the table was made for another translation; tabulate this one")
+            raise UnsoundRequest(
+                "the table was made for another translation; tabulate this one",
+                field="translation_table",
+            )
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
@@ -323,7 +325,7 @@ class Session:
         """
         self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
         named = any(entries.over == "entities" for entries in self._entries.values())
-        if named or self._engine.declaration.source.kind in MAY_CHANGE:
+        if named or self._engine.may_change:
             refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
     def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:

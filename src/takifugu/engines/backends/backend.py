@@ -1,7 +1,8 @@
-"""What every database has to do for an engine: tell its columns, and answer SQL.
+"""What every database has to do for an engine: describe its columns, and answer SQL.
 
 Ibis writes the SQL, the database's own driver runs it. Ibis's own execution is not used: it
-would load pandas, and it breaks where a driver is newer than Ibis knows.
+would load pandas, and it breaks where a driver is newer than Ibis knows. The steps that add a
+database are in docs/how-to/add-an-engine.md.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,8 @@ from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.fingerprint import fingerprint
 
 Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
-Dialect = Literal["duckdb", "postgres", "pyspark"]
-
-DATA, COUNT = (
-    "data",
-    "SELECT count(*) FROM data",
-)  # the one relation that a query may read: the declared columns and no other
+DATA = "data"  # the one relation that a query may read: the declared columns and no other
+COUNT = "SELECT count(*) FROM data"
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class DataFingerprint:
 
     Attributes:
         fingerprint: Equal for equal data, as far as ``covers`` goes.
-        covers: What was looked at, in words.
+        covers: What it covers, for people.
         changed: When the youngest file was last written, in nanoseconds since 1970; None for a
             table. No part of the identity: a copy of a file is the same data.
     """
@@ -42,12 +39,53 @@ class DataFingerprint:
     changed: int | None = None
 
 
-class Backend(Protocol):
-    """A database with one relation, `DATA`, of exactly the declared columns."""
+@dataclass(frozen=True)
+class HashSQL:
+    """How a dialect makes one number of a row; the same number in every dialect.
 
-    dialect: Dialect
-    kinds: Mapping[str, Kind]  # of the declared columns
-    files: tuple[Path, ...] = ()  # that the rows are in; none for a table of a server
+    Attributes:
+        text: The type of text, for CAST.
+        number: A whole number from its hexadecimal digits.
+        microseconds: A time as microseconds since 1970, which ``CAST … AS timestamp`` makes of it.
+        total: The exact sum of whole numbers of 60 bits.
+        quote: The mark around names.
+    """
+
+    text: str
+    number: str
+    microseconds: str
+    total: str = "sum(CAST({} AS decimal(30, 0)))"
+    quote: str = '"'
+
+    def name(self, column: str) -> str:
+        """A column as SQL takes it, whatever it holds."""
+        return self.quote + column.replace(self.quote, 2 * self.quote) + self.quote
+
+
+class Backend(Protocol):
+    """A database with one relation, `DATA`, of exactly the declared columns.
+
+    Implementers: `FileBackend` and `FrameBackend` (DuckDB), `PostgresBackend`, `SparkBackend`. A
+    new one is a module beside these, and one line each in `SourceKind` and `SOURCES`
+    (declarations/columns.py) and in `BackendName` and `READERS` (opening.py). Its test is the
+    contract, tests/contracts/engines.py.
+
+    Attributes:
+        dialect: What Ibis calls the database's SQL.
+        hashing: How its SQL makes a number of a row.
+        kinds: The kind of every declared column.
+        files: The files that the rows are in; none for a table of a server.
+        finds_in_lists: Whether its SQL finds the place of a value in a list (Ibis's
+            ``ArrayPosition``); if not, labels are looked up here.
+        may_change: Whether others may write to the rows while they are read.
+    """
+
+    dialect: str
+    hashing: HashSQL
+    kinds: Mapping[str, Kind]
+    files: tuple[Path, ...] = ()
+    finds_in_lists: bool = True
+    may_change: bool = False
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates."""
@@ -60,7 +98,7 @@ class Backend(Protocol):
         return None
 
     def interrupt(self) -> None:
-        """Give up what is being asked now, in whichever thread; for those that can."""
+        """Give up the query that is running, in whichever thread; for those that can."""
         return
 
     def close(self) -> None:

@@ -11,11 +11,11 @@ been one before it.
 
 import contextlib
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from takifugu._atomic import write_whole
 from takifugu.errors import InvalidFile
 from takifugu.keys import DIGITS, Key, key_at
 
@@ -74,11 +74,8 @@ class CachedFact:
         """Keep a fact, whole or not at all; a cache that cannot be written is no trouble."""
         if self.path is None:
             return
-        with contextlib.suppress(OSError):
-            handle, part = tempfile.mkstemp(dir=self.path.parent)
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(fact)
-            os.replace(part, self.path)
+        with contextlib.suppress(InvalidFile):
+            write_whole(self.path, fact, private=True)
 
 
 def _forget(folder: Path) -> None:

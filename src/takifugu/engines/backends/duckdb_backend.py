@@ -15,7 +15,7 @@ from takifugu.engines.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    Dialect,
+    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -55,7 +55,8 @@ class DuckDBBackend(Backend):
     Each query has a cursor of its own.
     """
 
-    dialect: Dialect = "duckdb"
+    dialect = "duckdb"
+    hashing = HashSQL("varchar", "CAST('0x' || {} AS bigint)", "epoch_us(CAST({} AS timestamp))")
 
     def __init__(
         self, declaration: Declaration, *, threads: int | None = None, memory: str | None = None
@@ -148,7 +149,7 @@ class FileBackend(DuckDBBackend):
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
 
     def _names(self) -> list[str]:
-        """The files, each in words that DuckDB itself expands to that file and no other."""
+        """The files, each by a name that DuckDB expands to that file and no other."""
         names = [duckdb_name(path) for path in self._files.paths]
         for name, path in zip(names, self._files.paths, strict=True):
             if any(mark in name for mark in PATTERN):
@@ -173,20 +174,27 @@ class FileBackend(DuckDBBackend):
                 return self._table(str(declaration.source.table))
 
     def _table(self, given: str) -> str:
-        """A table whose rows lie in the file: no view, no macro, nothing made up while reading."""
+        """A table whose rows lie in the file: no view, no macro, no generated columns."""
         schema, _, name = given.rpartition(".")
         schema = schema or "main"
         at = f"lower(schema_name) = lower({_text(schema)}) AND database_name = 'source'"
         views = f"SELECT 1 FROM duckdb_views() WHERE {at} AND lower(view_name)"  # noqa: S608
         tables = f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE {at}"  # noqa: S608
         if self._run(f"{views} = lower({_text(name)})"):
-            raise _unfit(given, "is a view, which may read other files", "be a table")
+            raise _unfit(given, "is a view, which may read other files", "be a table", "view")
         found = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
         if len(found) != 1:
-            raise _unfit(given, "is no table of that file", "be one, as 'stays' or 'schema.stays'")
+            raise _unfit(
+                given, "is no table of that file", "be one, as 'stays' or 'schema.stays'", "missing"
+            )
         ((schema, name, made),) = found
         if "GENERATED ALWAYS AS" in str(made):
-            raise _unfit(given, "has generated columns", "hold stored values only: copy it")
+            raise _unfit(
+                given,
+                "has generated columns",
+                "hold stored values only: copy it",
+                "generated columns",
+            )
         return f"source.{quoted(schema)}.{quoted(name)}"
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -262,12 +270,15 @@ def _logs(paths: tuple[Path, ...]) -> tuple[Path, ...]:
             "source, path",
             given="has changes beside it that are not in it yet (.wal)",
             needed="hold them all: open it with DuckDB, run CHECKPOINT, and close it",
+            reason="write-ahead log",
         )
     return logs
 
 
-def _unfit(table: str, given: str, needed: str) -> InvalidDeclaration:
-    return InvalidDeclaration("source, table", given=f"{visible(table)} {given}", needed=needed)
+def _unfit(table: str, given: str, needed: str, reason: str) -> InvalidDeclaration:
+    return InvalidDeclaration(
+        "source, table", given=f"{visible(table)} {given}", needed=needed, reason=reason
+    )
 
 
 def _text(value: str) -> str:

@@ -10,7 +10,7 @@ from time import time_ns
 from takifugu.engines.backends.cached_facts import LARGE, CachedFact
 
 PIECE, CHUNK = 2**26, 2**20  # bytes that one thread hashes, and that it reads at a time
-SETTLED = 2 * 10**9  # nanoseconds: of a file written just now the clock may not tell a change
+SETTLED = 2 * 10**9  # nanoseconds: the clock may not show a change of a file written just now
 MOST_THREADS = 8
 
 

@@ -44,6 +44,7 @@ class OpenedFiles:
                     doing="queried",
                     trouble="it changed since it was opened",
                     advice="open it again; what was spent on the old rows stays spent",
+                    reason="changed",
                 )
 
     def fingerprint(self) -> DataFingerprint:
@@ -81,6 +82,7 @@ def refuse_cut(path: Path) -> None:
             doing="read",
             trouble="it is no whole gzip file",
             advice="get it again; it may have been cut off",
+            reason="incomplete",
         ) from None
 
 

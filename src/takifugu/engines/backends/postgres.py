@@ -7,7 +7,7 @@ from takifugu.engines.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    Dialect,
+    HashSQL,
     Kind,
     declared_kinds,
     quoted,
@@ -36,7 +36,13 @@ CASTS = {
 class PostgresBackend(Backend):
     """One connection; a query sees the declared columns as a common table expression."""
 
-    dialect: Dialect = "postgres"
+    dialect = "postgres"
+    hashing = HashSQL(
+        "text",
+        "CAST(CAST('x0' || {} AS bit(64)) AS bigint)",
+        "CAST(extract(epoch FROM CAST({} AS timestamp)) * 1000000 AS bigint)",
+    )
+    may_change = True
 
     def __init__(self, declaration: Declaration) -> None:
         with driver("psycopg", purpose="a postgres source"):

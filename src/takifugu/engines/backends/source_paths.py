@@ -2,7 +2,7 @@
 
 A database that is given a path may take it for a pattern and read other files. So patterns are
 expanded here and nowhere else, only those that the declaration itself holds, and each backend
-passes on the files one by one in words that it expands to that file alone.
+passes on the files one by one, each by a name that the database expands to that file alone.
 """
 
 import os
@@ -27,12 +27,16 @@ def source_files(declaration: Declaration) -> tuple[Path, ...]:
     except InvalidDeclaration:
         raise
     except UnicodeEncodeError:
-        raise _refused(given, "leads to a name that is no Unicode text", "have one") from None
+        raise _refused(
+            given, "leads to a name that is no Unicode text", "have one", "name"
+        ) from None
     except (OSError, ValueError, RuntimeError, NotImplementedError) as error:
         reason = getattr(error, "strerror", None) or "no path can be so"
-        raise _refused(given, f"cannot be looked up ({reason.lower()})", "name files") from None
+        raise _refused(
+            given, f"cannot be looked up ({reason.lower()})", "name files", "name"
+        ) from None
     if not files:
-        raise _refused(given, "is no file", "name files that exist")
+        raise _refused(given, "is no file", "name files that exist", "missing")
     return files
 
 
@@ -40,7 +44,9 @@ def _found(folder: Path, given: str) -> tuple[Path, ...]:
     literal = folder / given
     exists = literal.is_file()
     if literal.is_dir():
-        raise _refused(given, "is a folder", "name the files in it, as 'folder/*.parquet'")
+        raise _refused(
+            given, "is a folder", "name the files in it, as 'folder/*.parquet'", "folder"
+        )
     if not any(mark in given for mark in PATTERN):
         return (literal,) if exists else ()
     matched = _matched(folder, Path(given), sure=not exists)
@@ -49,6 +55,7 @@ def _found(folder: Path, given: str) -> tuple[Path, ...]:
             given,
             "is the name of a file, and as a pattern matches others",
             "mean one of the two: rename that file",
+            "ambiguous",
         )
     return (literal,) if exists else tuple(matched)
 
@@ -67,28 +74,33 @@ def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
 
 
 def duckdb_name(path: Path) -> str:
-    """``path`` in the words that DuckDB expands to this file and no other: ``a[1]`` is ``a[[]1]``.
+    """The name that DuckDB expands to this file and no other: ``a[1]`` is ``a[[]1]``.
 
-    In a pattern, and only there, DuckDB takes a backslash for a slash: such a name cannot be told.
+    In a pattern, and only there, DuckDB takes a backslash for a slash: such a name has no
+    equivalent.
     """
     name = str(path)
     if not any(mark in name for mark in PATTERN):
         return name
     if "\\" in name:
         raise _refused(
-            name, f"holds a backslash and one of {' '.join(PATTERN)}", "hold one or the other"
+            name,
+            f"holds a backslash and one of {' '.join(PATTERN)}",
+            "hold one or the other",
+            "backslash",
         )
     return re.sub(r"[*?\[]", r"[\g<0>]", name)
 
 
 def compression(paths: tuple[Path, ...]) -> str:
-    """What DuckDB is told of the files: by itself it takes what follows a ``?`` for no suffix."""
+    """The compression to give to DuckDB, which takes what follows a ``?`` for no suffix."""
     packed = {path.suffix.lower() == ".gz" for path in paths}
     if len(packed) > 1:
         raise InvalidDeclaration(
             "source, path",
             given="names compressed files and others",
             needed="name files that end in .gz, or none that does",
+            reason="compression",
         )
     return "gzip" if packed.pop() else "none"
 
@@ -100,9 +112,13 @@ def same_file(found: list[str], path: Path) -> bool:
 
 def misread(path: Path) -> InvalidDeclaration:
     """A database would read other files than those that were found here."""
-    return _refused(str(path), "would be read as other files", "have a plainer name: rename it")
+    return _refused(
+        str(path), "would be read as other files", "have a plainer name: rename it", "name"
+    )
 
 
-def _refused(path: str, given: str, needed: str) -> InvalidDeclaration:
+def _refused(path: str, given: str, needed: str, reason: str) -> InvalidDeclaration:
     shown = path if len(path) <= SHOWN else f"{path[:40]}…{path[-60:]}"
-    return InvalidDeclaration("source, path", given=f"{visible(shown)} {given}", needed=needed)
+    return InvalidDeclaration(
+        "source, path", given=f"{visible(shown)} {given}", needed=needed, reason=reason
+    )

@@ -10,7 +10,7 @@ from takifugu.engines.backends.backend import (
     DATA,
     Backend,
     DataFingerprint,
-    Dialect,
+    HashSQL,
     Kind,
     declared_kinds,
     table_fingerprint,
@@ -40,7 +40,13 @@ CASTS = {
 class SparkBackend(Backend):
     """A session of its own beside the caller's, in UTC; it shares their catalogue and cluster."""
 
-    dialect: Dialect = "pyspark"
+    dialect = "pyspark"
+    hashing = HashSQL(
+        "string",
+        "CAST(conv({}, 16, 10) AS bigint)",
+        "unix_micros(CAST({} AS timestamp))",
+        quote="`",
+    )
 
     def __init__(self, declaration: Declaration, *, session: Any = None) -> None:
         if declaration.source.kind not in ("spark", "parquet"):
@@ -58,6 +64,7 @@ class SparkBackend(Backend):
         by_path = declaration.source.kind == "parquet"
         self._files = OpenedFiles.of(source_files(declaration)) if by_path else None
         self.files = () if self._files is None else self._files.paths
+        self.may_change = self._files is None
         advice = "see that the table is in the catalogue, or that the files are whole"
         without_values(
             lambda: self._open(declaration, session), self._place, doing="opened", advice=advice

@@ -2,7 +2,7 @@
 
 It is removed when the engine is closed and when the process ends. A process that is killed leaves
 it behind, with plain rows in it; the next one that opens an engine removes it. Which folders are
-in use is told by a lock on the folder itself, which the system lets go of however a process ends.
+in use is shown by a lock on the folder itself, which the system releases however a process ends.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ def _removed_if_stale(path: Path) -> bool:
     held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         if not _locked(held):
-            return False  # in use, or nobody can tell
+            return False  # in use, or not known
         shutil.rmtree(path, ignore_errors=True)
         return True
     finally:
@@ -105,4 +105,5 @@ def _no_room(error: OSError | None) -> DatabaseFailed:
         doing="made",
         trouble=reason.lower(),
         advice="see that TMPDIR names a folder on a local disk that can be written to",
+        reason="spill folder",
     )

@@ -9,6 +9,14 @@ from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.priors import Name
 
 SourceKind = Literal["csv", "parquet", "duckdb", "postgres", "spark", "memory"]
+SOURCES: dict[SourceKind, tuple[str, ...]] = {  # the keys of each kind of source
+    "csv": ("path",),
+    "parquet": ("path",),
+    "duckdb": ("path", "table"),
+    "postgres": ("url", "table"),
+    "spark": ("table",),
+    "memory": ("table",),
+}
 OrderKind = Literal["time", "unix", "number"]
 Outside = Literal["other", "drop", "refuse"]
 
@@ -34,18 +42,12 @@ class Source:
     url: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(SourceKind):
+        if self.kind not in SOURCES:
             raise InvalidDeclaration(
-                "source, kind",
-                given=f"is {self.kind!r}",
-                needed=f"be one of {', '.join(get_args(SourceKind))}",
+                "source, kind", given=f"is {self.kind!r}", needed=f"be one of {', '.join(SOURCES)}"
             )
-        wanted = {
-            "path": self.kind in ("csv", "parquet", "duckdb"),
-            "table": self.kind in ("duckdb", "postgres", "spark", "memory"),
-            "url": self.kind == "postgres",
-        }
-        for key, needed in wanted.items():
+        for key in ("path", "table", "url"):
+            needed = key in SOURCES[self.kind]
             if needed and not getattr(self, key):
                 raise InvalidDeclaration(
                     f"source, {key}", given="is missing", needed=f"be given for {self.kind}"
@@ -63,7 +65,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """The source in a few words, for messages."""
+        """Where the source is, for messages."""
         if self.kind in ("csv", "parquet"):
             return str(self.path)
         within = self.path or self.kind
@@ -78,7 +80,7 @@ class Order:
         column: Its name.
         kind: ``time`` for timestamps or dates, ``unix`` for seconds since 1970 as a number,
             ``number`` for any other number.
-        zone: For times, the zone of timestamps that carry none and of the windows asked for.
+        zone: For times, the zone of timestamps that carry none and of windows.
         ties: Columns that settle ties in order; rows that still tie are refused.
     """
 

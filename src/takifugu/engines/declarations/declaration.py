@@ -1,7 +1,7 @@
-"""What a table is, in the words of the person who answers for it.
+"""What a table is, as declared by the person who is responsible for it.
 
-Only what is declared exists: a column that is not named here cannot be asked about. The
-declaration is checked against the data when an engine opens it.
+Only what is declared exists: no query can be about a column that is not named here. The declaration
+is checked against the data when an engine opens it.
 """
 
 from dataclasses import dataclass, field
@@ -91,7 +91,7 @@ class Declaration(ByContent):
         )
 
     def guarantee(self) -> str:
-        """What is protected and what is not, in plain words."""
+        """What is protected and what is not, for people."""
         secrets = "\n".join(f"  - {_secret(column)}" for column in self.protected)
         public = ", ".join(f"`{c.column}`" for c in self.public) or "none declared"
         ties = "".join(f", `{name}`" for name in self.order.ties)

@@ -1,9 +1,9 @@
 r"""Influence curves of higher-order chains, by their windows.
 
-Let X have order k and windows :math:`Y_i = (X_{i-k+1}, \dots, X_i)`. Expose the entries from
+Let X have order k and windows :math:`Y_i = (X_{i-k+1}, \ldots, X_i)`. Expose the entries from
 :math:`i - d_L + 1` to :math:`i + d_R - 1`: :math:`b = d_L + d_R - 1` of them. Seen are X up to
 :math:`i - d_L` and from :math:`i + d_R` on. Given :math:`Y_{i-d_L}` the values before it are
-independent of all later ones. Given :math:`Y_{i+d_R+k-1} = (X_{i+d_R}, \dots, X_{i+d_R+k-1})` the
+independent of all later ones. Given :math:`Y_{i+d_R+k-1} = (X_{i+d_R}, \ldots, X_{i+d_R+k-1})` the
 values after it are independent of all earlier ones. So with A and B the windows that end in the
 two values of a secret pair, the leak is
 

@@ -1,4 +1,4 @@
-"""Many steps of a chain at once, in logarithms that know how far off they are."""
+"""Many steps of a chain at once, as logarithms with a bound on their error."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

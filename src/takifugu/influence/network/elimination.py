@@ -57,7 +57,7 @@ def bits(mask: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Everything the boundary of a set can do, as a problem for ``ratios``.
+    """The effects of the boundary of a set, as a problem for ``ratios``.
 
     Attributes:
         inside: The set, as a bit mask.
@@ -218,7 +218,7 @@ class Elimination:
         return joined, np.ldexp(total, -top), roundings, least - top
 
     def surroundings(self, inside: int) -> Surroundings:
-        """What the tables that touch a set can do, with all but the extremes left out.
+        """The effects of the tables that touch a set, with all but the extremes left out.
 
         The tables are put in groups that share no entry of the boundary: groups can be chosen
         from freely. A small group is one part, with one row for each possible state of its part

@@ -1,4 +1,4 @@
-r"""Messages: what the low-influence entries can say, with all but the extremes left out.
+r"""Messages of low-influence entries, with all but the extreme rows left out.
 
 A *message* is a table over a few exposed entries, in several rows: one for each way the known
 entries around them can turn out. Rows of different messages can be chosen freely, so the weight

@@ -65,13 +65,13 @@ def network_curve(
                 for search in active:
                     search.stopped = True
             order = [*sorted(first), *sorted(layer - first)]
-            _look(full, order, active, b, evaluations, progress)
+            _try_sets(full, order, active, b, evaluations, progress)
             layer = {inside | 1 << v for inside in layer for v in bits(full.boundary(inside))}
 
     return _curve(model, full, secrets or Secrets(), largest, explore)
 
 
-def _look(
+def _try_sets(
     full: Elimination,
     sets: Iterable[int],
     active: Sequence["_EntrySearch"],
@@ -79,7 +79,7 @@ def _look(
     evaluations: int | None,
     progress: Callable[[Progress], bool | None] | None,
 ) -> None:
-    """Show each set to every secret that it holds, until all are done or stopped."""
+    """Try each set for every secret that it holds, until all are done or stopped."""
     for inside in sets:
         around: Surroundings | None = None
         for search in active:
@@ -117,7 +117,7 @@ def nearest_curve(
         for search in searches:
             for b in range(1, min(largest, search.whole.bit_count() - 1) + 1):
                 search.open(b)
-                _look(full, _nearest(full, search.entry, b), [search], b, None, None)
+                _try_sets(full, _nearest(full, search.entry, b), [search], b, None, None)
                 search.every = False
 
     return _curve(model, full, secrets or Secrets(), largest, explore)
@@ -152,7 +152,7 @@ def sampled_curve(
                 first = search.open(b)
                 drawn = [_drawn(full, search.entry, b, rng) for _ in range(samples)]
                 chosen = dict.fromkeys([*first[:samples], *drawn])
-                _look(full, chosen, [search], b, None, None)
+                _try_sets(full, chosen, [search], b, None, None)
                 search.every = False
 
     return _curve(model, full, secrets or Secrets(), largest, explore)

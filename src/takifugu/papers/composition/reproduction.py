@@ -32,7 +32,7 @@ from takifugu.papers.composition.tables_and_figures.result_files import (
     write_tables,
 )
 from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Notify = Callable[[str], None]

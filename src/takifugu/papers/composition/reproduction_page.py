@@ -30,7 +30,7 @@ from takifugu.papers.composition.tables_and_figures.figure_writing import write_
 from takifugu.papers.composition.tables_and_figures.layout import SHEETS
 from takifugu.papers.composition.tables_and_figures.paper_tables import ORIGIN, facts, tables
 from takifugu.papers.composition.tables_and_figures.result_files import printed_shift
-from takifugu.reports.page import shown
+from takifugu.reports.html_page import shown
 
 ROOT = Path(__file__).parents[4]
 STORED = Path(__file__).with_name("results.json")

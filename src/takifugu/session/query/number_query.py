@@ -21,7 +21,7 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Floats
-from takifugu.session.query.query import Aim, ChosenMechanism, Query, Table, own_columns
+from takifugu.session.query.query import Aim, ChosenMechanism, Query, ResultTable, own_columns
 
 C = TypeVar("C", bound=Choice[Any, Any])
 Noise = IntegerLaplace | IntegerGaussian
@@ -60,7 +60,10 @@ class NumberQuery(Query):
             if steps < 1:
                 raise UnsoundRequest(
                     f"within is {float(near):g}, less than the unit of the answer, {float(unit):g};"
-                    " ask for that or more"
+                    " give that or more",
+                    field="within",
+                    given=near,
+                    needed=unit,
                 )
             found = plan_histogram(
                 size,
@@ -84,7 +87,7 @@ class NumberQuery(Query):
         )
         return ChosenMechanism(self.with_noise(noise, engine), asdict(error), reason)
 
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> Table:
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
         """The keys, the number that was drawn, and both ends of its interval."""
         axes = self.axes(engine)
         names = tuple(name for name, _ in axes)

@@ -35,7 +35,7 @@ from takifugu.session.query.query import (
     Aim,
     ChosenMechanism,
     Query,
-    Table,
+    ResultTable,
     own_columns,
 )
 from takifugu.session.query_options import QueryOptions
@@ -89,7 +89,10 @@ class QuantileQuery(Query):
             coarse = -(-(amount.width + 1) // MOST_CANDIDATES) * amount.step
             raise TooLarge(
                 f"the grid of {self.column} has {cells:,} cells; at most {MOST_CANDIDATES:,} can be"
-                f" chosen from: give `grid`, at least {float(coarse):g}"
+                f" chosen from: give `grid`, at least {float(coarse):g}",
+                field="grid",
+                size=cells,
+                limit=MOST_CANDIDATES,
             )
         if cells < 2:
             raise InvalidQuery("grid", given="has one cell", needed="have two or more")
@@ -121,7 +124,9 @@ class QuantileQuery(Query):
         """``[group]``: how many rows each group has; refused if scores would leave int64."""
         sizes: list[int] = np.ravel(self.public_rows(engine)).tolist()
         if sum(sizes) * self.level.denominator > LARGEST:
-            raise TooLarge("there are too many rows for this level; give it fewer digits")
+            raise TooLarge(
+                "there are too many rows for this level; give it fewer digits", field="level"
+            )
         return sizes
 
     def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
@@ -156,7 +161,7 @@ class QuantileQuery(Query):
         exact = self.exact(engine)
         return draw_filled(self, mechanism, exact.reshape(-1, exact.shape[-1]), engine)
 
-    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> Table:
+    def table(self, mechanism: Any, answer: list[Any], engine: Engine) -> ResultTable:
         """Levels between which each number is a quantile; none where their number is protected."""
         axes = self.axes(engine)
         names = tuple(name for name, _ in axes)

@@ -7,7 +7,7 @@ A new kind of query is one module here, with a class that implements `Query` (mo
 
 * `takifugu.session.query_options.KIND_OPTIONS` and `Kind`: its name and the options it has;
 * `takifugu.session.query.kinds.KINDS`: its class;
-* `takifugu.session.planner.Planner`: the method ``session.plan.<kind>``, with its signature.
+* `takifugu.session.query_planner.Planner`: the method ``session.plan.<kind>``, with its signature.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.rows import Rows
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
-Table = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]  # columns and rows of a result
+ResultTable = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]  # columns and rows of a result
 CONFIDENCE = 0.95
 
 
@@ -112,7 +112,7 @@ class Query(ABC):
         """The best mechanism for an aim; reads nothing that is protected."""
 
     @abstractmethod
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> Table:
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
         """The columns and rows of a result, from what was drawn and from what is public."""
 
     def check_order(self, engine: Engine) -> None:  # noqa: B027 - most kinds have nothing to check

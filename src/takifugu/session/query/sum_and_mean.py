@@ -64,7 +64,9 @@ class MeanQuery(SumQuery):
             raise UnsoundRequest(
                 f"missing values of {self.column} are dropped, so how many there are is protected"
                 " and a mean over them has no public size; ask for the sum, or declare what a"
-                " missing value counts as"
+                " missing value counts as",
+                field=self.column,
+                reason="no-public-size",
             )
 
     def unit(self, engine: Engine) -> Fraction:

@@ -15,7 +15,7 @@ from takifugu.mechanisms import (
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.number_query import in_currency, shape
-from takifugu.session.query.query import Aim, ChosenMechanism, Table, own_columns
+from takifugu.session.query.query import Aim, ChosenMechanism, ResultTable, own_columns
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.rows import Rows
 
@@ -72,7 +72,7 @@ class TopKQuery(HistogramQuery):
         )
         return ChosenMechanism(best.mechanism, asdict(best.error), reason)
 
-    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> Table:  # noqa: ARG002
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:  # noqa: ARG002
         """The keys, the rank and the label."""
         *groups, (_, labels) = self.axes(engine)
         names, places = tuple(name for name, _ in groups), iter(answer)

@@ -1,6 +1,6 @@
 r"""The transport bound of higher-order chains, by their windows.
 
-Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, \dots, X_i)`
+Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, \ldots, X_i)`
 (`takifugu.priors.higher_order.HigherOrderChain`). Let g(X) be the probability of an output of a
 mechanism that loses :math:`ε_i` on entry i. As a function of the windows it changes by a factor of
 at most :math:`e^{ε_i d(u,v)}` when the window i changes from u to v, where d(u, v) is 1 if their

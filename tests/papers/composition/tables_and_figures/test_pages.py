@@ -18,7 +18,7 @@ from takifugu.papers.composition.tables_and_figures.layout import RANKING, SHEET
 from takifugu.papers.composition.tables_and_figures.manifest import commit
 from takifugu.papers.composition.tables_and_figures.paper_tables import tables
 from takifugu.papers.composition.tables_and_figures.run_page import DatasetDrawing, page
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
 from tests.papers.composition import synthetic_cells
 
 ROOT = Path(__file__).parents[4]

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from takifugu import __version__
-from takifugu.influence.chain.binary_curves import binary_chain, printed_binary_curve
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.gaussian_curves import gaussian_curve
 from takifugu.influence.network.network_curves import nearest_curve, network_curve
 from takifugu.influence.presets import uncertain
+from takifugu.papers.composition.printed_curves import binary_chain, printed_binary_curve
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.priors.bif import read_bif
 from takifugu.priors.gaussian import Gaussian
-from takifugu.reports.curves import draw_curves
-from takifugu.reports.page import Drawing
-from takifugu.reports.page_figures import drawing
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import Drawing
+from takifugu.reports.influence_figures import draw_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

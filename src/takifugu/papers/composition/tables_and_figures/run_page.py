@@ -15,8 +15,16 @@ from takifugu.papers.composition.tables_and_figures.paper_tables import (
     facts,
     tables,
 )
-from takifugu.reports.page import Drawing, Facts, Page, Part, Quoted, Section, Words
-from takifugu.reports.page import Table as Rows
+from takifugu.reports.html_page import (
+    Drawing,
+    FactList,
+    Page,
+    PageTable,
+    Paragraphs,
+    Part,
+    Section,
+    Verbatim,
+)
 
 TITLE = "Composition for Pufferfish Privacy, reproduced"
 LEAD = (
@@ -59,7 +67,7 @@ def page(
     if results.about:
         sections.append(Section("In short", [_findings(results, verdicts)]))
     if notices:
-        sections.append(Section("Missing data", [Quoted("\n".join(notices))]))
+        sections.append(Section("Missing data", [Verbatim("\n".join(notices))]))
     sections.append(Section("What differs from the paper, and why", [_differences()]))
     general = [shown.drawing for shown in drawn if shown.data not in keys]
     if general:
@@ -70,24 +78,24 @@ def page(
     return Page(TITLE, LEAD, sections, foot)
 
 
-def _findings(results: Results, verdicts: list[ClaimVerdict]) -> Rows:
+def _findings(results: Results, verdicts: list[ClaimVerdict]) -> PageTable:
     titles = {one.key: one.title for one in results.about}
     rows = [[titles[one.data], one.claim, word(one), one.detail] for one in verdicts]
-    return Rows(["data", "claim", "holds", "where"], rows)
+    return PageTable(["data", "claim", "holds", "where"], rows)
 
 
 def _parts(one: DatasetSummary, results: Results, drawings: list[Drawing]) -> list[Part]:
     measured = [
         cast("Part", ResultTablePart(table)) for table in tables(one, results.of(one.key))
     ]  # a part is what has html(), though the type names only the builder's own
-    origin = Quoted(ORIGIN[one.origin], alarm=one.origin == "simulated")
-    notes = Words("\n\n".join(one.notes))
-    return [origin, Facts(facts(one)), notes, *drawings, *measured]
+    origin = Verbatim(ORIGIN[one.origin], alarm=one.origin == "simulated")
+    notes = Paragraphs("\n\n".join(one.notes))
+    return [origin, FactList(facts(one)), notes, *drawings, *measured]
 
 
-def _differences() -> Rows:
+def _differences() -> PageTable:
     rows = [
         [one.what, one.why, f"docs/explanation/{NOTES}, item {one.item}" if one.item else None]
         for one in DIFFERENCES
     ]
-    return Rows(["what", "why", "where"], rows)
+    return PageTable(["what", "why", "where"], rows)

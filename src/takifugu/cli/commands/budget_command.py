@@ -1,0 +1,183 @@
+"""``takifugu budget``: set a budget, and see what is spent and what remains."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.shared_options import (
+    AsJson,
+    DatasetName,
+    InProject,
+    InvalidOption,
+    NoTable,
+    Spinner,
+    print_json,
+    the_project,
+)
+from takifugu.cli.strict_options import StrictTyper
+from takifugu.cli.terminal import echo
+from takifugu.errors import pasted
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.project.budgets import Standing
+
+app = StrictTyper(no_args_is_help=True, help="Set the budget of a dataset, and see what remains.")
+
+
+@app.command("set")
+def run_set(
+    name: DatasetName,
+    epsilon: Annotated[
+        str, typer.Argument(help="The Pufferfish ε of all releases together: 2, 0.5 or 1/3.")
+    ],
+    delta: Annotated[str, typer.Option(help="The Pufferfish δ beside it.")] = "0",
+    analyst: Annotated[
+        str | None,
+        typer.Option(help="For releases to this analyst, within the budget of the dataset."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Raise a budget without confirmation.")
+    ] = False,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set the lifetime budget of NAME. What was spent stays spent.
+
+    On a terminal it asks for confirmation before it raises a budget. Keys of the JSON object:
+    dataset, analyst, epsilon, delta, before (null if there was none). Exact numbers are strings
+    like "1/2".
+    """
+    from takifugu.losses import exactly
+
+    project = the_project(folder)
+    new, new_delta = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+    if analyst is not None:
+        project.refuse_stranger(name, analyst)
+    before = project.budget(name, analyst)
+    whose = name if analyst is None else f"{analyst} on {name}"
+    if before is not None and new > before and not yes and sys.stdin.isatty():
+        old, more = four_digits(before), four_digits(new)
+        typer.confirm(f"Raise the budget of {whose} from {old} to {more}?", abort=True, err=True)
+    project.set_budget(name, epsilon, analyst=analyst, delta=delta)
+    if as_json:
+        facts = {"dataset": name, "analyst": analyst, "epsilon": str(new), "delta": str(new_delta)}
+        print_json(facts | {"before": None if before is None else str(before)})
+        return
+    was = "" if before is None else f" (was {four_digits(before)})"
+    beside = f", delta = {four_digits(new_delta)}" if new_delta else ""
+    echo(f"budget of {whose}: Pufferfish epsilon = {four_digits(new)}{beside}{was}")
+
+
+@app.command("show")
+def run_show(
+    name: DatasetName,
+    last: Annotated[int, typer.Option(help="The number of latest charges to show.")] = 10,
+    no_table: NoTable = False,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what is spent of the budget of NAME and what remains, under its present prior.
+
+    Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
+    spent; left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and
+    spent after each of the latest charges; stretches: start, end and spent of each interval of the
+    order), note (why nothing can be translated or released, or null). Spent is rounded up, left
+    and most down.
+    """
+    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.project.budgets import standings
+    from takifugu.translation.accounting.tabled_translation import TabledTranslation
+    from takifugu.translation.protocol import LossTranslation
+
+    if not 0 <= last <= 10_000:
+        raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
+    project = the_project(folder)
+    policy = project.dataset(name)
+    note = None if policy.priors else "no prior yet, so nothing can be translated"
+    if policy.priors and project.awaits(name):
+        note = (
+            "nothing is released until the owner accepts the present prior, secrets or rules:"
+            f" `takifugu prior accept {pasted(name)}`"
+        )
+    instants = project.load(name).declaration.order.kind != "number"
+    with (
+        show_warnings(),
+        Spinner("translating") as spinner,
+        project.ledger(read_only=True) as ledger,
+    ):
+        view: LossTranslation | None = None
+        if policy.priors:
+            view = translation = project.load(name).translation
+            if not no_table:
+                table = project.table(name, translation, ledger, progress=spinner)
+                view = view if table is None else TabledTranslation(translation, table, least=0)
+        found = standings(ledger, name, view, last=last)
+    if as_json:
+        budgets = [_facts(standing, instants) for standing in found]
+        print_json({"dataset": name, "budgets": budgets, "note": note})
+        return
+    if not any(standing.analyst is None and standing.budget is not None for standing in found):
+        echo(f"{name}: no budget; set one with `takifugu budget set {name} EPSILON`")
+    for standing in found:
+        _print(name, standing, instants)
+    if note is not None:
+        echo(note)
+
+
+def _facts(standing: "Standing", instants: bool) -> dict[str, Any]:
+    return {
+        "analyst": standing.analyst,
+        "epsilon": None if standing.budget is None else str(standing.budget),
+        "delta": str(standing.delta),
+        "spent": standing.spent,
+        "left": standing.left,
+        "most": None if standing.most is None else str(standing.most),
+        "history": [
+            {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
+            for reading in standing.history
+        ],
+        "stretches": [
+            {
+                "start": _moment(part.start, instants),
+                "end": _moment(part.end, instants),
+                "spent": part.spent,
+            }
+            for part in standing.stretches
+        ],
+    }
+
+
+def _moment(tick: int | None, instants: bool) -> str | int | None:
+    from takifugu.project.budgets import at_tick
+
+    place = at_tick(tick, instants=instants)
+    return place if place is None or isinstance(place, int) else place.isoformat()
+
+
+def _print(name: str, standing: "Standing", instants: bool) -> None:
+    who = name if standing.analyst is None else f"{name}, analyst {standing.analyst}"
+    budget = "no budget of its own"
+    if standing.budget is not None:
+        budget = f"budget {four_digits(standing.budget)}"
+        if standing.delta:
+            budget += f" (delta {four_digits(standing.delta)})"
+    parts = [budget]
+    if standing.spent is not None:
+        parts.append(f"spent {four_digits(standing.spent, 'up')}")
+    if standing.left is not None:
+        parts.append(f"left {four_digits(standing.left, 'down')}")
+    if standing.most is not None:
+        parts.append(
+            f"at most {four_digits(standing.most, 'down')} would be accepted on all rows now"
+        )
+    echo(f"{who}: {', '.join(parts)}")
+    if len(standing.stretches) > 1:
+        for part in standing.stretches:
+            start, end = (_moment(tick, instants) for tick in (part.start, part.end))
+            window = f"{'' if start is None else start}..{'' if end is None else end}"
+            echo(f"  {window:<24}  spent {four_digits(part.spent, 'up')}")
+    for reading in standing.history:
+        at = reading.at.strftime("%Y-%m-%d %H:%M:%S")
+        echo(f"  {at}  event {reading.seq}: {four_digits(reading.epsilon, 'up')} spent")

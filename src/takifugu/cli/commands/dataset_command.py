@@ -1,0 +1,360 @@
+"""``takifugu dataset``: add datasets, show what is protected, check the data, accept changes."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.shared_options import (
+    AsJson,
+    Backend,
+    DatasetName,
+    InProject,
+    InvalidOption,
+    Pairs,
+    SecretEntries,
+    Spinner,
+    Uncertainty,
+    print_json,
+    read_secrets,
+    the_project,
+)
+from takifugu.cli.shell_completion import complete_dataset
+from takifugu.cli.strict_options import StrictTyper
+from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.engines import Declaration
+    from takifugu.project.cell_changes import Pending
+    from takifugu.project.project import Project
+
+app = StrictTyper(
+    no_args_is_help=True, help="Add datasets to a project, show and check declared tables."
+)
+
+Declared = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="A declaration (.toml), or the name of a dataset of the project.",
+        autocompletion=complete_dataset,
+    ),
+]
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Its name: letters, digits, - and _.")],
+    declaration: Annotated[Path, typer.Argument(help="The declaration, as TOML.")],
+    about: Annotated[
+        str | None, typer.Option(help="The protected column that the priors are about.")
+    ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(help="A prior, as JSON or BIF; repeatable: the guarantee holds for all."),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="The entries of a network: 'entities', with one row each, or 'sequence'."
+        ),
+    ] = None,
+    pairs: Pairs = None,
+    entries: SecretEntries = None,
+    uncertainty: Uncertainty = 0.0,
+    analyst: Annotated[
+        list[str] | None, typer.Option(help="Who may query it, repeatable; by default anybody.")
+    ] = None,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a declaration against its data and add it to the project as NAME.
+
+    Nothing is added if the data, the priors or the secrets do not fit. Keys of the JSON object:
+    dataset, project, and those of `dataset check`.
+    """
+    from takifugu.engines import check as check_engine
+    from takifugu.engines import open_engine
+
+    project = the_project(folder)
+    secrets = read_secrets(pairs, entries)
+    project.refuse_known(name)
+    with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
+        facts = _facts(check_engine(engine))
+        project.add_dataset(
+            name,
+            declaration,
+            about=about,
+            priors=prior or (),
+            over=over,
+            pairs=secrets.pairs,
+            entries=secrets.entries,
+            uncertainty=uncertainty,
+            analysts=analyst or (),
+            engine=engine,
+        )
+    if as_json:
+        print_json({"dataset": name, "project": str(project.file)} | facts)
+        return
+    _print_facts(facts)
+    echo(f"{name} was added to {project.file}")
+    if not prior:
+        echo(
+            f"next: takifugu prior fit {name} --first-days N (or --share 1/5), or name a prior"
+            " in the file"
+        )
+
+
+@app.command()
+def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Show what is protected in DATASET. The data is not read.
+
+    Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
+    guarantee; for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty,
+    analysts, released_from and released_share (null if all rows may be released from), fitted
+    (statements about fitted priors).
+    """
+    from takifugu.engines import Amount, read_declaration
+
+    project = None if _is_file(dataset) else the_project(folder)
+    found = read_declaration(dataset) if project is None else project.load(dataset).declaration
+    policy = {} if project is None else _policy(project, dataset)
+    if as_json:
+        print_json(_declared(found) | policy)
+        return
+    if found.title:
+        echo(f"{found.title}\n")
+    for column in (*found.protected, *found.public):
+        part = "protected" if column in found.protected else "public"
+        if isinstance(column, Amount):
+            values = f"{four_digits(column.low)} … {four_digits(column.high)}"
+        elif column.values is None:
+            values = "keys from the data"
+        else:
+            values = f"{len(column.keys)} keys"
+        echo(f"{part:<9}  {column.column}  {values}")
+    if policy:
+        echo("")
+        for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
+            if policy[name]:
+                echo(f"{name:<11}  {policy[name]}")
+        if policy["released_from"] is not None:
+            echo(f"released     from {policy['released_from']} on")
+        if policy["released_share"] is not None:
+            echo(f"released     from {policy['released_share']} of the entities")
+    echo(f"\n{found.guarantee()}", nl=False)
+    for statement in policy.get("fitted", ()):
+        echo(f"\n{statement}")
+
+
+@app.command()
+def check(
+    dataset: Declared,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that the data is as DATASET declares, and print its public facts.
+
+    For a dataset of a project its priors and secrets must fit as well. No protected value is
+    printed. The status is 2 if something does not fit. Keys of the JSON object: rows, entities,
+    longest (rows of one entity), first, last, keys.
+    """
+    from takifugu.engines import check as check_engine
+    from takifugu.engines import open_engine
+
+    project = None if _is_file(dataset) else the_project(folder)
+    declared = Path(dataset) if project is None else project.load(dataset).declaration
+    with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
+        facts = _facts(check_engine(engine))
+        if project is not None and project.dataset(dataset).priors:
+            loaded = project.load(dataset)
+            _ = loaded.releasable
+            loaded.refuse_misfit(engine)
+            loaded.refuse_unknown_secrets()
+    if as_json:
+        print_json(facts)
+        return
+    _print_facts(facts)
+    echo("The data fits its declaration.")
+
+
+@app.command()
+def accept(
+    name: DatasetName,
+    unchanged: Annotated[
+        bool,
+        typer.Option(
+            "--unchanged",
+            help="State that the declaration is the one used before; its source may have moved.",
+        ),
+    ] = False,
+    separate_from: Annotated[
+        str | None,
+        typer.Option(help="Instead: count NAME and this dataset separately, although alike."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept without confirmation.")] = False,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept a declaration of NAME that differs from the one of earlier releases.
+
+    Under another declaration the same rows may be other cells, and their losses would be counted
+    apart. So all earlier releases are then charged to every row. What differs, and what is spent
+    before and after, is shown first. The decision is an event of the ledger that names this user.
+    Keys of the JSON object: dataset, decision (everywhere, unchanged or separate), changes,
+    spent_before (by the rows that lost most) and spent_after (by every row; both null without a
+    prior), event.
+    """
+    project = the_project(folder)
+    if separate_from is not None:
+        _separate(project, name, separate_from, unchanged=unchanged, yes=yes, as_json=as_json)
+        return
+    with Spinner(f"comparing {name}"):
+        found = project.pending(name, backend=backend)
+    if not found.charged:
+        raise InvalidOption(
+            "NAME",
+            given=f"{name} has no releases yet",
+            needed="have some, to accept",
+        )
+    if not as_json:
+        _print_pending(found, unchanged=unchanged)
+    _confirm(
+        f"Is the declaration of {name} the one used before?"
+        if unchanged
+        else f"Charge all earlier releases of {name} to every row?",
+        yes=yes,
+    )
+    event = project.accept(found, unchanged=unchanged)
+    if as_json:
+        print_json(
+            {
+                "dataset": name,
+                "decision": event.body["how"],
+                "changes": list(found.changes),
+                "spent_before": found.before,
+                "spent_after": found.before if unchanged else found.after,
+                "event": event.seq,
+            }
+        )
+        return
+    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+
+
+def _print_pending(found: "Pending", *, unchanged: bool) -> None:
+    for change in found.changes:
+        echo(f"{found.dataset}: {change}")
+    if not found.told:
+        echo(f"{found.dataset}: the earlier charges do not record their cells")
+    elif not found.changes:
+        echo(f"{found.dataset}: the declaration is the one of the earlier charges")
+    if found.after is not None and not unchanged:
+        echo(
+            f"spent: {four_digits(found.before or 0.0, 'up')} by the rows that lost most so far;"
+            f" once accepted, {four_digits(found.after, 'up')} by every row"
+        )
+
+
+def _separate(
+    project: "Project", name: str, other: str, *, unchanged: bool, yes: bool, as_json: bool
+) -> None:
+    if unchanged:
+        raise InvalidOption(
+            "--separate-from", given="comes with --unchanged", needed="be a decision of its own"
+        )
+    project.dataset(name)
+    _confirm(f"Rows in both {name} and {other} can lose both budgets. Accept?", yes=yes)
+    event = project.count_separately(name, other)
+    if as_json:
+        print_json(
+            {
+                "dataset": name,
+                "decision": "separate",
+                "changes": [],
+                "spent_before": None,
+                "spent_after": None,
+                "event": event.seq,
+            }
+        )
+        return
+    echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidOption(
+            "--yes", given="is missing", needed="be given where there is no terminal"
+        )
+    typer.confirm(question, abort=True, err=True)
+
+
+def _is_file(dataset: str) -> bool:
+    """Whether it is a declaration: names of datasets have no dot."""
+    return "." in dataset or "/" in dataset or "\\" in dataset
+
+
+def _declared(found: "Declaration") -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "fingerprint": found.fingerprint,
+        "source": found.source.place,
+        "entity": found.entity,
+        "order": [found.order.column, *found.order.ties],
+        "protected": [column.column for column in found.protected],
+        "public": [column.column for column in found.public],
+        "guarantee": found.guarantee(),
+    }
+
+
+def _policy(project: "Project", name: str) -> dict[str, Any]:
+    loaded = project.load(name)
+    policy, kept = loaded.policy, loaded.releasable
+    start, share = kept.start, kept.entities
+    return {
+        "dataset": name,
+        "about": loaded.about,
+        "priors": [prior.file for prior in policy.priors],
+        "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
+        "entries": policy.entries and list(policy.entries),
+        "uncertainty": policy.uncertainty,
+        "analysts": list(policy.analysts),
+        "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
+        "released_share": None if share is None else str(share.high - share.low),
+        "fitted": list(kept.statements),
+    }
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "entities": found.entities,
+        "longest": found.longest,
+        "first": _place(found.first),
+        "last": _place(found.last),
+        "keys": found.keys,
+    }
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    shown = {
+        "rows": f"{facts['rows']:,}",
+        "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
+        "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
+        "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
+    }
+    for name, value in shown.items():
+        echo(f"{name:<8}  {value}")
+
+
+def _place(place: object) -> str | None:
+    """A place in the order as text; whole numbers without a point."""
+    if isinstance(place, float) and place.is_integer():
+        return str(int(place))
+    return None if place is None else str(place)

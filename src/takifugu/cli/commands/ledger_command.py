@@ -1,0 +1,265 @@
+"""``takifugu ledger``: what a ledger holds, whether it is sound, copies of it.
+
+Only the standard library and typer are imported at the top, so that ``--help`` stays quick.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.commands.ledger_copies import (
+    Places,
+    Where,
+    run_accept_loss,
+    run_backup,
+    run_restore,
+    split_places,
+)
+from takifugu.cli.commands.ledger_text import decision
+from takifugu.cli.shared_options import AsJson, InProject, print_json, the_project
+from takifugu.cli.strict_options import StrictTyper
+from takifugu.cli.terminal import echo
+from takifugu.errors import Malformed
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.ledger import Anchor, Event, Ledger, Position
+
+app = StrictTyper(name="ledger", no_args_is_help=True, help="Show, verify and copy a ledger.")
+
+
+@app.command("show")
+def run_show(
+    where: Where = None,
+    last: Annotated[int, typer.Option(help="The number of latest events to show.")] = 10,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print budgets, the worst per-entry totals and the latest events of LEDGER.
+
+    Each event is one line: what was released, to whom, when, and what it cost each entry that it
+    read. A total is what the most exposed entry has lost so far: DP per entry, not translated.
+    Numbers have four significant digits, losses rounded up; --json has all digits. Keys of the
+    JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
+    delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
+    (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
+    """
+    if not 0 <= last <= 10_000:
+        raise Malformed("--last", given=f"is {last}", needed="be from 0 to 10000")
+    with _opened(where, folder) as ledger:
+        positions, head = ledger.positions(), ledger.head()
+        events = [{"hash": event.hash, "body": shown(event)} for event in ledger.history(last=last)]
+        name = ledger.name
+    if as_json:
+        accounts = [_account(position) for position in positions]
+        facts = {"ledger": name, "head": vars(head), "accounts": accounts, "events": events}
+        print_json(facts)
+        return
+    echo(f"ledger {name}: {head.seq} events, head {head.seq}:{head.hash}")
+    for position in positions:
+        echo(_account_line(position))
+    for event in events:
+        echo(_event_line(event["body"]))
+
+
+@app.command("verify")
+def run_verify(
+    where: Where = None,
+    anchor: Annotated[
+        str, typer.Option(help="A head noted earlier, SEQ:HASH, that must still be there.")
+    ] = "",
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify the hash chain of LEDGER, and every total against the events.
+
+    Finds edits, deletions, insertions and changes of order. An older copy put back as a whole is
+    found by the witness of the head, which is kept in a second place, and by --anchor. The status
+    is 1 if something is wrong. Keys of the JSON object: ledger, sound, events, head (seq, hash),
+    witness (place, and noted: seq and hash, or null), problems.
+    """
+    noted = _anchor(anchor) if anchor else None
+    with _opened(where, folder) as ledger:
+        report, name, witness = ledger.verify(noted), ledger.name, ledger.witness
+    seen = report.witness
+    if as_json:
+        facts = {
+            "ledger": name,
+            "sound": report.sound,
+            "events": report.events,
+            "head": vars(report.head),
+            "witness": {"place": witness, "noted": None if seen is None else vars(seen)},
+            "problems": list(map(str, report.problems)),
+        }
+        print_json(facts)
+    else:
+        word = "sound" if report.sound else "NOT sound"
+        echo(f"ledger {name}: {report.events} events, {word}")
+        echo(f"head {report.head.seq}:{report.head.hash}")
+        noted_event = "nothing noted" if seen is None else f"event {seen.seq}"
+        echo(f"witness {witness}: {noted_event}" if witness else "witness: none, by choice")
+        for problem in report.problems:
+            echo(f"- {problem}")
+    if not report.sound:
+        raise typer.Exit(1)
+
+
+@app.command("export")
+def run_export(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Write every event of LEDGER to FILE, one line each: its hash, and the body that was hashed.
+
+    Keys of the JSON object: ledger, events, out.
+    """
+    where, path = split_places(places)
+    with _opened(where, folder) as ledger:
+        count, name = ledger.export(path), ledger.name
+    if as_json:
+        print_json({"ledger": name, "events": count, "out": str(path)})
+    else:
+        echo(f"{count} events written to {path}", err=True)
+
+
+app.command("backup")(run_backup)
+app.command("restore")(run_restore)
+app.command("accept-loss")(run_accept_loss)
+
+
+@contextmanager
+def _opened(where: str | None, folder: Path | None) -> "Iterator[Ledger]":
+    from takifugu.ledger import open_ledger
+
+    if where is None:
+        with the_project(folder).ledger(inspect=True) as ledger:
+            yield ledger
+    else:
+        with open_ledger(where, create=False, inspect=True) as ledger:
+            yield ledger
+
+
+def shown(event: "Event") -> dict[str, Any]:
+    """The body of an event without hashes of protected data: early ones had no key."""
+    return {
+        name: value
+        for name, value in event.body.items()
+        if name not in ("data", "question", "marks")
+    }
+
+
+def _anchor(text: str) -> "Anchor":
+    from takifugu.ledger import Anchor
+
+    seq, _, mark = text.partition(":")
+    if not seq.isdecimal() or len(mark) != 64:
+        raise Malformed("--anchor", given=f"is {text!r}", needed="be SEQ:HASH, as `verify` prints")
+    return Anchor(int(seq), mark)
+
+
+def _account(position: "Position") -> dict[str, Any]:
+    budget = None
+    if position.epsilon is not None:
+        budget = {"epsilon": str(position.epsilon), "delta": str(position.delta)}
+    return {
+        "dataset": position.dataset,
+        "analyst": position.analyst,
+        "budget": budget,
+        "worst": [
+            {"epsilon": str(t.epsilon), "delta": str(t.delta), "rho": str(t.rho)}
+            for t in position.worst
+        ],
+    }
+
+
+def _account_line(position: "Position") -> str:
+    who = (
+        f"{position.dataset}, analyst {position.analyst}" if position.analyst else position.dataset
+    )
+    budget = "no budget"
+    if position.epsilon is not None:
+        budget = f"Pufferfish budget epsilon = {four_digits(position.epsilon)}"
+        if position.delta:
+            budget += f", delta = {four_digits(position.delta)}"
+    losses = []
+    for total in position.worst:
+        named = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
+        parts = [f"{name} = {four_digits(value, 'up')}" for name, value in named.items() if value]
+        losses.append(", ".join(parts) or "nothing")
+    return f"{who}: {budget}; worst entry has lost {' or '.join(losses)}"
+
+
+def _event_line(body: Any) -> str:
+    when = body["at"][:19].replace("T", " ")
+    return f"{body['seq']:>4}  {when}  {decision(body) or _activity(body)}"
+
+
+def _activity(body: Any) -> str:
+    who = f" by {body['actor']}" if body.get("actor") else ""
+    where = f"{body['dataset']}" if body.get("dataset") else ""
+    if body.get("analyst"):
+        where += f", analyst {body['analyst']}"
+    match body["kind"]:
+        case "charge" | "reuse" as kind:
+            to = f" to {body['analyst']}" if body["analyst"] else ""
+            act = "released" if kind == "charge" else "released again"
+            return f"{act}{to} from {body['dataset']}: {_query(body)}; {_loss(body['loss'])}"
+        case "answer":
+            return f"answer to event {body['charge']} stored"
+        case "loss":
+            names = ", ".join(dict.fromkeys(one["dataset"] for one in body["accounts"]))
+            lost = body["lost"]["seq"]
+            return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
+        case "created":
+            return "ledger created"
+        case "totals":
+            return "digests of totals begun"
+        case "cells" if body["how"] == "everywhere":
+            return f"declaration of {where} accepted{who}: earlier releases charged to every row"
+        case "cells":
+            return f"declaration of {where} stated to be unchanged{who}"
+        case "source":
+            return f"rows of {where} compared with those of other datasets"
+        case "separate":
+            return f"{where} counted separately from {body['other']}{who}"
+        case kind:
+            more = (str(body[name]) for name in ("how", "other") if name in body)
+            return " ".join(filter(None, (kind, where, *more))) + who
+
+
+def _query(body: Any) -> str:
+    """The query, its rows and its mechanism."""
+    query = dict(body["query"])
+    words = str(query.pop("name", None) or body["query_fingerprint"][:12])
+    if query.get("column"):
+        words += f" of {query['column']}"
+    if query.get("by"):
+        words += f" by {', '.join(map(str, query['by']))}"
+    rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}
+    words += "".join(f", {name} = {_few(value)}" for name, value in rest.items())
+    if body["window"]:
+        window = body["window"]
+        ends = ("" if window[end] is None else str(window[end]) for end in ("start", "end"))
+        words += f", {window['unit']}s {'…'.join(ends)}"
+    if body["groups"]:
+        count = len(body["groups"]["keys"])
+        words += (
+            f", {count} group{'s' if count > 1 else ''} of {', '.join(body['groups']['columns'])}"
+        )
+    kind = body["mechanism"].get("kind") or body["mechanism"].get("name")
+    return f"{words} ({kind})" if isinstance(kind, str) else words
+
+
+def _few(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _loss(loss: Any) -> str:
+    parts = [
+        f"{name} = {four_digits(Fraction(value), 'up')}"
+        for name, value in loss.items()
+        if name != "currency"
+    ]
+    return f"{', '.join(parts)} per entry"

@@ -1,0 +1,208 @@
+"""``takifugu ledger backup``, ``restore`` and ``accept-loss``: copies, and lost history."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.shared_options import AsJson, InProject, InvalidOption, print_json, the_project
+from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.ledger import Event
+    from takifugu.translation.protocol import LossTranslation
+
+WHERE_HELP = "A file, or a sqlite:/// or postgresql:// address; by default the project's ledger."
+Where = Annotated[str | None, typer.Argument(metavar="[LEDGER]", help=WHERE_HELP)]
+Places = Annotated[
+    list[str],
+    typer.Argument(metavar="[LEDGER] FILE", help=f"The ledger: {WHERE_HELP} Then a file."),
+]
+Raised = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        metavar="NAME=EPSILON",
+        help="The largest budget that a dataset had in the lost part, if it was raised or first set"
+        " there; repeatable.",
+    ),
+]
+
+SamePrior = Annotated[
+    bool,
+    typer.Option(
+        "--same-prior",
+        help="The priors of the project were in force throughout the lost part: count what the"
+        " budgets admitted under them. Otherwise epsilon itself is counted for every entry.",
+    ),
+]
+
+
+def split_places(places: list[str]) -> tuple[str | None, Path]:
+    """The ledger, if one is named, and the file."""
+    if len(places) > 2:
+        raise InvalidOption(
+            "FILE", given=f"comes with {len(places) - 1} ledgers", needed="follow one at most"
+        )
+    return (places[0] if len(places) == 2 else None), Path(places[-1])
+
+
+def run_backup(places: Places, folder: InProject = None, as_json: AsJson = False) -> None:
+    """Write a complete, verified copy of LEDGER to FILE, a new one that only you can read.
+
+    A copy of the ledger's own file may miss what is still in its write-ahead log. For a ledger on
+    a PostgreSQL server use pg_dump. Keys of the JSON object: ledger, events, head (seq, hash), out.
+    """
+    from takifugu.ledger import open_ledger
+
+    where, path = split_places(places)
+    place, witness = _place(where, folder)
+    with open_ledger(place, create=False, read_only=True, witness=witness) as ledger:
+        report, name = ledger.backup(path), ledger.name
+    if as_json:
+        facts = {"ledger": name, "events": report.events, "head": vars(report.head)}
+        print_json({**facts, "out": str(path)})
+    else:
+        echo(f"{report.events} events written to {path}", err=True)
+
+
+def run_restore(
+    places: Places,
+    accept_loss: Annotated[
+        bool, typer.Option(help="Restore an older copy; what is lost counts as spent.")
+    ] = False,
+    budget: Raised = None,
+    same_prior: SamePrior = False,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace LEDGER by the backup FILE, as a whole or not at all.
+
+    The backup is verified first. One that lacks an event of the ledger, or one that the witness of
+    its head has seen, is refused; with --accept-loss the owner accepts that, as `accept-loss` says.
+    Nobody else may have the ledger open. Keys of the JSON object: ledger, events, head (seq, hash),
+    counted (null, or what `accept-loss` prints).
+    """
+    from takifugu.errors import LedgerConflict
+    from takifugu.ledger import restore_ledger
+
+    where, path = split_places(places)
+    if not accept_loss and (budget or same_prior):
+        raise InvalidOption(
+            "--budget" if budget else "--same-prior",
+            given="is given without --accept-loss",
+            needed="come with it: nothing is counted otherwise",
+        )
+    (place, witness), raised = _place(where, folder), _raised(budget)
+    priors = _priors(where, folder, same_prior=same_prior)
+    report = restore_ledger(path, place, lossy=accept_loss, witness=witness)
+    counted = None
+    if accept_loss:
+        try:
+            counted = _accept(place, witness, priors, raised)
+        except LedgerConflict:  # nothing was lost
+            counted = None
+    if as_json:
+        facts = {"ledger": str(place), "events": report.events, "head": vars(report.head)}
+        print_json({**facts, "counted": None if counted is None else _accounts(counted)})
+        return
+    echo(f"{report.events} events restored to {place}", err=True)
+    if counted is not None:
+        _print_loss(counted)
+
+
+def run_accept_loss(
+    where: Where = None,
+    budget: Raised = None,
+    same_prior: SamePrior = False,
+    folder: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept, as the owner, that events which the witness of LEDGER has seen are lost.
+
+    All that the budgets admitted counts as spent from then on: nothing more is released from these
+    datasets until a budget is raised, and then only what exceeds the earlier one. The decision is
+    an event of the ledger that names you. The epsilon of the budget is counted for every entry,
+    which no prior can have exceeded; less with --same-prior, in a project whose priors were not
+    replaced in the lost part. Keys of the JSON object: ledger, lost (seq, hash), accounts (dataset,
+    analyst, epsilon, delta, rho: counted for every entry).
+    """
+    place, witness = _place(where, folder)
+    priors = _priors(where, folder, same_prior=same_prior)
+    event = _accept(place, witness, priors, _raised(budget))
+    if as_json:
+        accounts = _accounts(event)
+        print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
+    else:
+        _print_loss(event)
+
+
+def _accounts(event: "Event") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = event.body["accounts"]
+    return found
+
+
+def _print_loss(event: "Event") -> None:
+    echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
+    for account in _accounts(event):
+        who = f", analyst {account['analyst']}" if account["analyst"] else ""
+        lost = four_digits(Fraction(account["epsilon"]), "up")
+        echo(
+            f"{account['dataset']}{who}: epsilon = {lost} per entry is counted; nothing remains"
+            " until its budget is raised"
+        )
+
+
+def _place(where: str | None, folder: Path | None) -> tuple[str | Path, str | Path | bool]:
+    """The ledger and its witness."""
+    if where is not None:
+        return where, True
+    project = the_project(folder)
+    return project.ledger_place, project.witness
+
+
+def _raised(given: list[str] | None) -> dict[str, Any]:
+    found = {}
+    for text in given or ():
+        name, _, epsilon = text.rpartition("=")
+        if not name or not epsilon:
+            raise InvalidOption("--budget", given=f"is {text!r}", needed="look like visits=2")
+        found[name] = epsilon
+    return found
+
+
+def _priors(
+    where: str | None, folder: Path | None, *, same_prior: bool
+) -> "dict[str, LossTranslation]":
+    """The translations of the priors that the owner states were in force; by default none."""
+    from takifugu.errors import Malformed
+
+    if not same_prior:
+        return {}
+    if where is not None:
+        raise InvalidOption(
+            "--same-prior",
+            given="is given for a ledger that is named",
+            needed="be used in the project of the ledger, which knows the priors",
+        )
+    project = the_project(folder)
+    found: dict[str, LossTranslation] = {}
+    for name in project.policy.datasets:
+        try:
+            found[name] = project.load(name).translation
+        except Malformed:  # no prior, or none that can be read: epsilon itself is counted
+            continue
+    return found
+
+
+def _accept(
+    place: str | Path,
+    witness: str | Path | bool,
+    priors: "dict[str, LossTranslation]",
+    raised: dict[str, Any],
+) -> "Event":
+    from takifugu.ledger import accept_loss
+
+    return accept_loss(place, translations=priors, budgets=raised, witness=witness)

@@ -1,0 +1,89 @@
+"""``takifugu plan``: what a release would be and cost. Nothing is spent."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.query_flags import KIND_HELP, requested, with_query_flags
+from takifugu.cli.shared_options import (
+    AsJson,
+    Backend,
+    DatasetName,
+    InProject,
+    NoTable,
+    Spinner,
+    plain,
+    print_json,
+    the_project,
+)
+from takifugu.cli.shell_completion import complete_kind
+from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.session.release_plan import Plan
+
+
+@with_query_flags
+def run_plan(
+    name: DatasetName,
+    kind: Annotated[str, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)],
+    *,
+    flags: dict[str, Any],
+    no_table: NoTable = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the plan to a new .json file, for `release`.")
+    ] = None,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a query to NAME would be answered, its error and its cost. Nothing is spent.
+
+    Keys of the JSON object: form, asked, dataset, query, window, groups, mechanism, error, reason,
+    cost (currency and per_entry: the DP loss that is charged; alone, at delta; before; after;
+    marginal; budget; budget_delta; left; fits; most: a Pufferfish ε that would be accepted now;
+    own: what it costs an analyst with a budget of their own; reuse: whether that is all it costs,
+    because the result was released to another analyst), stored (released before, so free), instead
+    (if the error costs too much: an epsilon that would be accepted, and its error), cells (the
+    fingerprint of the cells), notes (what to know before the release), guarantee (what is protected
+    and what is not).
+    """
+    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.cli.output_files import OutputFile
+    from takifugu.project.plan_files import plan_document
+
+    query = requested(name, kind, flags)
+    project = the_project(folder)
+    with (
+        nullcontext() if out is None else OutputFile(out, (".json",)) as target,
+        show_warnings(),
+        Spinner("planning") as spinner,
+        project.session(
+            name, query.analyst, progress=spinner, backend=backend, table=not no_table
+        ) as session,
+    ):
+        plan = session.plan(session.resolved(query.options))
+        document = plan_document(name, query.analyst, plan, session.guarantee())
+        warning = session.releasable.warning
+        if target is not None:
+            target.write(plain(document))
+    if warning is not None:
+        echo(f"takifugu: {warning}", err=True)
+    if as_json:
+        print_json(document)
+    else:
+        _print(plan, document["guarantee"])
+
+
+def _print(plan: "Plan", guarantee: str) -> None:
+    echo(str(plan))
+    errors = ", ".join(
+        f"{name.replace('_', ' ')} {four_digits(value) if isinstance(value, float) else value}"
+        for name, value in plan.error.items()
+        if value is not None
+    )
+    echo(f"predicted error: {errors}")
+    echo(f"\n{guarantee}", nl=False)

@@ -1,0 +1,155 @@
+"""``takifugu release``: charge, then release. The same query again is free."""
+
+import os
+import sys
+from contextlib import nullcontext, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.query_flags import KIND_HELP, requested, with_query_flags
+from takifugu.cli.shared_options import (
+    AsJson,
+    Backend,
+    InProject,
+    InvalidOption,
+    NoTable,
+    Spinner,
+    plain,
+    print_json,
+    the_project,
+)
+from takifugu.cli.shell_completion import complete_dataset, complete_kind
+from takifugu.cli.terminal import echo
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.cli.output_files import OutputFile
+    from takifugu.project.plan_files import PlanFile
+    from takifugu.session.release_result import Result
+
+
+@with_query_flags
+def run_release(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A dataset of the project; or, alone, a plan that `takifugu plan --out` wrote.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    kind: Annotated[
+        str | None, typer.Argument(help=KIND_HELP, autocompletion=complete_kind)
+    ] = None,
+    *,
+    flags: dict[str, Any],
+    no_table: NoTable = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A new .csv, .json or .parquet file for the result.")
+    ] = None,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release the result of a query to NAME: charge it to the ledger, then draw and print it.
+
+    There is no confirmation. The same query again gives the same result and costs nothing. A
+    query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
+    query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
+    also out.
+    """
+    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.cli.output_files import OutputFile
+
+    query = _planned(name, flags) if kind is None else requested(name, kind, flags)
+    project = the_project(folder)
+    with nullcontext() if out is None else OutputFile(out) as target:
+        with (
+            show_warnings(),
+            Spinner("releasing") as spinner,
+            project.session(
+                query.dataset,
+                query.analyst,
+                progress=spinner,
+                backend=backend,
+                table=not no_table,
+            ) as session,
+        ):
+            query = query.resolved(session)
+            plan = session.replan(query) if query.document else session.plan(query.options)
+            for note in plan.notes:  # before it is charged
+                echo(f"takifugu: {note}", err=True)
+            result, warning = session.release(plan), session.releasable.warning
+        _deliver(result, target, as_json)
+    if warning is not None:
+        echo(f"takifugu: {warning}", err=True)
+
+
+def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
+    """The query of a plan file."""
+    from takifugu.project.plan_files import read_plan
+
+    if flags or "." not in name:
+        raise InvalidOption(
+            "KIND",
+            given="is missing",
+            needed="follow NAME; or NAME be a plan file (.json), without options of a query",
+        )
+    return read_plan(Path(name))
+
+
+def _deliver(result: "Result", target: "OutputFile | None", as_json: bool) -> None:
+    """Write and print a result that is charged; an error says that it is not lost."""
+    from takifugu.cli.output_files import Undelivered
+
+    where = "standard output"
+    try:
+        document = _document(result)
+        if target is not None:
+            where = str(target.path)
+            target.write(document)
+            document["out"] = where
+            where = "standard output"
+        if as_json:
+            print_json(document)
+        else:
+            _print(result, target)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+        if where == "standard output":
+            _drop_stdout()
+        raise Undelivered(where, (reason or "cannot be written").lower()) from None
+
+
+def _drop_stdout() -> None:
+    """Drop its buffer, which would fail again at exit and hide our status."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _document(result: "Result") -> dict[str, Any]:
+    """All of a result as JSON."""
+    parts = {field.name: getattr(result, field.name) for field in fields(result)}
+    query = dict(parts.pop("query"))
+    parts |= {"cost": result.cost.describe(), "at": result.at.isoformat()}
+    parts |= {"error": dict(result.error), "mechanism": dict(result.mechanism)}
+    document: dict[str, Any] = plain(query | parts)
+    return document
+
+
+def _print(result: "Result", target: "OutputFile | None") -> None:
+    if target is None:
+        echo(str(result))
+    else:
+        price = "free: released before" if result.free else f"cost {result.cost.words} alone"
+        if result.cost.reuse and result.cost.own is not None:
+            price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
+        echo(f"{len(result.rows)} rows written to {target.path}; {price}")
+    if not result.free and not result.cost.reuse:
+        left, budget = four_digits(result.cost.left, "down"), four_digits(result.cost.budget)
+        echo(f"{left} of {budget} left")

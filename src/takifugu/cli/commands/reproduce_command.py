@@ -1,0 +1,136 @@
+"""``takifugu reproduce``: the experiments of the paper, on data or on synthetic worlds."""
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.shared_options import AsJson, InvalidOption, print_json
+from takifugu.cli.terminal import echo
+from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.papers.composition.reproduction import Reproduction
+
+WHAT = ("figures", "foursquare", "capture24", "all")
+REPETITIONS, MOST, SEED = 200, 100_000, 2025
+DATA_HELP = (
+    "A folder with data: every known source that has files there is used. Without it: synthetic"
+    " worlds."
+)
+
+
+def run_reproduce(
+    what: Annotated[
+        str, typer.Argument(help="figures (influence curves), foursquare, capture24, or all.")
+    ] = "all",
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP)] = None,
+    repetitions: Annotated[
+        int, typer.Option(help="Runs of each mechanism on each group, at least 2.")
+    ] = REPETITIONS,
+    out: Annotated[
+        Path, typer.Option(help="The folder for all results; a run found there is continued.")
+    ] = Path("out/reproduction"),
+    seed: Annotated[
+        int, typer.Option(help="Seed of the simulations; nothing that protects data has one.")
+    ] = SEED,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat the experiments of "Composition for Pufferfish Privacy": tables, figures, a page.
+
+    With --data on the sources found there; without it on synthetic worlds, and every table says so.
+    An interrupted run is continued. Keys of the JSON object: what, page, manifest,
+    files, datasets (key, title, family, origin, groups, labels, length, cells), findings (data,
+    claim, holds; held, failed, open: the numbers of comparisons; detail), notices (what was
+    missing), seconds.
+    """
+    if what not in WHAT:
+        raise InvalidOption("WHAT", given=f"is {what!r}", needed=f"be one of {', '.join(WHAT)}")
+    if not 2 <= repetitions <= MOST:
+        raise InvalidOption(
+            "--repetitions", given=f"is {repetitions}", needed=f"be between 2 and {MOST}"
+        )
+    if seed < 0:
+        raise InvalidOption("--seed", given=f"is {seed}", needed="be at least 0")
+    from takifugu.papers.composition.reproduction import ReproductionRequest, reproduce
+
+    command = " ".join(["takifugu", *sys.argv[1:]])
+    request = ReproductionRequest(what, data, out, repetitions, seed, command)  # type: ignore[arg-type]
+    with ProgressBars() as progress:
+        made = reproduce(request, progress, progress.notice)
+    if as_json:
+        print_json(_facts(what, made))
+    else:
+        _print(made)
+
+
+class ProgressBars(AbstractContextManager["ProgressBars"]):
+    """Progress bars on stderr, one for each activity; silent if stderr is not a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        console = Console(stderr=True)
+        self.progress = Progress(console=console, disable=not console.is_terminal)
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> "ProgressBars":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show how far ``what`` is; when another activity begins, those before it are complete."""
+        if what not in self._tasks:
+            for task in self.progress.tasks:
+                self.progress.update(task.id, completed=task.total)
+            self._tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self._tasks[what], completed=done, total=total)
+
+    def notice(self, text: str) -> None:
+        """Print a line above the bars."""
+        self.progress.console.print(
+            visible(text, keep="\n"), markup=False, highlight=False, soft_wrap=True
+        )
+
+
+def _facts(what: str, made: "Reproduction") -> dict[str, Any]:
+    return {
+        "what": what,
+        "page": str(made.page),
+        "manifest": str(made.manifest),
+        "files": [str(path) for path in made.files],
+        "datasets": [
+            {
+                "key": one.key,
+                "title": one.title,
+                "family": one.family,
+                "origin": one.origin,
+                "groups": one.groups,
+                "labels": one.labels,
+                "length": one.length,
+                "cells": len(made.results.of(one.key)),
+            }
+            for one in made.results.about
+        ],
+        "findings": [vars(verdict) for verdict in made.findings],
+        "notices": list(made.notices),
+        "seconds": made.seconds,
+    }
+
+
+def _print(made: "Reproduction") -> None:
+    from takifugu.papers.composition.experiments.findings import word
+
+    for one in made.results.about:
+        echo(f"{one.title} ({one.origin}): {one.groups} groups, {one.labels} labels")
+        for found in made.findings:
+            if found.data == one.key:
+                echo(f"  {word(found)}: {found.claim}")
+                echo(f"    {found.detail}")
+    echo(f"{len(made.files)} files in {made.seconds:.0f} s; the page is {made.page}")

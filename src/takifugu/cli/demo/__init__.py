@@ -1,0 +1,1 @@
+"""``takifugu demo``: what a user does with a project, on synthetic check-ins."""

@@ -1,0 +1,341 @@
+"""The steps of the demonstration: what a user does with a project, one call after the other."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from takifugu.cli.demo.demo_record import DemoRecord
+from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
+from takifugu.numeric import Floats, Integers
+from takifugu.project import Project, init_project
+from takifugu.project.budgets import standings
+from takifugu.project.policy_session import PolicySession
+from takifugu.reports.budget_figures import allowance_figure, odometer_figure
+from takifugu.reports.html_figures import drawing
+from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Verbatim
+from takifugu.reports.influence_figures import curves_figure
+from takifugu.reports.release_figures import estimates_figure, ranking_table
+from takifugu.session import OverBudget, Plan, Result
+from takifugu.synthetic import write_check_ins
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.translation import Translation
+from takifugu.visible import four_digits
+
+DATASET = "check-ins"
+BUDGET = 1
+FIT_DAYS = 400
+LARGEST = "TR"  # the country with most users
+FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
+POINTS = 4  # per-entry losses whose translation is shown
+MOST_EXPOSED = 40  # entries, in the figure of the influence curve
+MOST_LABELS = 20  # in the figure of the shares
+
+
+def run_steps(folder: Path, *, rows: int, seed: int, record: DemoRecord) -> None:
+    """Everything but the page. ``seed`` is that of the data; noise has none."""
+    record.facts |= {"seed": seed, "budget": BUDGET, "seconds": record.seconds}
+    project = _add_dataset(folder, rows, seed, record)
+    project, fitted = _fit(project, record)
+    with record.working("setting the budget"):
+        project.set_budget(DATASET, str(BUDGET))
+    view = _translate(project, fitted, record)
+    with project.session(DATASET) as session, project.engine(DATASET) as engine:
+        record.show(
+            "What is protected, and what is not",
+            Paragraphs(
+                f"The owner allows a Pufferfish ε of {BUDGET} for all releases together. The"
+                " ledger enforces it charge by charge, also through crashes."
+            ),
+            Verbatim(session.guarantee()),
+        )
+        exact = engine.histogram(["country", "place"], _released_rows(fitted)).counts
+        first = _ask_ranking(session, engine, exact, record)
+        _ask_shares(session, exact[engine.keys("country").index(LARGEST)], record)
+        _ask_too_much(session, first, record)
+    _verify(project, view, record)
+    record.show(
+        "Fingerprints",
+        Paragraphs(
+            "SHA-256 of what the guarantee is about. Every charge in the ledger names its cells"
+            " and the prior, secrets and translation that it was made under; and the data, by a"
+            " hash that is keyed and not shown."
+        ),
+        FactList(
+            {
+                "declaration": engine.declaration.fingerprint,
+                "cells": first.charge.cells.fingerprint,
+                "prior": first.charge.prior,
+                "secrets": first.charge.secrets,
+                "translation": first.charge.translation,
+            }
+        ),
+    )
+
+
+def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Project:
+    with record.working("generating check-ins"):
+        rng = np.random.default_rng(seed)  # noqa: TID251 - a simulation; it protects nothing
+        declaration = write_check_ins(folder, rows=rows, rng=rng)
+    with record.working("checking the rows against their declaration"):
+        project = init_project(folder)
+        with open_engine(declaration) as engine:
+            checked = check(engine)
+            project = project.add_dataset(DATASET, declaration, engine=engine)
+    world: dict[str, int | str] = {
+        "rows": checked.rows,
+        "users": checked.entities,
+        "longest": checked.longest,
+        "first": str(checked.first),
+        "last": str(checked.last),
+    }
+    record.facts["world"] = dict(world)
+    world |= {"labels": checked.keys["place"], "countries": checked.keys["country"]}
+    record.show(
+        "Synthetic data",
+        Paragraphs(
+            "Check-ins of 500 days, drawn from a Markov model. The labels are those of the paper;"
+            " nobody is behind these rows. The data is as declared."
+        ),
+        FactList(world),
+    )
+    return project
+
+
+def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
+    with record.working("counting transitions"):
+        project, _, _, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
+        curve = project.load(DATASET).translation.curve
+    states, moves = len(fitted.chain.states), int(fitted.counts.counts.sum())
+    record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
+    record.show(
+        "What an adversary may believe",
+        Paragraphs(
+            f"A Markov chain of {states} states, fitted to {moves:,} moves of the first"
+            f" {FIT_DAYS} days. {fitted.statement}"
+        ),
+        drawing(
+            curves_figure({"the fitted chain": curve}, epsilon=float(BUDGET), most=MOST_EXPOSED),
+            name="curve",
+            caption="The influence curve: if the b rows around a secret one are counted as fully"
+            " exposed, all others reveal at most a(b) about it. The dashed line touches it where a"
+            f" budget of {BUDGET} allows most per row.",
+            alt="The influence curve of the fitted chain falls as more rows are exposed.",
+        ),
+    )
+    return project, fitted
+
+
+def _released_rows(fitted: Fitted) -> Scope:
+    if fitted.test is None:
+        raise TypeError("the prior was fitted on the first days; the others are released from")
+    return fitted.test
+
+
+def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTranslation:
+    """The translation at even steps of per-entry ε, as far as the budget goes."""
+    with record.working("translating") as working:
+        translation = project.load(DATASET).translation
+        with project.ledger() as ledger:
+            table = project.table(DATASET, translation, ledger, progress=working)
+        view: LossTranslation = translation
+        if table is not None:
+            view = TabledTranslation(translation, table, least=0)
+        dp: Floats = np.arange(1, POINTS + 1) * float(view.to_dp(BUDGET)) / POINTS
+        with project.engine(DATASET) as engine:
+            longest = engine.lengths(_released_rows(fitted)).longest
+        finite = Translation(replace(fitted.chain, length=longest))
+        losses = {
+            "exact": np.array([float(view.to_pufferfish(epsilon)) for epsilon in dp.tolist()]),
+            "curve": translation.curve.to_pufferfish(dp),
+            "group": finite.to_pufferfish(dp, "group"),
+        }
+        leak = translation.explain(float(dp[-1])).lower
+    lists = {name: values.tolist() for name, values in losses.items()}
+    record.facts["translation"] = {"per_entry": dp.tolist(), **lists, "leak": leak}
+    rows = zip(dp.tolist(), *lists.values(), strict=True)
+    group = f"group: all {longest:,} rows at once"
+    names = dict(zip(("transport", "curve (the paper)", group), losses.values(), strict=True))
+    record.show(
+        "What a loss per row comes to",
+        Paragraphs(
+            "The mechanisms are ordinary differentially private ones. Their losses add up row by"
+            " row, and the sum is translated once into what an adversary with that prior learns:"
+            " by optimal transport, by the paper's influence curve, and by counting all rows of the"
+            " busiest user at once. All three are upper bounds; the least is used."
+        ),
+        drawing(
+            allowance_figure(dp, names, budget=float(BUDGET)),
+            name="translation",
+            caption="Pufferfish ε of a DP ε on every row, by optimal transport, by the influence"
+            f" curve, and by counting all {longest:,} rows of the busiest user at once.",
+            alt="The transport bound is lowest, then the curve; the group bound is far above.",
+        ),
+        PageTable(
+            ["DP ε per row", "by transport", "by the curve", "by the group"],
+            [[epsilon, *map(_up, row)] for epsilon, *row in rows],
+            caption="Pufferfish ε, rounded up.",
+        ),
+        FactList(
+            {
+                "at the last of these, by transport, at most": _up(losses["exact"][-1]),
+                "and some mechanism leaks": _down(leak),
+            }
+        ),
+    )
+    return view
+
+
+def _ask_ranking(
+    session: PolicySession, engine: Engine, exact: Integers, record: DemoRecord
+) -> Plan:
+    with record.working("asking the first query"):
+        plan = session.plan.top_k(3, by="country", epsilon=FIRST)
+        top = session.release(plan)
+        right = places_right(exact, engine, top)
+    record.facts |= {"releases": [json.loads(top.to_json())], "right": right}
+    record.show(
+        "First query: the top-3 places of every country",
+        _price(top),
+        Paragraphs(f"How: {plan.reason}"),
+        ranking_table(top.columns, top.rows, caption="Released, the largest country first."),
+        Paragraphs(
+            "All countries are paid for by one charge, since they share no rows. Because the data"
+            f" is synthetic, the exact ranking may be looked at: of {len(exact)} countries"
+            f" {right[0]} first, {right[1]} second and {right[2]} third places are right. Small"
+            " countries have few rows, and their ranking is mostly noise."
+        ),
+    )
+    return plan
+
+
+def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
+    """``[place]``: for how many countries the named label has the count of that place.
+
+    Only synthetic data may be looked at like this. Labels with equal counts share a place.
+    """
+    countries, labels = engine.keys("country"), engine.keys("place")
+    ranked = -np.sort(-exact, axis=1)
+    right: dict[int, int] = {}
+    for country, place, label in top.rows:
+        row = countries.index(country)
+        hit = exact[row, labels.index(label)] == ranked[row, place - 1]
+        right[place] = right.get(place, 0) + int(hit)
+    return [right[place] for place in sorted(right)]
+
+
+def _ask_shares(session: PolicySession, counts: Integers, record: DemoRecord) -> None:
+    with record.working("asking the second query"):
+        plan = session.plan.proportions(where={"country": [LARGEST]}, epsilon=SECOND)
+        shares = session.release(plan)
+    record.facts["releases"].append(json.loads(shares.to_json()))
+    exact = (counts / max(int(counts.sum()), 1)).tolist()
+    rows = [[*row, true] for row, true in zip(shares.rows, exact, strict=True)]
+    best = sorted(rows, key=lambda row: -row[1])[:MOST_LABELS]
+    labels, estimates, lows, highs, truth = zip(*best, strict=True)
+    record.show(
+        f"Second query: where people of {LARGEST} go",
+        _price(shares),
+        Paragraphs(f"How: {plan.reason}"),
+        drawing(
+            estimates_figure(
+                labels, estimates, lows, highs, exact=truth, axis=f"share of the rows of {LARGEST}"
+            ),
+            name="shares",
+            caption=f"The {len(best)} largest released shares of {len(rows)}, with their 95 %"
+            " intervals for the noise, and the exact shares of the synthetic data.",
+            alt="Released shares with intervals; most intervals hold the exact share.",
+        ),
+        PageTable(
+            ["place", "share", "from", "to", "exact"],
+            best,
+            caption="The same as numbers. A share below 0 is noise; it is released as drawn.",
+        ),
+    )
+
+
+def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> None:
+    with record.working("asking the third query"):
+        again = session.release(first).free
+        refused: OverBudget | None = None
+        try:
+            session.release(session.plan.histogram(by="country", epsilon=THIRD))
+        except OverBudget as error:
+            refused = error
+    record.facts["again_free"] = again
+    record.facts["refused"] = refused and {
+        "message": str(refused), "alone": refused.alone, "most": str(refused.most)
+    }  # fmt: skip
+    repeated = "gave the same result, for free." if again else "was charged again."
+    record.show(
+        f"Third query: {'answered' if refused is None else 'refused'}",
+        Paragraphs(f"The third query asked for every count of every country, at ε = {THIRD}."),
+        Verbatim("It was answered." if refused is None else str(refused), alarm=True),
+        Paragraphs(f"The first query asked again {repeated}"),
+    )
+
+
+def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None:
+    with record.working("verifying the ledger"), project.ledger() as ledger:
+        report, events = ledger.verify(), tuple(ledger.history())
+        (position,) = ledger.positions()
+        (standing,) = standings(ledger, DATASET, view, last=len(events))
+    head, sound = report.head, report.sound
+    record.facts |= {"spent": standing.spent, "head": vars(head), "sound": sound}
+    spent = [reading.epsilon for reading in standing.history]
+    queries = ["top-3", f"shares in {LARGEST}", "all counts"]
+    answered, refused = queries[: len(spent)], queries[len(spent) :]
+    worst = (f"DP ε = {four_digits(total.epsilon, 'up')}" for total in position.worst)
+    record.show(
+        "The budget over time",
+        drawing(
+            odometer_figure(answered, spent, refused, budget=float(BUDGET)),
+            name="odometer",
+            caption="The Pufferfish ε of everything released so far, after each query.",
+            alt="What is spent rises with each release and stays below the budget.",
+        ),
+        FactList(
+            {
+                "budget": float(BUDGET),
+                "spent": _up(standing.spent),
+                "the worst row has lost": ", ".join(worst),
+                "ledger": f"{report.events} events, {'sound' if sound else 'NOT sound'}",
+                "head": f"{head.seq}:{head.hash}",
+            }
+        ),
+        PageTable(
+            ["", "at (UTC)", "event", "DP ε per row", "hash"],
+            [(e.seq, f"{e.at:%H:%M:%S}", e.kind, _loss(e.body), f"{e.hash[:24]}…") for e in events],
+            caption="The ledger. A hash covers its event and all before it.",
+        ),
+    )
+
+
+def _price(result: Result) -> FactList:
+    cost = result.cost
+    return FactList(
+        {
+            "Pufferfish ε alone": _up(cost.alone),
+            "on top of what was spent before": _up(cost.marginal),
+            "left after it": _down(cost.left),
+            "DP ε per row": _up(cost.per_entry),
+        }
+    )
+
+
+def _up(loss: float | Fraction | None) -> float | None:
+    return None if loss is None else float(four_digits(loss, "up"))
+
+
+def _down(loss: float) -> float:
+    return float(four_digits(loss, "down"))
+
+
+def _loss(body: Mapping[str, Any]) -> float | None:
+    loss = body.get("loss", {}).get("epsilon")
+    return None if loss is None else _up(Fraction(loss))

@@ -1,0 +1,181 @@
+"""What several commands share: options, the project, secrets, JSON, a spinner."""
+
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from takifugu._atomic import read_whole
+from takifugu._toml import parse_json
+from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
+from takifugu.cli.terminal import echo
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.priors import Secrets
+    from takifugu.project.project import Project
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+InProject = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        "-p",
+        metavar="FOLDER",
+        help=f"The project; by default the nearest folder, from here upwards, with a {FILE}.",
+    ),
+]
+DatasetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A dataset of the project.", autocompletion=complete_dataset
+    ),
+]
+Backend = Annotated[
+    Literal["duckdb", "postgres", "spark"] | None,
+    typer.Option(help="What reads the data; by default what its source needs."),
+]
+
+
+NoTable = Annotated[
+    bool,
+    typer.Option("--no-table", help="Compute each translation; do not use the cached table."),
+]
+PriorFile = Annotated[Path, typer.Argument(help="The prior: a JSON document, or a BIF file.")]
+Pairs = Annotated[
+    str | None,
+    typer.Option(
+        help="Secret pairs, as 'hospital/home,ward/home|work', or a .json file of [[left, right],"
+        " …]; by default all pairs of values."
+    ),
+]
+SecretEntries = Annotated[
+    str | None, typer.Option(help="Entries that have secrets, as '3,4,5'; by default all entries.")
+]
+Uncertainty = Annotated[
+    float, typer.Option(help="Relative error of every joint probability: 0.2 for 20 %.")
+]
+MethodOption = Annotated[
+    str, typer.Option(help="How to translate: best, transport, curve or group.")
+]
+
+
+class InvalidOption(Malformed):
+    """An option or argument of a command is invalid."""
+
+
+def the_project(given: Path | None) -> "Project":
+    """The project that was named, or the nearest one."""
+    from takifugu.project.project import open_project
+
+    found = given or nearest_project(Path())
+    if found is None:
+        raise InvalidOption(
+            "--project",
+            given=f"is missing, and no folder from here upwards has a {FILE}",
+            needed="name a project; `takifugu init` makes one",
+        )
+    return open_project(found)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON object; an infinite number is the string "infinity"."""
+    echo(json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def plain(value: Any) -> Any:
+    """A value with every infinite number as the string "infinity"."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "infinity" if value > 0 else "-infinity"
+    return value
+
+
+def listed(text: str) -> list[str]:
+    """Names separated by commas; or, where a name holds a comma, a JSON list."""
+    if text.lstrip().startswith("["):
+        try:
+            names = parse_json(text, field="names")
+        except InvalidFile:
+            names = None
+        if isinstance(names, list) and names and all(isinstance(n, str | int) for n in names):
+            return names
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise InvalidOption("names", given=f"are {text!r}", needed="look like 'north,south'")
+    return words
+
+
+def read_secrets(pairs: str | None, entries: str | None) -> "Secrets":
+    """The secrets that --pairs and --entries describe."""
+    from takifugu.priors import Secrets
+
+    chosen = None
+    if entries is not None:
+        words = [word.strip() for word in entries.split(",")]
+        chosen = tuple(int(word) if word.isdigit() else word for word in words)
+    return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs))
+
+
+def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    if text.endswith(".json"):
+        return _pairs_from_file(Path(text))
+    sides = [pair.split("/") for pair in text.split(",")]
+    if not all(len(side) == 2 and all(part.strip() for part in side) for side in sides):
+        raise InvalidOption(
+            "--pairs",
+            given=f"is {text!r}",
+            needed="look like 'hospital/home,ward/home|work', or name a .json file",
+        )
+    return tuple((_group(left), _group(right)) for left, right in sides)
+
+
+def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    needed = "hold [[left, right], …], each side a value or a list of values"
+    try:
+        found = parse_json(read_whole(path), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption("--pairs", given=f"{path} {error.given}", needed=needed) from None
+    if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
+        raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
+
+    def side(given: Any) -> tuple[str, ...]:
+        values = tuple(given) if isinstance(given, list) else (given,)
+        if not values or not all(isinstance(value, str | int) for value in values):
+            raise InvalidOption("--pairs", given=f"{path} holds other things", needed=needed)
+        return values
+
+    return tuple((side(left), side(right)) for left, right in found)
+
+
+def _group(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split("|"))
+
+
+class Spinner(AbstractContextManager["Spinner"]):
+    """A spinner on stderr that shows what is being done; silent if stderr is not a terminal."""
+
+    def __init__(self, activity: str) -> None:
+        from rich.console import Console
+
+        self._activity = activity
+        self._status = Console(stderr=True).status(activity)
+
+    def __enter__(self) -> "Spinner":
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def __call__(self, detail: str) -> None:
+        """Show a detail of what is being done."""
+        from rich.markup import escape
+
+        self._status.update(f"{self._activity}: {escape(visible(detail))}")

@@ -1,0 +1,181 @@
+"""A dataset of a project with the contents of its files, each read once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.engines.fitted_scope import fitted_rows
+from takifugu.engines.scope import EVERYTHING
+from takifugu.priors import FittedRows, Secrets, read_prior
+from takifugu.priors.prior import Prior
+from takifugu.priors.sequence_prior import SequencePrior
+from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
+from takifugu.project.terms import refuse_sizes, released_rules
+from takifugu.session.entries import Entries
+from takifugu.session.held_out import (
+    ReleasableRows,
+    first_releasable,
+    fitted_rows_of,
+    releasable_rows,
+)
+from takifugu.session.prior_checks import protected_column, refuse_misfit
+from takifugu.translation.translation import Translation
+
+
+@dataclass(frozen=True)
+class LoadedDataset:
+    """What a policy says of a dataset, with the contents of the files that it names.
+
+    Attributes:
+        name: What the project calls it.
+        policy: Its part of the project file.
+        file: The project file, whose folder relative paths start from.
+        declaration: The declaration of its table.
+    """
+
+    name: str
+    policy: DatasetPolicy
+    file: Path
+    declaration: Declaration
+
+    @cached_property
+    def about(self) -> str:
+        """The protected column that the priors are about."""
+        return protected_column(self.declaration, self.policy.about)
+
+    @property
+    def priors(self) -> dict[str, Prior]:
+        """The priors, named by their content, so that a file may be moved.
+
+        Each knows the rows that it was fitted on: those that the policy names, and its own.
+        """
+        return {name: prior for name, (prior, _) in self._priors.items()}
+
+    @property
+    def over(self) -> dict[str, Entries | None]:
+        """What the entries of each prior are, as far as the policy says."""
+        return {name: entries for name, (_, entries) in self._priors.items()}
+
+    @cached_property
+    def _priors(self) -> dict[str, tuple[Prior, Entries | None]]:
+        if not self.policy.priors:
+            raise InvalidProject(
+                f"dataset, {self.name}, prior",
+                given="is missing",
+                needed="be given: `takifugu prior fit` fits one, or name a file in the project",
+            )
+        found: dict[str, tuple[Prior, Entries | None]] = {}
+        for policy in self.policy.priors:
+            prior = with_policy(self._files[policy.file], policy, self.declaration)
+            entries = _entries(policy)
+            known, before = found.get(prior.fingerprint, (prior, entries))
+            if entries != before:
+                raise InvalidProject(
+                    f"dataset, {self.name}, prior",
+                    given="names one prior twice, with another `over` or other `positions`",
+                    needed="name it once, or say the same",
+                )
+            found[prior.fingerprint] = known.also_fitted_on(*prior.fitted_on), entries
+        alone = len(found) == 1
+        return {"prior" if alone else f"prior {mark[:12]}": prior for mark, prior in found.items()}
+
+    @cached_property
+    def _files(self) -> Mapping[str, Prior]:
+        """By file each prior as it is written there; an error if a fitted one was changed."""
+        found = {}
+        for policy in self.policy.priors:
+            prior = read_prior(self.file.parent / policy.file)
+            if policy.fingerprint not in (None, prior.fingerprint):
+                raise InvalidProject(
+                    policy.file,
+                    given="was changed after it was entered into the project",
+                    needed="be as it was; fit it again, or enter it as a prior of your own",
+                )
+            found[policy.file] = prior
+        return found
+
+    @property
+    def secrets(self) -> Secrets:
+        """The secrets that are kept."""
+        return Secrets(entries=self.policy.entries, pairs=self.policy.pairs)
+
+    @cached_property
+    def translation(self) -> Translation:
+        """From per-entry DP losses to Pufferfish losses, by the present policy."""
+        priors = self.priors
+        if len(priors) > 1:
+            refuse_sizes(self.name, self._files)
+        return Translation(priors, self.secrets, uncertainty=self.policy.uncertainty)
+
+    @property
+    def releases_fitted_rows(self) -> bool:
+        """Whether the owner lets rows be released that a prior was fitted on."""
+        chosen = any(prior.fitted == "all-rows" for prior in self.policy.priors)
+        return chosen or self.policy.release_fitted_rows
+
+    @cached_property
+    def releasable(self) -> ReleasableRows:
+        """The rows that may be released from."""
+        if not self.policy.priors:
+            return ReleasableRows()
+        return releasable_rows(
+            fitted_rows_of(self.priors.values()),
+            self.declaration,
+            dataset=self.name,
+            release=self.releases_fitted_rows,
+        )
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The column and the rows that are released from, by the policy, as JSON."""
+        return released_rules(self.policy, self.about)
+
+    def refuse_misfit(self, engine: Engine) -> None:
+        """Raise if the priors do not fit the data."""
+        where = f"; it is a line under [[dataset.{self.name}.prior]] in {self.file.name}"
+        refuse_misfit(self.translation, engine, self.about, self.over, where=where)
+
+    def refuse_unknown_secrets(self) -> None:
+        """Raise if a secret is about a value that a prior does not have."""
+        for prior in self.priors.values():
+            if isinstance(prior, SequencePrior) or self.secrets.entries is None:
+                for values in prior.entry_values:
+                    self.secrets.sides(values)
+
+
+def _entries(policy: PriorPolicy) -> Entries | None:
+    if policy.over is None:
+        return None
+    return Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
+
+
+def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
+    """The prior as the policy has it: fitted on the rows that the policy names, and on its own.
+
+    The policy is about this very table, whatever its files are called by now, so that it stands
+    for what the prior says of itself where both name the same rows.
+    """
+    if policy.fitted is None:
+        return prior
+    rows = replace(
+        fitted_rows(declaration, EVERYTHING),
+        before=policy.released_from,
+        share=policy.share,
+        salt=policy.salt,
+        words=policy.statement,
+    )
+    others = [rule for rule in prior.fitted_on if not _same(rule, rows, declaration)]
+    return replace(prior, fitted_on=(rows, *others))
+
+
+def _same(rule: FittedRows, rows: FittedRows, declaration: Declaration) -> bool:
+    """Whether a prior says of itself what the policy says: a start is rounded up in a policy."""
+    if rule.before is not None and rows.before is not None:
+        try:
+            rule = replace(rule, before=first_releasable(rule.before, declaration))
+        except InvalidQuery:
+            return False
+    return rule.same_limits(rows)

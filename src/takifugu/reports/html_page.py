@@ -1,0 +1,217 @@
+"""One HTML page from values: sections of words, facts, tables and drawings, in a single file.
+
+Everything is escaped, nothing is fetched, and nothing runs: a policy in the page forbids both. It
+follows the reader's choice of light or dark and prints on white.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape as escape_html
+from pathlib import Path
+
+from takifugu._atomic import write_whole
+from takifugu.reports.html_style import STYLE
+from takifugu.visible import four_digits, visible
+
+Cell = str | int | float | None
+TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
+
+
+@dataclass(frozen=True)
+class Paragraphs:
+    """Paragraphs: an empty line begins a new one."""
+
+    text: str
+
+    def html(self) -> str:
+        """The paragraphs."""
+        parts = [part.strip() for part in re.split(r"\n\s*\n", self.text)]
+        return "".join(f"<p>{escape(part)}</p>\n" for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text as it was printed elsewhere, line by line.
+
+    Attributes:
+        text: The lines.
+        alarm: Whether it is bad news for whoever asked.
+    """
+
+    text: str
+    alarm: bool = False
+
+    def html(self) -> str:
+        """A block of its own."""
+        kind = ' class="alarm"' if self.alarm else ""
+        return f"<pre{kind}>{escape(self.text.strip())}</pre>\n"
+
+
+@dataclass(frozen=True)
+class FactList:
+    """Names and what they stand for, a line each."""
+
+    pairs: Mapping[str, Cell]
+
+    def html(self) -> str:
+        """A list of terms."""
+        lines = "".join(
+            f"<dt>{escape(name)}</dt><dd>{escape(shown(value))}</dd>\n"
+            for name, value in self.pairs.items()
+        )
+        return f"<dl>\n{lines}</dl>\n"
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """Rows under named columns; numbers stand to the right.
+
+    Attributes:
+        columns: Their names.
+        rows: As many cells as there are columns, row by row.
+        caption: What the table shows.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"every row needs {len(self.columns)} cells")
+
+    def html(self) -> str:
+        """The table in a box that scrolls if it must."""
+        caption = f"<caption>{escape(self.caption)}</caption>\n" if self.caption else ""
+        numbers = [
+            all(_is_number(row[k]) or row[k] is None for row in self.rows) and bool(self.rows)
+            for k in range(len(self.columns))
+        ]
+        head = "".join(
+            f"<th{_side(number)}>{escape(name)}</th>"
+            for name, number in zip(self.columns, numbers, strict=True)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td{_side(number)}>{escape(shown(cell))}</td>"
+                for cell, number in zip(row, numbers, strict=True)
+            )
+            + "</tr>\n"
+            for row in self.rows
+        )
+        tall = " tall" if len(self.rows) > TALL else ""
+        return (
+            f'<div class="box{tall}"><table>\n{caption}<thead><tr>{head}</tr></thead>\n'
+            f"<tbody>\n{body}</tbody></table></div>\n"
+        )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that stands in the page; `page_figures.drawing` makes one.
+
+    Attributes:
+        svg: The element, of our own making.
+        caption: What it shows, in words.
+        alt: The same for those who cannot see it.
+    """
+
+    svg: str
+    caption: str
+    alt: str
+
+    def __post_init__(self) -> None:
+        if not self.svg.startswith("<svg ") or "<script" in self.svg:
+            raise ValueError("a drawing is one svg element without scripts")
+
+    def html(self) -> str:
+        """The figure and its caption."""
+        words = f"<figcaption>{escape(self.caption)}</figcaption>\n" if self.caption else ""
+        box = f'<div role="img" aria-label="{escape(self.alt)}">{self.svg}</div>'
+        return f"<figure>\n{box}\n{words}</figure>\n"
+
+
+Part = Paragraphs | Verbatim | FactList | PageTable | Drawing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page.
+
+    Attributes:
+        title: Its heading, and the title of the window.
+        lead: The first paragraphs.
+        sections: In order; the page begins with a list of them.
+        foot: A last line.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    foot: str = ""
+
+    def html(self) -> str:
+        """The whole file."""
+        marks = [f"part-{number}" for number in range(1, len(self.sections) + 1)]
+        pairs = list(zip(marks, self.sections, strict=True))
+        links = "".join(
+            f'<li><a href="#{mark}">{escape(one.title)}</a></li>\n' for mark, one in pairs
+        )
+        body = "".join(
+            f'<section id="{mark}">\n<h2>{escape(one.title)}</h2>\n'
+            + "".join(part.html() for part in one.parts)
+            + "</section>\n"
+            for mark, one in pairs
+        )
+        contents = f"<nav><ol>\n{links}</ol></nav>\n" if len(pairs) > 1 else ""
+        foot = f"<footer>{escape(self.foot)}</footer>\n" if self.foot else ""
+        return (
+            "<!DOCTYPE html>\n"
+            '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
+            " style-src 'unsafe-inline'\">\n"
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="color-scheme" content="light dark">\n'
+            f"<title>{escape(self.title)}</title>\n<style>\n{STYLE}</style>\n</head>\n"
+            f"<body>\n<header>\n<h1>{escape(self.title)}</h1>\n{Paragraphs(self.lead).html()}</header>\n"
+            f"{contents}<main>\n{body}</main>\n{foot}</body>\n</html>\n"
+        )
+
+
+def escape(text: str) -> str:
+    """Text as it stands in the page: marks that do not show are written out."""
+    return escape_html(visible(text, keep="\n"))
+
+
+def shown(value: Cell) -> str:
+    """A value as it stands in the page: a number with four digits, a count with separators."""
+    if value is None or value != value:  # NaN
+        return "–"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    return four_digits(value).replace("infinity", "∞")
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write all of a page, or nothing and an error."""
+    write_whole(path, page.html(), field="page")
+
+
+def _is_number(value: Cell) -> bool:
+    return isinstance(value, int | float)
+
+
+def _side(number: bool) -> str:
+    return ' class="number"' if number else ""

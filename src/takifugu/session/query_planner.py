@@ -1,0 +1,203 @@
+"""``session.plan``: one method for each kind of query, with the options that the kind has."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from takifugu.losses import Number
+from takifugu.priors import Name
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_plan import Plan
+from takifugu.session.rows import Bound
+
+By = str | Sequence[str]
+Keys = Mapping[str, Sequence[Name]] | None
+Span = tuple[Bound, Bound] | None
+
+
+class Planner:
+    """How a query would be answered, how well, and for how much. Nothing is spent.
+
+    Every method takes these options; `QueryOptions` describes them all.
+
+    * ``column``: the protected column; by default the one that the prior is about.
+    * ``by``: public columns whose groups are answered one by one, for one charge.
+    * ``window``: rows from the first bound to before the second; None leaves a side open.
+    * ``where``: for public columns, the keys to keep.
+    * ``epsilon``: the Pufferfish ε that the release may cost alone. Or ``within`` and
+      ``confidence``: find the least ε that keeps every number within this distance of the exact
+      one, with this probability (0.95 by default).
+    * ``delta``: the Pufferfish δ beside ε, at most that of the budget.
+    """
+
+    def __init__(self, plan: Callable[[QueryOptions], Plan]) -> None:
+        self._plan = plan
+
+    def __call__(self, options: QueryOptions) -> Plan:
+        """The plan for a query that is given as one value, for programs."""
+        return self._plan(options)
+
+    def histogram(
+        self,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """How many rows have each label."""
+        options = QueryOptions(
+            "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def count(
+        self,
+        values: Name | Sequence[Name],
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """How many rows have one of the labels in ``values``."""
+        options = QueryOptions(
+            "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
+            delta=delta, within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def top_k(
+        self,
+        k: int,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        confidence: float | None = None,
+        reference: ArrayLike | None = None,
+        gap: float | None = None,
+    ) -> Plan:
+        """The ``k`` most frequent labels, in order.
+
+        The plan predicts how many places are right for ``reference``, public or synthetic counts,
+        or for a ``gap``, the lead of each place over the next. Instead of ``epsilon``, give one of
+        them and ``confidence``, the probability that places are right.
+        """
+        options = QueryOptions(
+            "top_k", column, k=k, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            confidence=confidence, reference=reference, gap=gap,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def sum(
+        self,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """The sum of numbers, clamped to their declared bounds."""
+        options = QueryOptions(
+            "sum", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def mean(
+        self,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """The mean of numbers, clamped to their declared bounds, over the public number of rows."""
+        options = QueryOptions(
+            "mean", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def quantile(
+        self,
+        level: Number,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+        grid: Number | None = None,
+    ) -> Plan:
+        """The number below which the share ``level`` of the values lies: 0.5 for the median.
+
+        It is chosen from numbers that are ``grid`` apart, by default the declared step. ``within``
+        counts ranks.
+        """
+        options = QueryOptions(
+            "quantile", column, level=level, by=by, window=window, where=where, epsilon=epsilon,
+            delta=delta, within=within, confidence=confidence, grid=grid,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def proportions(
+        self,
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """The share of the rows of each group that have each label."""
+        options = QueryOptions(
+            "proportions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def transitions(
+        self,
+        column: str | None = None,
+        *,
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """How often each label followed each other one, within the rows of an entity."""
+        options = QueryOptions(
+            "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)

@@ -1,0 +1,202 @@
+"""Priors of every kind in a session: what one draw is, what fits, and what the guarantee says."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.engines import Category, FirstDays, fit
+from takifugu.errors import UnsoundRequest
+from takifugu.priors import (
+    BayesianNetwork,
+    Explicit,
+    Gaussian,
+    IndependentEntries,
+    MarkovChain,
+    MarkovRandomField,
+    Secrets,
+    Universe,
+)
+from takifugu.priors.independent import Product
+from takifugu.session import Entries, Session
+from takifugu.translation.translation import Translation
+from tests.raising import raises
+from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, opened
+
+ILL = ("well", "ill")
+
+
+def contagion(people: int) -> Translation:
+    names = tuple(f"p{i}" for i in range(people))
+    edges = tuple((names[i], names[i + 1]) for i in range(people - 1))
+    return Translation(
+        MarkovRandomField(
+            entries=names,
+            states=(ILL,) * people,
+            unary=(np.array([3.0, 1.0]),) * people,
+            edges=edges,
+            weights=(np.array([[2.0, 1.0], [1.0, 2.0]]),) * len(edges),
+            name="contagion",
+        )
+    )
+
+
+def ward(people: int) -> dict[str, Any]:
+    """One row for each person: who is ill may depend on who else is."""
+    rows = [(f"p{i}", 0, "a", ILL[i % 2], 0) for i in range(people)]
+    return {"rows": rows, "protected": (Category("state", ILL, "refuse"),)}
+
+
+def said(session: Session) -> str:
+    return " ".join(session.guarantee().split())
+
+
+def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
+    how = {"over": "entities"}
+    with opened(tmp_path, translation=contagion(4), how=how, **ward(4)) as (session, _, _):
+        assert "a Markov random field 'contagion' of 4 entries" in said(session)
+        assert "All rows together are taken to be one draw from it" in said(session)
+        assert "independent of every other" not in said(session)
+        plan = session.plan.count(["ill"], epsilon=1)
+        assert session.release(plan).cost.alone <= 1
+    for people, only in ((3, (("p3",), ())), (5, ((), ("p4",)))):
+        with (
+            raises(UnsoundRequest, reason="names-differ", given=only[0], needed=only[1]),
+            opened(tmp_path, translation=contagion(4), how=how, **ward(people)),
+        ):
+            pass
+
+
+def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path) -> None:
+    night = BayesianNetwork(
+        entries=("evening", "night", "morning", "noon"),
+        states=(STATES,) * 4,
+        parents=((), ("evening",), ("night",), ("night",)),
+        tables=(np.array([0.6, 0.4]), *(np.array([[0.8, 0.2], [0.3, 0.7]]),) * 3),
+        name="a night",
+    )
+    how: dict[str, Any] = {"over": Entries("sequence", night.entries)}
+    with opened(tmp_path, translation=Translation(night), how=how) as (session, _, _):
+        assert "a Bayesian network 'a night' of 4 entries" in said(session)
+        assert "The rows of each `person`, in the order of `step`, are taken to be" in said(session)
+        assert session.release(session.plan.histogram(epsilon=1)).cost.alone <= 1
+    short = replace(night, entries=("a", "b"), states=(STATES,) * 2, parents=((), ("a",)),
+                    tables=night.tables[:2])  # fmt: skip
+    with (
+        raises(UnsoundRequest, reason="too-short", given=2, needed=4),
+        opened(
+            tmp_path, translation=Translation(short), how={"over": Entries("sequence", ("a", "b"))}
+        ),
+    ):
+        pass
+
+
+def test_values_of_every_entry_must_be_the_labels(tmp_path: Path) -> None:
+    for states in (("well", "sick"), ("well", "ill", "dead")):
+        wrong = IndependentEntries({"x": dict.fromkeys(states, 1 / len(states))})
+        with (
+            raises(UnsoundRequest, reason="states-differ", given=states, needed=("well", "ill")),
+            opened(tmp_path, translation=Translation(wrong), **ward(1)),
+        ):
+            pass
+    coin = IndependentEntries({"x": {"well": 0.5, "ill": 0.5}})
+    with opened(tmp_path, translation=Translation(coin), **ward(9)) as (session, _, _):
+        assert "independent entries of 1 entries" in said(session)  # people are independent anyway
+        assert "independent of every other one" in said(session)
+
+
+def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
+    three = MarkovChain(np.array([[0.5, 0.3, 0.2]] * 3), states=(*STATES, "away"), length=4)
+    dropping = (Category("state", STATES, "drop"),)
+    with opened(tmp_path, translation=Translation(three), protected=dropping):
+        pass
+    with opened(tmp_path, translation=TRANSLATION, protected=dropping):
+        pass
+    with (
+        raises(UnsoundRequest, reason="states-differ", needed=STATES),
+        opened(tmp_path, translation=Translation(three)),
+    ):
+        pass
+
+
+def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
+    wave = Gaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
+    how = {"over": "sequence"}
+    with opened(tmp_path, translation=Translation(wave), how=how, protected=(WEIGHT,)) as (
+        session, _, _,
+    ):  # fmt: skip
+        assert "a Gaussian of 4 entries" in said(session) and "ranges" not in said(session)
+    far = replace(WEIGHT, high=Fraction(5))
+    for protected in ((far,), (Category("state", STATES, "refuse"),)):
+        with (
+            raises(UnsoundRequest, reason="bounds", given=4.0),
+            opened(tmp_path, translation=Translation(wave), how=how, protected=protected),
+        ):
+            pass
+    levels = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
+    with opened(tmp_path, translation=levels, protected=(WEIGHT,)) as (session, _, _):
+        assert "stand for ranges of `weight`" in said(session)
+
+
+def test_a_prior_over_whole_datasets_is_refused(tmp_path: Path) -> None:
+    weather = Explicit(Universe(("rain", "shine")), np.array([0.25, 0.75]))
+    with (
+        raises(UnsoundRequest, reason="no-entries"),
+        opened(tmp_path, translation=Translation(weather)),
+    ):
+        pass
+
+
+def test_the_guarantee_names_secrets_uncertainty_and_several_priors(tmp_path: Path) -> None:
+    some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
+    with opened(tmp_path, translation=some) as (session, _, _):
+        assert "kept secret: the entries 0 and the pairs ward against home" in said(session)
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES, length=4)
+    unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
+    with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
+        assert "one (a Markov chain of 4 entries) and other (a Markov chain of 4 entries)" in said(
+            session
+        )
+        assert "off by up to 0.2" in said(session) and "draw from one of them" in said(session)
+    people = Translation(Product({"Ann": CHAIN, "Bea": CHAIN}))
+    with opened(tmp_path, translation=people, budget=20) as (session, _, _):
+        assert "2 independent people, each with a Markov chain of 4 entries" in said(session)
+
+
+def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None:
+    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
+    both = Translation({"one": CHAIN, "other": other})
+    with (
+        raises(UnsoundRequest, reason="sizes-differ", given={"one": 4, "other": None}),
+        opened(tmp_path, translation=both),
+    ):
+        pass
+
+
+def test_how_a_prior_was_fitted_is_part_of_the_guarantee(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, engine):
+        assert "published policy" not in said(session)
+        fitted = fit(engine, "state", split=FirstDays(2), unseen="uniform", length=4)
+        told = Session(
+            engine,
+            Translation(fitted.chain),
+            ledger=ledger,
+            dataset="visits",
+            statement=fitted.statement,
+        )
+        assert said(told).count(" ".join(fitted.statement.split())) == 1
+        found = told.release(told.plan.histogram(window=(2, None), epsilon=1))
+        assert "fitted on the first 2 steps of" in " ".join(found.guarantee.split())
+
+
+@pytest.mark.parametrize("length", [4, None])
+def test_the_guarantee_of_a_chain_is_as_before(tmp_path: Path, length: int | None) -> None:
+    chain = MarkovChain(CHAIN.transition, states=STATES, length=length)
+    with opened(tmp_path, translation=Translation(chain)) as (session, _, _):
+        words: Sequence[str] = ("`state` alone", "a Markov chain", "independent", "Not protected")
+        assert all(word in said(session) for word in words)
+        assert max(map(len, session.guarantee().splitlines())) <= 110

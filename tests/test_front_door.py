@@ -1,0 +1,150 @@
+"""``import takifugu as tf``: what it offers, how quickly, and the example that it is shown by."""
+
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import takifugu
+from takifugu.engines import DatabaseFailed
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import open_ledger
+from takifugu.session import BudgetConflict, Session
+from tests.raising import raises
+from tests.session.world import CHAIN, ROWS, TRANSLATION, opened
+from tests.visits import COUNTRIES, LABELS, write_visits
+
+ROOT = Path(__file__).parents[1]
+
+
+def listed() -> list[str]:
+    """The names in the first column of the table on the reference page."""
+    page = (ROOT / "docs" / "reference" / "front-door.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `(?:tf\.)?(\w+)", page, re.MULTILINE)
+
+
+def test_the_front_door_is_what_the_reference_page_lists() -> None:
+    assert sorted(takifugu.__all__) == sorted(listed())
+    assert len(takifugu.__all__) <= 16
+
+
+@pytest.mark.parametrize("name", takifugu.__all__)
+def test_every_name_is_imported_when_it_is_used_and_is_documented(name: str) -> None:
+    value = getattr(takifugu, name)
+    assert name in dir(takifugu)
+    assert name == "__version__" or (inspect.getdoc(value) or "").strip()
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="histogram"):
+        _ = takifugu.histogram
+
+
+def test_importing_takifugu_imports_no_other_package_of_it() -> None:
+    code = (
+        "import sys, takifugu\n"
+        "print([m for m in sys.modules if m.startswith('takifugu.') or m == 'numpy'])\n"
+        "print(sorted(set(takifugu.__all__) - set(dir(takifugu))))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["[]", "[]"], done.stdout
+
+
+def example() -> str:
+    """The first block of code of the README."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"^```(\w+)\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert first is not None and first[1] == "python"
+    return first[2]
+
+
+def test_the_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas", reason="pandas is an extra: install takifugu[tables]")
+    write_visits(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"labels": LABELS}
+    exec(compile(example(), "README.md", "exec"), names)  # noqa: S102 - our own code
+    assert len([line for line in example().splitlines() if line.strip()]) <= 10
+    plan, result = names["plan"], names["result"]
+    assert plan.cost.alone <= 0.5 and plan.cost.budget == 1 and not result.free
+    assert result.columns == ("country", "rank", "place")
+    assert {row[0] for row in result.rows} == set(COUNTRIES) and len(result.rows) == 6
+    assert names["session"].releasable.start.isoformat() == "2013-05-08T00:00:00"
+    for shown in (plan, result):
+        assert isinstance(shown._repr_html_(), str)
+    with open_ledger("visits.ledger") as ledger:
+        assert ledger.spent("visits", takifugu.Translation(names["prior"])) == plan.cost.after
+
+
+# --- what a session opens, and the budget that it is given ---
+
+
+def declared(folder: Path) -> Any:
+    lines = ["person,step,zone,state", *(",".join(map(str, row[:4])) for row in ROWS)]
+    (folder / "visits.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return takifugu.table(
+        folder / "visits.csv",
+        entity="person",
+        order="step",
+        order_kind="number",
+        protected={"state": ["home", "ward"]},
+        public={"zone": ["a", "b"]},
+    )
+
+
+def test_a_session_closes_what_it_opened(tmp_path: Path) -> None:
+    visits, path = declared(tmp_path), tmp_path / "visits.ledger"
+    with Session(visits, CHAIN, ledger=path, budget=2) as session:
+        plan = session.plan.histogram(epsilon=1)
+    with raises(DatabaseFailed, trouble="ConnectionException"):
+        session.release(plan)
+    with visits.open(threads=1) as engine, open_ledger(path) as ledger:
+        with Session(engine, TRANSLATION, ledger=ledger, dataset="visits") as session:
+            plan = session.plan.histogram(epsilon=1)
+        session.release(plan)  # the engine and the ledger are the caller's and stay open
+        assert ledger.positions()[0].dataset == visits.name == "visits"
+
+
+def test_what_was_opened_is_closed_if_the_session_is_refused(tmp_path: Path) -> None:
+    visits, path = declared(tmp_path), tmp_path / "visits.ledger"
+    with pytest.raises(UnsoundRequest):
+        Session(visits, replace(CHAIN, length=1), ledger=path, budget=1)
+    with open_ledger(path) as ledger:
+        assert ledger.positions() == ()  # no budget is set for a session that is refused
+
+
+def test_a_budget_is_set_once_and_another_one_is_refused(tmp_path: Path) -> None:
+    visits, path = declared(tmp_path), tmp_path / "visits.ledger"
+    with Session(visits, CHAIN, ledger=path, budget="0.1") as session:
+        assert session.plan.histogram(epsilon="0.05").cost.budget * 10 == 1
+    Session(visits, CHAIN, ledger=path, budget="0.1").close()
+    Session(visits, CHAIN, ledger=path).close()
+    with open_ledger(path) as ledger:
+        head = ledger.head()
+    for given in ({"budget": 2}, {"budget": "0.1", "budget_delta": "1e-6"}, {"budget": 0.1}):
+        with raises(BudgetConflict, dataset="visits"):
+            Session(visits, CHAIN, ledger=path, **given)
+    with open_ledger(path) as ledger:
+        assert ledger.head() == head
+
+
+def test_a_prior_a_mapping_of_them_or_a_translation(tmp_path: Path) -> None:
+    secrets = takifugu.Secrets(entries=(0,))
+    with opened(tmp_path) as (plain, ledger, engine):
+        by_prior = Session(engine, CHAIN, ledger=ledger, dataset="visits")
+        named = Session(engine, {"prior": CHAIN}, ledger=ledger, dataset="visits")
+        assert by_prior.guarantee() == named.guarantee() == plain.guarantee()
+        for given in ({"secrets": secrets}, {"uncertainty": 0.1}):
+            with pytest.raises(UnsoundRequest):
+                Session(engine, TRANSLATION, ledger=ledger, dataset="visits", **given)
+        kept = Session(engine, CHAIN, ledger=ledger, dataset="visits", secrets=secrets)
+        assert kept.guarantee() != plain.guarantee()
+        with pytest.raises(UnsoundRequest):
+            Session(engine, CHAIN, ledger=ledger)  # an engine has no name
