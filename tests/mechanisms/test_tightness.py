@@ -33,8 +33,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation import chain_losses
-from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.chain.unbounded import unbounded_allowance
+from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.chain.unbounded_losses import unbounded_allowance
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
 from tests.oracles import noise as oracle

@@ -54,7 +54,7 @@ from takifugu.session.cell_names import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import protected_column, terms_of
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "takifugu.ledger"
