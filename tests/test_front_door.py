@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.session import BudgetConflict, Session
 from tests.raising import raises
+from tests.readme_example import example
 from tests.session.world import CHAIN, ROWS, TRANSLATION, opened
 from tests.visits import COUNTRIES, LABELS, write_visits
 
@@ -55,14 +57,6 @@ def test_importing_takifugu_imports_no_other_package_of_it() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["[]", "[]"], done.stdout
-
-
-def example() -> str:
-    """The first block of code of the README."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = re.search(r"^```(\w+)\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    assert first is not None and first[1] == "python"
-    return first[2]
 
 
 def test_the_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,11 +118,12 @@ def test_a_budget_is_set_once_and_another_one_is_refused(tmp_path: Path) -> None
     visits, path = declared(tmp_path), tmp_path / "visits.ledger"
     with Session(visits, CHAIN, ledger=path, budget="0.1") as session:
         assert session.plan.histogram(epsilon="0.05").cost.budget * 10 == 1
-    Session(visits, CHAIN, ledger=path, budget="0.1").close()
+    for same in ("0.1", 0.1, Fraction(1, 10)):
+        Session(visits, CHAIN, ledger=path, budget=same).close()
     Session(visits, CHAIN, ledger=path).close()
     with open_ledger(path) as ledger:
         head = ledger.head()
-    for given in ({"budget": 2}, {"budget": "0.1", "budget_delta": "1e-6"}, {"budget": 0.1}):
+    for given in ({"budget": 2}, {"budget": "0.1", "budget_delta": "1e-6"}, {"budget": 0.11}):
         with raises(BudgetConflict, dataset="visits"):
             Session(visits, CHAIN, ledger=path, **given)
     with open_ledger(path) as ledger:
