@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure, Total
+from takifugu.losses import (
+    LARGEST_EXPONENT,
+    Approximate,
+    Concentrated,
+    Loss,
+    Number,
+    Pure,
+    Total,
+    exactly,
+)
 from tests.raising import raises
 
 
@@ -42,3 +51,14 @@ def test_a_loss_is_a_finite_number_of_at_least_zero(value: Number) -> None:
 def test_delta_stays_below_one() -> None:
     with raises(UnsoundRequest, field="delta", given=1):
         Approximate(1, 1)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E-1000", "2.5e+0001000"])
+def test_a_number_that_would_fill_the_memory_is_refused(text: str) -> None:
+    with raises(UnsoundRequest, field="epsilon", needed=LARGEST_EXPONENT):
+        exactly(text, "epsilon")
+
+
+def test_the_longest_numbers_are_exact() -> None:
+    assert exactly("1e-999", "epsilon") == Fraction(1, 10**999)
+    assert exactly("1e0300", "epsilon") == 10**300

@@ -33,7 +33,7 @@ from takifugu.reports.html_page import (
 )
 from takifugu.reports.plot_files import save
 from takifugu.reports.release_figures import estimates_figure
-from takifugu.reports.result_figure import answer_figure
+from takifugu.reports.result_figure import result_figure
 from takifugu.visible import csv_cell, four_digits, visible
 
 ANYTHING = st.text(st.characters(codec=None), max_size=30)  # half characters too
@@ -127,16 +127,16 @@ LABELS = (r"$\frac{1$", "$x$ and $y$", "a_b^c", "東京", "\U0001f421", *HOSTILE
 NUMBERS = [(label, 5, 3, 7) for label in LABELS]
 RANKS = [(label, 1, other) for label, other in zip(LABELS, LABELS[::-1], strict=True)]
 FIGURES: dict[str, Callable[[], Any]] = {
-    "numbers": lambda: answer_figure(
+    "numbers": lambda: result_figure(
         ("state", "estimate", "low", "high"), NUMBERS, by=(), title=LABELS[0], note=LABELS[1]
     ),
-    "groups": lambda: answer_figure(
+    "groups": lambda: result_figure(
         (LABELS[0], "state", "estimate", "low", "high"),
         [(label, *row) for label in LABELS[:3] for row in NUMBERS[:2]],
         by=(LABELS[0],),
         title="t",
     ),
-    "ranks": lambda: answer_figure(("zone", "rank", "state"), RANKS, by=("zone",), title="t"),
+    "ranks": lambda: result_figure(("zone", "rank", "state"), RANKS, by=("zone",), title="t"),
     "estimates": lambda: estimates_figure(LABELS, [1.0] * 10, [0.0] * 10, [2.0] * 10, axis="$"),
     "odometer": lambda: odometer_figure(LABELS, [0.1] * 10, ["$\\frac{1$"], budget=1, title="$"),
 }

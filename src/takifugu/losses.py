@@ -4,6 +4,7 @@ A loss is an exact rational: the float that a proof gave, which was rounded up t
 without rounding, so a million small charges add up exactly.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +16,18 @@ from takifugu.errors import UnsoundRequest
 Number = int | float | Fraction | str | SupportsFloat
 
 
+LARGEST_EXPONENT = 999  # of a number given as text: "1e999999999" would fill the memory
+_HUGE = re.compile(r"[eE][+-]?0*[1-9]\d{3}")  # an exponent of four digits or more
+
+
 def exactly(value: Number, name: str) -> Fraction:
     """``value`` as a rational: a float bit by bit, text such as "0.1" by its digits."""
+    if isinstance(value, str) and _HUGE.search(value):
+        raise UnsoundRequest(
+            f"{name} has an exponent beyond ±{LARGEST_EXPONENT}; it must be within that",
+            field=name,
+            needed=LARGEST_EXPONENT,
+        )
     try:
         number = value if isinstance(value, int | Fraction | str) else float(value)
         if isinstance(number, float) and not isfinite(number):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app
-from takifugu.errors import TakifuguError
+from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.priors import MarkovChain, read_prior
 
@@ -89,30 +89,37 @@ def test_fit_smooth_and_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "field"),
     [
         (("curve", "{ward}", "--pairs", "ward"), "--pairs"),
-        (("curve", "{ward}", "--pairs", "ward/moon"), "moon"),
-        (("curve", "{ward}", "--pairs", "missing.json"), "cannot be read"),
+        (("curve", "{ward}", "--pairs", "ward/moon"), "secrets"),
+        (("curve", "{ward}", "--pairs", "missing.json"), "--pairs"),
         (("curve", "{ward}", "--max-b", "0"), "--max-b"),
-        (("curve", "{ward}", "--uncertainty", "1.5"), "below 1"),
-        (("curve", "{ward}", "--plot", "curve.gif"), "gif"),
-        (("curve", "nothing.json"), "cannot be read"),
-        (("prior", "new", "0.9,x", "-o", "p.json"), "numbers"),
-        (("prior", "new", "0.9,0.2;0.2,0.8", "-o", "p.json"), "sums to 1.1"),
-        (("prior", "new", "0.9,0.1;0.2,0.8", "-o", "no/such/folder/p.json"), "written"),
-        (("prior", "fit", "nothing.csv", "--entity", "a", "--state", "b", "-o", "p"), "read"),
-        (("prior", "smooth", "nothing.json", "-o", "p.json"), "cannot be read"),
+        (("curve", "{ward}", "--uncertainty", "1.5"), None),
+        (("curve", "{ward}", "--plot", "curve.gif"), "plot"),
+        (("curve", "nothing.json"), "nothing.json"),
+        (("prior", "new", "0.9,x", "-o", "p.json"), "TRANSITION"),
+        (("prior", "new", "0.9,0.2;0.2,0.8", "-o", "p.json"), "transition"),
+        (
+            ("prior", "new", "0.9,0.1;0.2,0.8", "-o", "no/such/folder/p.json"),
+            "no/such/folder/p.json",
+        ),
+        (
+            ("prior", "fit", "nothing.csv", "--entity", "a", "--state", "b", "-o", "p"),
+            "nothing.csv",
+        ),
+        (("prior", "smooth", "nothing.json", "-o", "p.json"), "nothing.json"),
     ],
 )
 def test_mistakes_are_one_clear_line(
-    arguments: tuple[str, ...], message: str, ward: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], field: str | None, ward: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ward.parent)
     words = [str(ward) if a == "{ward}" else a for a in arguments]
     result = CliRunner().invoke(app, words)
     assert isinstance(result.exception, TakifuguError)
-    assert message in str(result.exception) and "\n" not in str(result.exception)
+    assert field is None or result.exception.field == field
+    assert "\n" not in str(result.exception)
     assert sorted(p.name for p in ward.parent.iterdir()) == ["ward.json"]
 
 
@@ -121,7 +128,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     data.write_text("who,where\n1,a\n1,b\n")
     words = ["prior", "fit", str(data), "--entity", "whom", "--state", "where", "-o", "x.json"]
     result = CliRunner().invoke(app, words)
-    assert "no column 'whom'" in str(result.exception)
+    assert isinstance(result.exception, InvalidFile) and "'whom'" in result.exception.given
 
 
 def test_priors_keep_their_content_through_files(ward: Path) -> None:

@@ -6,7 +6,7 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -21,7 +21,8 @@ from takifugu.ledger import open_ledger
 from takifugu.project import open_project
 from takifugu.reports.html_page import Page
 from takifugu.reports.html_page import shown as nearest
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.session import Plan
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.visible import four_digits
 from tests.reports.reading import Reader
 
@@ -271,24 +272,17 @@ def test_it_is_printed_step_by_step(run: tuple[str, DemoRecord], folder: Path) -
     assert text.rstrip().splitlines()[-1] == str(folder / "page.html")
 
 
-class Session:
-    """Answers everything, and charges the same query again."""
-
-    def plan(self, *_: Any, **__: Any) -> None:
-        """A plan."""
-
-    def release(self, _: None) -> Any:
-        """A result that was not free."""
-        return SimpleNamespace(free=False)
-
-
 def test_anything_but_a_refusal_is_not_what_was_expected(run: tuple[str, DemoRecord]) -> None:
     _, record = run
     assert record.as_expected
     for wrong in ({"refused": None}, {"sound": False}, {"again_free": False}):
         assert not DemoRecord(silent=True, facts=record.facts | wrong).as_expected
     answered = DemoRecord(silent=True, facts=dict(record.facts))
-    demo_steps._ask_too_much(Session(), None, answered)  # type: ignore[arg-type]
+    session: Any = SimpleNamespace(  # answers everything, and charges the same query again
+        plan=SimpleNamespace(histogram=lambda **_: None),
+        release=lambda _: SimpleNamespace(free=False),
+    )
+    demo_steps._ask_too_much(session, cast("Plan", None), answered)
     assert not answered.as_expected
     html = Page("title", "lead", answered.sections).html()
     assert "Third query: answered" in html and "was charged again" in html

@@ -112,21 +112,22 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "field"),
     [
-        (("tables",), "one of figures, foursquare, capture24, all"),
-        (("all", "--repetitions", "1"), "between 2 and"),
-        (("all", "--seed", "-1"), "at least 0"),
-        (("all", "--data", "nowhere"), "folder"),
-        (("foursquare", "--data", "."), "none of the files"),
+        (("tables",), "WHAT"),
+        (("all", "--repetitions", "1"), "--repetitions"),
+        (("all", "--seed", "-1"), "--seed"),
+        (("all", "--data", "nowhere"), None),
+        (("foursquare", "--data", "."), None),
     ],
 )
 def test_a_slip_is_refused(
-    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], field: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TakifuguError, match=said):
+    with pytest.raises(TakifuguError) as refused:
         command(*arguments)
+    assert field is None or refused.value.field == field, refused.value.field
     assert not list(tmp_path.iterdir())
 
 

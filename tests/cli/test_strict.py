@@ -55,7 +55,7 @@ def test_an_option_that_is_no_list_is_given_once(name: str, option: Any) -> None
     if option.multiple:
         assert parser.parse_args(args=twice)[0][option.name] == ["1", "1"]
     else:
-        with pytest.raises(InvalidOption, match=r"is given 2 times; it must be given once"):
+        with raises(InvalidOption, field=max(option.opts, key=len)):
             parser.parse_args(args=twice)
     for spelling in option.opts[1:]:  # under two names it is the same option
         other = [spelling] if option.is_flag else [spelling, "2"]
@@ -69,7 +69,7 @@ def test_the_whole_program_refuses_it_in_one_line(
 ) -> None:
     done = call(tmp_path, monkeypatch, "plan", "a", "histogram", "--k", "1", "--k=2")
     assert (done.status, done.out) == (exit_status.MISTAKE, "")
-    assert done.err == "takifugu: `--k` is given 2 times; it must be given once\n"
+    assert done.err.startswith("takifugu: `--k` ") and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app
-from takifugu.errors import TakifuguError
+from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.priors import (
     BayesianNetwork,
     Gaussian,
@@ -121,7 +121,7 @@ def test_a_table_is_made_once_and_a_stale_one_is_refused(ward: Path, tmp_path: P
     assert again["dp_epsilon"] == pytest.approx(0.2055, rel=0.022)
     assert table.stat().st_mtime_ns == stamp
     ward.write_text(json.dumps({**WARD, "length": 8}))
-    with pytest.raises(TakifuguError, match="another prior"):
+    with pytest.raises(InvalidFile):
         command(ward, "--dp", 0.2, "--table")
 
 
@@ -145,7 +145,7 @@ def test_a_figure_reaches_everything_that_was_asked(
     told = facts(ward, *asked, "--plot", tmp_path / "t.svg")
     (right, high) = (drawn[0].axes[0].get_xlim()[1], drawn[0].axes[0].get_ylim()[1])
     assert np.max(told["dp_epsilon"]) <= right and np.max(told["pufferfish_epsilon"]) <= high
-    (marks,) = [line for line in drawn[0].axes[0].lines if line.get_label() == "asked for"]
+    (marks,) = [line for line in drawn[0].axes[0].lines if line.get_label() == "translated"]
     assert set(marks.get_ydata()) == set(np.ravel(told["pufferfish_epsilon"]))
     best = max(line.get_xdata()[-1] for line in drawn[0].axes[0].lines)
     assert best == right  # the lines end where the axis does

@@ -15,7 +15,8 @@ from takifugu.errors import BudgetExceeded
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.accounts import frontier
 from takifugu.ledger.accounts.account import Account, Shape
-from takifugu.ledger.charge_values import groups_body, loss_of, window_body
+from takifugu.ledger.charge_values import loss_of
+from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from tests.ledger.charges import DOUBLING, charge
 from tests.oracles import ledger as oracle
@@ -116,13 +117,13 @@ def test_the_filter_passes_exactly_what_the_oracle_allows(
                 "ward", DOUBLING, analyst=one.analyst, window=window, groups=groups
             )
             assert (one.loss[0] <= left) == fits
-            asked = charge(loss_in(one), window, groups, analyst=one.analyst)
+            planned = charge(loss_in(one), window, groups, analyst=one.analyst)
             if fits:
-                ledger.charge(asked, DOUBLING)
+                ledger.charge(planned, DOUBLING)
                 accepted = tried
             else:
                 with pytest.raises(BudgetExceeded) as refused:
-                    ledger.charge(asked, DOUBLING)
+                    ledger.charge(planned, DOUBLING)
                 assert refused.value.left == left
         for who in (None, "ana", "bob"):
             true = oracle.totals(accepted, GROUPS, STEPS, who)

@@ -36,8 +36,8 @@ from takifugu.project.translation_tables import pays, table_path
 from takifugu.session import Plan, Session, StalePlan
 from takifugu.session.held_out import first_releasable
 from takifugu.session.query_options import QueryOptions
-from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.raising import raises

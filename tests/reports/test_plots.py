@@ -36,18 +36,18 @@ def test_a_figure_is_written_as_its_suffix_says(number: int, suffix: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "reason"),
     [
-        ("figure.gif", "end in .pdf, .png, .svg"),
-        ("figure", "end in .pdf, .png, .svg"),
-        ("missing/figure.png", "lie in an existing folder"),
-        ("folder.png", "be a file that can be written"),
-        ("x" * 300 + ".png", "be a file that can be written"),
+        ("figure.gif", "suffix"),
+        ("figure", "suffix"),
+        ("missing/figure.png", "folder"),
+        ("folder.png", "unwritable"),
+        ("x" * 300 + ".png", "unwritable"),
     ],
 )
-def test_a_target_that_cannot_be_written_is_refused(name: str, says: str, tmp_path: Path) -> None:
+def test_a_target_that_cannot_be_written_is_refused(name: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(InvalidFile, match=says):
+    with raises(InvalidFile, field="plot", reason=reason):
         check_target(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 

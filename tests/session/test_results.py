@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from takifugu.errors import InvalidFile
-from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, answer_figure
+from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
 from takifugu.session import Cost, Result
 from takifugu.session.query.query import own_columns
 from tests.session.world import PLAIN, WEIGHT, opened
@@ -126,7 +126,7 @@ def test_a_figure_has_a_panel_for_each_group_and_counts_the_rest() -> None:
     columns = ("land", "state", "estimate", "low", "high")
     rows = [(f"land {i}", f"state {j}", 1.0 * j, j - 1.0, j + 1.0)
             for i in range(20) for j in range(60)]  # fmt: skip
-    figure = answer_figure(columns, rows, by=("land",), title="histogram", note="ε = 1")
+    figure = result_figure(columns, rows, by=("land",), title="histogram", note="ε = 1")
     drawn = [axes for axes in figure.axes if axes.axison]
     assert len(drawn) == MOST_PANELS
     assert drawn[0].get_title() == "land land 0"
@@ -139,7 +139,7 @@ def test_a_figure_has_a_panel_for_each_group_and_counts_the_rest() -> None:
 def test_the_intervals_that_are_drawn_are_those_of_the_result() -> None:
     columns = ("state", "estimate", "low", "high")
     rows = [("home", 5, 1.0, 9.0), ("none", None, None, None), ("ward", 7, 3.0, 11.0)]
-    (axes,) = answer_figure(columns, rows, by=(), title="x").axes
+    (axes,) = result_figure(columns, rows, by=(), title="x").axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["home", "ward"]
     (bars,) = axes.collections
     ends = [segment[:, 0].tolist() for segment in bars.get_segments()]  # type: ignore[attr-defined]
@@ -150,19 +150,19 @@ def test_the_intervals_that_are_drawn_are_those_of_the_result() -> None:
 
 def test_a_ranking_is_drawn_as_one_table() -> None:
     rows = [("a", 1, "home"), ("a", 2, "ward"), ("b", 1, "ward"), ("b", 2, "home")]
-    (axes,) = answer_figure(("zone", "rank", "state"), rows, by=("zone",), title="top k").axes
+    (axes,) = result_figure(("zone", "rank", "state"), rows, by=("zone",), title="top k").axes
     (table,) = axes.tables
     cells = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
     lines = [[cells[line, column] for column in range(3)] for line in range(3)]
     assert lines == [["zone", "1", "2"], ["a", "home", "ward"], ["b", "ward", "home"]]
     many = [(f"zone {i}", 1, "home") for i in range(77)]
-    (axes,) = answer_figure(("zone", "rank", "state"), many, by=("zone",), title="top k").axes
+    (axes,) = result_figure(("zone", "rank", "state"), many, by=("zone",), title="top k").axes
     assert any("37 more groups" in text.get_text() for text in axes.texts)
 
 
 def test_groups_with_one_number_each_share_a_panel() -> None:
     rows = [(f"zone {i}", 1.0, 0.0, 2.0) for i in range(5)]
-    (axes,) = answer_figure(("zone", "estimate", "low", "high"), rows, by=("zone",), title="x").axes
+    (axes,) = result_figure(("zone", "estimate", "low", "high"), rows, by=("zone",), title="x").axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [row[0] for row in rows]
 
 

@@ -1,7 +1,7 @@
 """Commands that refuse an option that is given twice, unless it takes a list.
 
 Parsers keep the last value and drop the others silently: ``--by zone --by floor`` would be
-charged, and answer another query than the one asked. Every command and group of ``takifugu`` is
+charged for another query than the one that was meant. Every command and group of ``takifugu`` is
 made by `StrictTyper`.
 """
 

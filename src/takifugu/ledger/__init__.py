@@ -11,7 +11,8 @@ them, translated once.
 """
 
 from takifugu.ledger.accounts.standings import Standing
-from takifugu.ledger.charge_values import Cells, Charge, Groups, Receipt, Window
+from takifugu.ledger.charge_values import Cells, Charge, Receipt
+from takifugu.ledger.entries_read import Groups, Window
 from takifugu.ledger.events.accepted_terms import Review, Terms
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.events.replay import Problem, Report

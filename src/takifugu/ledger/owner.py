@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.books import WHOLE, Book
 from takifugu.ledger.canonical_text import check_name, write_fraction
-from takifugu.ledger.charge_values import Cells, Groups
+from takifugu.ledger.charge_values import Cells
+from takifugu.ledger.entries_read import Groups
 from takifugu.ledger.events import accepted_terms, cell_naming, row_marks
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms

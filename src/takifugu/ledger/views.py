@@ -16,15 +16,8 @@ from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
 from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
-from takifugu.ledger.charge_values import (
-    BEGINNING,
-    END,
-    Cells,
-    Groups,
-    Window,
-    groups_body,
-    window_body,
-)
+from takifugu.ledger.charge_values import Cells
+from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor, Event

@@ -9,7 +9,7 @@ from fractions import Fraction
 from takifugu._rounding import float_down
 from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.accounts.budget_limits import spent_epsilon
-from takifugu.ledger.charge_values import EPOCH
+from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.cost import Prices
 from takifugu.translation.protocol import LossTranslation

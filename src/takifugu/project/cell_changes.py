@@ -17,6 +17,7 @@ from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
 from takifugu.ledger.accounts.budget_limits import spent_epsilon
 from takifugu.losses import Total
+from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:
     from takifugu.project.loaded_dataset import LoadedDataset
@@ -47,7 +48,9 @@ class Pending:
     after: float | None
 
 
-def pending(ledger: Ledger, dataset: str, cells: Cells, translation: Any) -> Pending:
+def pending(
+    ledger: Ledger, dataset: str, cells: Cells, translation: LossTranslation | None
+) -> Pending:
     """How the declaration of a dataset differs from what was charged under."""
     changes = ledger.snapshot(dataset, cells=cells).changes
     position = _position(ledger, dataset)

@@ -1,8 +1,8 @@
 """A project: a folder with a policy, a ledger and the priors, for commands and for Python alike.
 
 with open_project("study").session("visits") as session:
-    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
-    print(session.release(plan))                                   # charged, then drawn
+    plan = session.plan.histogram(by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                # charged, then drawn
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ from takifugu.session.cell_names import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import protected_column, terms_of
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "takifugu.ledger"

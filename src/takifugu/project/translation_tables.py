@@ -14,7 +14,7 @@ from pathlib import Path
 
 from takifugu import __version__
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
-from takifugu.translation.accounting.table import TranslationTable, tabulate
+from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
 from takifugu.translation.translation import Translation
 
 FOLDER = ".takifugu"  # of a project, for what can be made again

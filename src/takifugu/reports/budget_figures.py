@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from takifugu.numeric import Floats
-from takifugu.visible import visible
+from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ def allowance_figure(
     axes = figure.subplots()
     for (name, values), style in zip(losses.items(), STYLES, strict=False):
         axes.plot(epsilon, values, label=name, **style)  # type: ignore[arg-type]
-    axes.axhline(budget, color=ALARM, ls="--", lw=1.2, label=f"budget, ε = {budget:g}")
+    axes.axhline(budget, color=ALARM, ls="--", lw=1.2, label=f"budget, ε = {four_digits(budget)}")
     axes.set(title=title, xlabel="DP ε per entry", ylabel="Pufferfish ε", yscale="log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(alpha=0.2, which="major")
@@ -37,7 +37,7 @@ def allowance_figure(
 
 
 def odometer_figure(
-    asked: Sequence[str],
+    answered: Sequence[str],
     spent: Sequence[float],
     refused: Sequence[str],
     *,
@@ -47,7 +47,7 @@ def odometer_figure(
     """The Pufferfish ε of everything released so far, query by query, under the budget.
 
     Args:
-        asked: The queries that were answered, in order.
+        answered: The queries that were answered, in order.
         spent: What was spent after each of them.
         refused: The queries that were refused after that; they spent nothing.
         budget: The Pufferfish ε that the owner allows.
@@ -57,7 +57,7 @@ def odometer_figure(
 
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axes = figure.subplots()
-    names = ["the beginning", *asked, *refused]
+    names = ["the beginning", *answered, *refused]
     height = [0.0, *spent]
     height += [height[-1]] * len(refused)
     places = range(len(names))
@@ -71,11 +71,19 @@ def odometer_figure(
         )
     for place, value in zip(places[1:], spent, strict=False):
         axes.annotate(
-            f"{value:.4g}", (place, value), (0, 7), textcoords="offset points", ha="center"
+            four_digits(value, "up"),
+            (place, value),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
         )
     axes.axhline(budget, color=ALARM, ls="--", lw=1.2)
     axes.annotate(
-        f"budget, ε = {budget:g}", (0, budget), (0, 6), textcoords="offset points", color=ALARM
+        f"budget, ε = {four_digits(budget)}",
+        (0, budget),
+        (0, 6),
+        textcoords="offset points",
+        color=ALARM,
     )
     axes.set_xticks(places, [visible(name, keep="\n") for name in names])
     axes.set(title=title, ylabel="Pufferfish ε spent", ylim=(0, 1.2 * budget))

@@ -1,4 +1,4 @@
-"""One HTML page from values: sections of words, facts, tables and drawings, in a single file.
+"""One HTML page from values: sections of paragraphs, facts, tables and drawings, in one file.
 
 Everything is escaped, nothing is fetched, and nothing runs: a policy in the page forbids both. It
 follows the reader's choice of light or dark and prints on white.
@@ -36,7 +36,7 @@ class Verbatim:
 
     Attributes:
         text: The lines.
-        alarm: Whether it is bad news for whoever asked.
+        alarm: Whether it is shown as bad news.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Verbatim:
 
 @dataclass(frozen=True)
 class FactList:
-    """Names and what they stand for, a line each."""
+    """Names and values, one line each."""
 
     pairs: Mapping[str, Cell]
 
@@ -189,7 +189,7 @@ class Page:
 
 
 def escape(text: str) -> str:
-    """Text as it stands in the page: marks that do not show are written out."""
+    """Text as it stands in the page: invisible characters are written out."""
     return escape_html(visible(text, keep="\n"))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from takifugu.influence.curve import InfluenceCurve
+from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +75,6 @@ def _draw_operating_point(axes: "Axes", curve: InfluenceCurve, epsilon: float) -
         return
     spend = float(room[best])
     ends = np.array([0.0, min(epsilon / spend, float(axes.get_xlim()[1]))])
-    label = f"ε = {epsilon:g} = b·{spend:.3g} + a"
+    label = f"ε = {four_digits(epsilon)} = b·{four_digits(spend, 'down')} + a"
     axes.plot(ends, epsilon - spend * ends, ls="--", color="#c44e52", lw=1.2, label=label)
     axes.plot(curve.exposed[best], pooled[best], "o", color="#c44e52", ms=7, zorder=4)

@@ -57,15 +57,27 @@ def as_written(figure: "Figure") -> Iterator[None]:
 def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidFile("plot", given=f"is {str(path)!r}", needed=f"end in {', '.join(SUFFIXES)}")
+        raise InvalidFile(
+            "plot",
+            given=f"is {str(path)!r}",
+            needed=f"end in {', '.join(SUFFIXES)}",
+            reason="suffix",
+        )
     try:
         if not path.parent.is_dir():
-            raise InvalidFile("plot", given=f"is {str(path)!r}", needed="lie in an existing folder")
+            raise InvalidFile(
+                "plot",
+                given=f"is {str(path)!r}",
+                needed="be in an existing folder",
+                reason="folder",
+            )
         free = not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
     except OSError:  # a name that no file can have
         free = False
     if not free:
-        raise InvalidFile("plot", given=f"is {str(path)!r}", needed="be a file that can be written")
+        raise InvalidFile(
+            "plot", given=f"is {str(path)!r}", needed="be a writable file", reason="unwritable"
+        )
 
 
 def save(figure: "Figure", path: Path) -> None:

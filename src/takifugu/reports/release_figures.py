@@ -1,4 +1,4 @@
-"""Released answers as figures and tables."""
+"""Released results as figures and tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ def estimates_figure(
 ) -> "Figure":
     """Estimates with their intervals, the first on top.
 
-    ``exact`` values stand beside them only where nobody is to be protected: in a made-up world.
+    ``exact`` values are shown beside them only for synthetic data, where nobody is protected.
     """
     from matplotlib.figure import Figure
 
@@ -45,7 +45,7 @@ def estimates_figure(
     )
     if exact is not None:
         axes.plot(
-            exact, places, "|", ms=13, mew=2, color=EXACT, label="exact (the world is made up)"
+            exact, places, "|", ms=13, mew=2, color=EXACT, label="exact (the data is synthetic)"
         )
     axes.set_yticks(places, [visible(label) for label in labels])
     axes.set_ylim(len(labels) - 0.4, -0.6)
@@ -62,8 +62,8 @@ def ranking_table(
 ) -> PageTable:
     """One row for each group and one column for each place.
 
-    ``columns`` are those of a released ranking: public columns, ``place``, and the label. Its rows
-    have the places of a group one after the other.
+    ``columns`` are those of a released ranking: public columns, ``rank``, and the label. Its rows
+    have the ranks of a group one after the other.
     """
     groups: dict[tuple[Any, ...], list[str]] = {}
     for row in rows:

@@ -1,10 +1,10 @@
-"""A figure of a released answer: numbers with their intervals, or a ranking as a table."""
+"""A figure of a released result: numbers with their intervals, or a ranking as a table."""
 
 from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from takifugu.visible import visible
+from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,10 +16,10 @@ NUMBER, INTERVAL = "#4c72b0", "#55606e"
 Row = tuple[Any, ...]
 
 
-def answer_figure(
+def result_figure(
     columns: Sequence[str], rows: Sequence[Row], *, by: Sequence[str], title: str, note: str = ""
 ) -> "Figure":
-    """One panel for each group of ``by``; what does not fit is counted in words.
+    """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
     Groups that have one number each share a panel. A ranking is one table, a line for each group.
     """
@@ -59,7 +59,7 @@ def _panels(rows: Sequence[Row], depth: int) -> dict[Row, list[Row]]:
 
 
 def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """A point and an interval for each number; the levels of a quantile beside it, in words."""
+    """A point and an interval for each number; for a quantile, its levels as text."""
     place = len(columns) - 3  # estimate, low, high
     known = [row for row in rows if row[place] is not None]
     shown = known[:MOST_BARS]
@@ -76,7 +76,8 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
     else:
         for height, row in zip(heights, shown, strict=True):
             if row[place + 1] is not None:
-                levels = f"level {row[place + 1]:.3g} … {row[place + 2]:.3g}"
+                low, high = four_digits(row[place + 1]), four_digits(row[place + 2])
+                levels = f"level {low} … {high}"
                 axes.annotate(
                     levels, (row[place], height), (6, 4), textcoords="offset points", fontsize=8
                 )

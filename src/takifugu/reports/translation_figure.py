@@ -30,8 +30,8 @@ def translation_figure(
 ) -> "Figure":
     """Pufferfish ε up to about ``largest`` against DP ε, by each method, and what really leaks.
 
-    ``marked`` are pairs of DP ε and Pufferfish ε that were asked for: each gets a mark, and both
-    axes reach all of them.
+    ``marked`` are pairs of DP ε and Pufferfish ε: each gets a mark, and both axes reach all of
+    them.
     """
     from matplotlib.figure import Figure
 
@@ -56,7 +56,7 @@ def translation_figure(
     axes.plot(grid, leaks, "o", ms=4, color="#55a868", label="leaked by some mechanism", zorder=5)
     if shown_marks:
         axes.plot(*zip(*shown_marks, strict=True), "D", ms=5, mfc="none", color="#c44e52",
-                  label="asked for", zorder=6, clip_on=False)  # fmt: skip
+                  label="translated", zorder=6, clip_on=False)  # fmt: skip
     top = max([largest / 1.8, *(a.pufferfish for a in answers if np.isfinite(a.pufferfish))])
     high = max([1.8 * top, *(1.05 * loss for _, loss in shown_marks)])
     axes.set(

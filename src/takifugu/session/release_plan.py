@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from takifugu.ledger import Charge
-from takifugu.ledger.charge_values import groups_body, window_body
+from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
 from takifugu.session.query.query import Query

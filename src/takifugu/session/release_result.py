@@ -69,7 +69,7 @@ class Result:
     def plot(self, path: str | Path) -> None:
         """Draw it into a file, as its suffix says: intervals, or a table for a ranking."""
         from takifugu.reports.plot_files import check_target, save
-        from takifugu.reports.result_figure import answer_figure
+        from takifugu.reports.result_figure import result_figure
 
         place = Path(path)
         check_target(place)
@@ -77,7 +77,7 @@ class Result:
         title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
         note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
         by = tuple(query["by"])
-        save(answer_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+        save(result_figure(self.columns, self.rows, by=by, title=title, note=note), place)
 
     def to_json(self) -> str:
         """Everything, as one JSON object."""

@@ -175,12 +175,12 @@ def _step(chosen: "Collapse", trace: "AttackTrace", step: "AttackStep") -> dict[
         "revealed": step.revealed,
         "chances": {
             statement: {
-                "exact": str(chance),
-                "value": float(chance),
+                "exact": str(probability),
+                "value": float(probability),
                 "low": str(low),
                 "high": str(high),
             }
-            for statement, chance, (low, high) in rows
+            for statement, probability, (low, high) in rows
         },
     }
 
@@ -265,14 +265,14 @@ def _show_trace(console: "Console", chosen: "Collapse", trace: "AttackTrace") ->
     table.add_column("left", justify="right")
     table.add_column("", no_wrap=True)
     for step in trace.steps:
-        chances = ["".join(map(_bit, step.posterior))] if bits else [*map(_short, step.posterior)]
+        posterior = ["".join(map(_bit, step.posterior))] if bits else [*map(_short, step.posterior)]
         span = [" to ".join(_short(end) for end in step.bounds[0])] if ranged else []
         output = chosen.show(step.output) if step.run else "(none yet)"
         last_cell = "revealed" if step.revealed else ""
         table.add_row(
             str(step.run),
             output,
-            *chances,
+            *posterior,
             *span,
             f"{step.candidates:,}",
             last_cell,
@@ -299,8 +299,8 @@ def _up(epsilon: float) -> str:
     return four_digits(epsilon, "up")
 
 
-def _bit(chance: Fraction) -> str:
-    return str(chance) if chance in (0, 1) else "?"
+def _bit(probability: Fraction) -> str:
+    return str(probability) if probability in (0, 1) else "?"
 
 
 def _short(value: Fraction | float) -> str:

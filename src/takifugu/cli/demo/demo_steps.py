@@ -87,22 +87,26 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
         with open_engine(declaration) as engine:
             checked = check(engine)
             project = project.add_dataset(DATASET, declaration, engine=engine)
-    world: dict[str, int | str] = {
-        "rows": checked.rows,
-        "users": checked.entities,
-        "longest": checked.longest,
-        "first": str(checked.first),
-        "last": str(checked.last),
-    }
-    record.facts["world"] = dict(world)
-    world |= {"labels": checked.keys["place"], "countries": checked.keys["country"]}
+    first, last = str(checked.first), str(checked.last)
+    world = {"rows": checked.rows, "users": checked.entities, "longest": checked.longest}
+    record.facts["world"] = {**world, "first": first, "last": last}
     record.show(
         "Synthetic data",
         Paragraphs(
-            "Check-ins of 500 days, drawn from a Markov model. The labels are those of the paper;"
-            " nobody is behind these rows. The data is as declared."
+            f"Check-ins of 500 days, drawn from a Markov model with seed {seed}. The labels are"
+            " those of the paper; nobody is behind these rows. The data is as declared."
         ),
-        FactList(world),
+        FactList(
+            {
+                "rows": checked.rows,
+                "users": checked.entities,
+                "rows of the busiest user": checked.longest,
+                "labels": checked.keys["place"],
+                "countries": checked.keys["country"],
+                "from": first,
+                "to": last,
+            }
+        ),
     )
     return project
 
@@ -206,7 +210,7 @@ def _ask_ranking(
         ranking_table(top.columns, top.rows, caption="Released, the largest country first."),
         Paragraphs(
             "All countries are paid for by one charge, since they share no rows. Because the data"
-            f" is synthetic, the exact ranking may be looked at: of {len(exact)} countries"
+            f" is synthetic, the exact ranking may be shown: of {len(exact)} countries"
             f" {right[0]} first, {right[1]} second and {right[2]} third places are right. Small"
             " countries have few rows, and their ranking is mostly noise."
         ),
@@ -217,7 +221,7 @@ def _ask_ranking(
 def places_right(exact: Integers, engine: Engine, top: Result) -> list[int]:
     """``[place]``: for how many countries the named label has the count of that place.
 
-    Only synthetic data may be looked at like this. Labels with equal counts share a place.
+    Only synthetic data may be examined like this. Labels with equal counts share a place.
     """
     countries, labels = engine.keys("country"), engine.keys("place")
     ranked = -np.sort(-exact, axis=1)
@@ -274,9 +278,9 @@ def _ask_too_much(session: PolicySession, first: Plan, record: DemoRecord) -> No
     repeated = "gave the same result, for free." if again else "was charged again."
     record.show(
         f"Third query: {'answered' if refused is None else 'refused'}",
-        Paragraphs(f"The third query asked for every count of every country, at ε = {THIRD}."),
+        Paragraphs(f"The third query is for every count of every country, at ε = {THIRD}."),
         Verbatim("It was answered." if refused is None else str(refused), alarm=True),
-        Paragraphs(f"The first query asked again {repeated}"),
+        Paragraphs(f"The first query, repeated, {repeated}"),
     )
 
 

@@ -80,7 +80,7 @@ def refuse_cut(path: Path) -> None:
         raise DatabaseFailed(
             visible(str(path)),
             doing="read",
-            trouble="it is no whole gzip file",
+            trouble="it is not a complete gzip file",
             advice="get it again; it may have been cut off",
             reason="incomplete",
         ) from None

@@ -18,7 +18,7 @@ from typing import Any
 
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.accounts.frontier import ZERO, Frontier, add, joined, worst
-from takifugu.ledger.charge_values import BEGINNING, END, cell_names
+from takifugu.ledger.entries_read import BEGINNING, END, cell_names
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree
 from takifugu.losses import Loss, Total
 

@@ -10,21 +10,20 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
+from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError
 
 from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerDamaged,
-    LedgerError,
     LedgerUnavailable,
     LedgerUnwritable,
-    NotALedger,
 )
 from takifugu.ledger.events.event_chain import Anchor
+from takifugu.ledger.storage.database_errors import named_failures
+from takifugu.ledger.storage.sqlite_engine import open_sqlite
 from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
@@ -42,9 +41,7 @@ class Store:
         self.read_only, self._process = read_only, os.getpid()
         if self.sqlite:
             self.name = self._url.database or ""
-            self._engine = self._open_sqlite(wait)
-        else:
-            self._engine = self._open_postgresql(wait)
+        self._engine = _engine(self._url, read_only=read_only, wait=wait)
         self._reader = self._engine.execution_options(reading=True)
         self.guard: Guard | None = None  # none while a ledger is made, or inspected from outside
         self.identity = ""  # of the ledger, once it was opened
@@ -65,7 +62,7 @@ class Store:
                 reason="read-only",
             )
         guard = self.guard
-        with self._named(), self._engine.begin() as connection:
+        with named_failures(self._engine, self.name), self._engine.begin() as connection:
             if guard is not None:
                 guard.begin(connection)
             yield connection
@@ -92,7 +89,7 @@ class Store:
     def unguarded(self) -> Iterator[Connection]:
         """The same, without a comparison with the witness."""
         self._check_process()
-        with self._named(), self._reader.begin() as connection:
+        with named_failures(self._engine, self.name), self._reader.begin() as connection:
             yield connection
 
     def only_one(self, connection: Connection) -> None:
@@ -108,7 +105,7 @@ class Store:
             )
 
     def close(self) -> None:
-        """Let go of every connection, and leave nothing in the log beside the file."""
+        """Close every connection, and leave nothing in the log beside the file."""
         self._engine.dispose()
         if os.getpid() == self._process:
             self.empty_log()
@@ -116,7 +113,7 @@ class Store:
             self.guard.witness.close()
 
     def make_file(self) -> None:
-        """Make the file of a new ledger: for its owner's eyes only, whatever the umask."""
+        """Make the file of a new ledger, readable by its owner alone, whatever the umask."""
         if not self.sqlite:
             return
         try:
@@ -144,162 +141,15 @@ class Store:
                 with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as raw:
                     raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _open_sqlite(self, wait: float) -> Engine:
-        path = Path(self._url.database or "")
-        try:
-            if not path.parent.is_dir():
-                raise InvalidFile(
-                    "ledger",
-                    given=f"would lie in {path.parent}",
-                    needed="lie in an existing folder",
-                    reason="folder",
-                )
-            if path.is_dir():
-                raise _not_a_file(f"{path} is a folder")
-            if path.exists() and not path.is_file():  # it would get the mode of a ledger, or block
-                raise _not_a_file(f"{path} is a device or a pipe")
-        except PermissionError as error:
-            raise LedgerUnavailable(
-                f"the folder of ledger {self.name!r} cannot be read; give this user the right",
-                reason="permission",
-            ) from error
-        except OSError as error:
-            reason = (error.strerror or "cannot be used").lower()
-            raise InvalidFile("ledger", given=f"{path}: {reason}", needed="be a file") from error
-        mode = "ro" if self.read_only else "rwc"
-        address = f"{path.absolute().as_uri()}?mode={mode}"
 
-        def connect() -> sqlite3.Connection:
-            return sqlite3.connect(
-                address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
-            )
-
-        engine = create_engine("sqlite://", creator=connect, poolclass=_pool())
-
-        @event.listens_for(engine, "connect")
-        def prepare(raw: Any, _record: Any) -> None:
-            if not self.read_only:
-                mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-                if mode != "wal":
-                    raise LedgerUnwritable(
-                        f"ledger {self.name!r}: SQLite offers journal mode {mode!r} here and a"
-                        " charge needs a write-ahead log; use a local disk",
-                        reason="journal",
-                    )
-            raw.execute("PRAGMA synchronous=FULL")
-            raw.execute("PRAGMA cache_size=-32000")
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: Connection) -> None:
-            reading = connection.get_execution_options().get("reading")
-            connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-        return engine
-
-    def _open_postgresql(self, wait: float) -> Engine:
-        try:
-            from takifugu.ledger.storage.server_timeouts import impatient, silence
-        except ModuleNotFoundError:  # SQLAlchemy's own import reports it, with what to do
-            return create_engine(self._url)
-        most = silence(wait)
-        limits = {"lock_timeout": wait, "statement_timeout": most}
-        settings = "-c synchronous_commit=on" + "".join(
-            f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
-        )
-        if self.read_only:
-            settings += " -c default_transaction_read_only=on"
-        given = self._url.query.get("options", "")
-        options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
-        network = {  # what a network swallows is noticed by the kernel; see `patience` for the rest
-            "connect_timeout": max(2, round(wait)),
-            "tcp_user_timeout": round(most * 1000),
-            "keepalives": 1,
-            "keepalives_idle": max(1, round(most / 2)),
-            "keepalives_interval": max(1, round(most / 6)),
-            "keepalives_count": 3,
-        }
-        network = {name: value for name, value in network.items() if name not in self._url.query}
-        engine = create_engine(
-            self._url,
-            isolation_level="READ COMMITTED",
-            pool_timeout=most,
-            connect_args={"options": options, **network},
-        )
-        kind = impatient(most)
-
-        @event.listens_for(engine, "do_connect")
-        def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
-            return kind.connect(*arguments, **parameters)
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: Connection) -> None:
-            if connection.get_execution_options().get("reading"):
-                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-
-        return engine
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Give every failure of the database its name in takifugu's tree of errors."""
-        try:
-            yield
-        except DBAPIError as error:
-            raise self._error(error.orig or error) from error
-        except self._engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
-            raise self._error(error) from error
-        except TimeoutError as error:  # of the pool of connections
-            raise LedgerUnavailable(
-                f"ledger {self.name!r}: {_line(error)}", reason="timeout"
-            ) from error
-
-    def _error(self, cause: BaseException) -> LedgerError:
-        kind, reason, advice = self._kind(cause)
-        return kind(
-            f"ledger {self.name!r}: {_line(cause)}; nothing was released. {advice}", reason=reason
-        )
-
-    def _kind(self, cause: BaseException) -> tuple[type[LedgerError], str, str]:
-        if self.sqlite:
-            code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-            if code in _SQLITE:
-                return _SQLITE[code]
-        else:
-            state = getattr(cause, "sqlstate", None) or ""
-            for prefix, found in _POSTGRESQL.items():
-                if state.startswith(prefix):
-                    return found
-        return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
-
-
-_BUSY = (LedgerUnavailable, "locked", "Others hold it locked; try again.")
-_FULL = (LedgerUnwritable, "full", "Make room, then try again.")
-_READ_ONLY = (LedgerUnwritable, "read-only", "Give this user the right to write it.")
-_BROKEN = (LedgerDamaged, "storage", "Run `takifugu ledger verify`, and restore a copy.")
-_SQLITE = {
-    sqlite3.SQLITE_BUSY: _BUSY,
-    sqlite3.SQLITE_LOCKED: _BUSY,
-    sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_IOERR: (LedgerUnwritable, "disk", "Check the disk, then try again."),
-    sqlite3.SQLITE_READONLY: _READ_ONLY,
-    sqlite3.SQLITE_CORRUPT: _BROKEN,
-    sqlite3.SQLITE_CONSTRAINT: _BROKEN,  # an event is already there: the head was set back
-    sqlite3.SQLITE_NOTADB: (NotALedger, "foreign", "Name the file of a ledger."),
-}
-_POSTGRESQL = {
-    "53": _FULL,
-    "55P03": _BUSY,
-    "57014": (LedgerUnavailable, "timeout", "It took too long; check the server, then try again."),
-    "40": _BUSY,
-    "25006": _READ_ONLY,
-    "42501": _READ_ONLY,
-    "42P01": (NotALedger, "foreign", "Name the database of a ledger."),
-    "XX": _BROKEN,
-    "23": _BROKEN,
-}
-
-
-def _line(cause: BaseException) -> str:
-    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
+def _engine(url: URL, *, read_only: bool, wait: float) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        return open_sqlite(Path(url.database or ""), read_only=read_only, wait=wait)
+    try:
+        from takifugu.ledger.storage.postgresql_engine import open_postgresql
+    except ModuleNotFoundError:  # SQLAlchemy's own import reports it, with what to do
+        return create_engine(url)
+    return open_postgresql(url, read_only=read_only, wait=wait)
 
 
 def _is_text(name: str) -> bool:
@@ -308,16 +158,6 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:  # bytes of a name that are no text: half characters in Python
         return False
     return True
-
-
-def _not_a_file(given: str) -> InvalidFile:
-    return InvalidFile("ledger", given=given, needed="be a file", reason="special file")
-
-
-def _pool() -> Any:
-    from sqlalchemy.pool import QueuePool
-
-    return QueuePool
 
 
 def _address(where: str | Path) -> URL:

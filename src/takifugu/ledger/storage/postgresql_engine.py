@@ -11,19 +11,55 @@ from typing import Any
 
 import psycopg
 from psycopg import waiting
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 LEAST = 5.0  # seconds of silence that are always allowed
 
 
-def silence(wait: float) -> float:
-    """How many seconds a server may be silent, if locks are waited for ``wait`` seconds."""
-    return max(LEAST, 3 * wait)
+def open_postgresql(url: URL, *, read_only: bool, wait: float) -> Engine:
+    """An engine for the ledger at an address, which gives up when the server is silent."""
+    most = max(LEAST, 3 * wait)
+    limits = {"lock_timeout": wait, "statement_timeout": most}
+    settings = "-c synchronous_commit=on" + "".join(
+        f" -c {name}={max(1, round(seconds * 1000))}" for name, seconds in limits.items()
+    )
+    if read_only:
+        settings += " -c default_transaction_read_only=on"
+    given = url.query.get("options", "")
+    options = f"{given if isinstance(given, str) else ' '.join(given)} {settings}".strip()
+    network = {  # the kernel notices lost packets; `_timed` does the rest
+        "connect_timeout": max(2, round(wait)),
+        "tcp_user_timeout": round(most * 1000),
+        "keepalives": 1,
+        "keepalives_idle": max(1, round(most / 2)),
+        "keepalives_interval": max(1, round(most / 6)),
+        "keepalives_count": 3,
+    }
+    network = {name: value for name, value in network.items() if name not in url.query}
+    engine = create_engine(
+        url,
+        isolation_level="READ COMMITTED",
+        pool_timeout=most,
+        connect_args={"options": options, **network},
+    )
+    kind = _timed(most)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> Any:
+        return kind.connect(*arguments, **parameters)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("reading"):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    return engine
 
 
-def impatient(seconds: float) -> type[psycopg.Connection[Any]]:
+def _timed(seconds: float) -> type[psycopg.Connection[Any]]:
     """A connection class that closes when the server is silent for so many seconds."""
 
-    class Impatient(psycopg.Connection[Any]):
+    class TimedConnection(psycopg.Connection[Any]):
         def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
             try:
                 return _wait(gen, self.pgconn.socket, seconds)
@@ -36,7 +72,7 @@ def impatient(seconds: float) -> type[psycopg.Connection[Any]]:
                     f"the server has not answered for {seconds:g} s"
                 ) from None
 
-    return Impatient
+    return TimedConnection
 
 
 def _wait(gen: Generator[Any, Any, Any], handle: int, seconds: float) -> Any:

@@ -1,0 +1,70 @@
+"""Ledgers in a file: SQLite with a write-ahead log, synchronous on every commit."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+
+from takifugu.errors import InvalidFile, LedgerUnavailable, LedgerUnwritable
+
+
+def open_sqlite(path: Path, *, read_only: bool, wait: float) -> Engine:
+    """An engine for the ledger in a file; `InvalidFile` if it cannot be one."""
+    _check_place(path)
+    mode = "ro" if read_only else "rwc"
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+        )
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+
+    @event.listens_for(engine, "connect")
+    def prepare(raw: Any, _record: Any) -> None:
+        if not read_only:
+            mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            if mode != "wal":
+                raise LedgerUnwritable(
+                    f"ledger {str(path)!r}: SQLite offers journal mode {mode!r} here and a"
+                    " charge needs a write-ahead log; use a local disk",
+                    reason="journal",
+                )
+        raw.execute("PRAGMA synchronous=FULL")
+        raw.execute("PRAGMA cache_size=-32000")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reading = connection.get_execution_options().get("reading")
+        connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _check_place(path: Path) -> None:
+    try:
+        if not path.parent.is_dir():
+            raise InvalidFile(
+                "ledger",
+                given=f"would lie in {path.parent}",
+                needed="lie in an existing folder",
+                reason="folder",
+            )
+        if path.is_dir():
+            raise _not_a_file(f"{path} is a folder")
+        if path.exists() and not path.is_file():  # it would get the mode of a ledger, or block
+            raise _not_a_file(f"{path} is a device or a pipe")
+    except PermissionError as error:
+        raise LedgerUnavailable(
+            f"the folder of ledger {str(path)!r} cannot be read; give this user the right",
+            reason="permission",
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or "cannot be used").lower()
+        raise InvalidFile("ledger", given=f"{path}: {reason}", needed="be a file") from error
+
+
+def _not_a_file(given: str) -> InvalidFile:
+    return InvalidFile("ledger", given=given, needed="be a file", reason="special file")
