@@ -49,7 +49,14 @@ from takifugu.project.terms import (
     keep_terms,
     kept_terms,
 )
-from takifugu.project.translation_tables import Progress, pays, project_table, reach, table_path
+from takifugu.project.translation_tables import (
+    SHARE,
+    Progress,
+    pays,
+    project_table,
+    reach,
+    table_path,
+)
 from takifugu.session.cell_names import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
@@ -195,12 +202,13 @@ class Project:
         translation: Translation,
         ledger: Ledger,
         *,
+        share: float = SHARE,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
         """The translation as a table that is confirmed for the budgets of the ledger.
 
-        None if the translation is to be asked each time: by policy, because it is quick, or for
-        budgets beyond the table.
+        A table that has to be made has points that differ by ``share``. None if the translation is
+        to be asked each time: by policy, because it is quick, or for budgets beyond the table.
         """
         wanted = self.dataset(name).table
         if not (pays(translation) if wanted is None else wanted):
@@ -214,7 +222,9 @@ class Project:
         if most is None:
             return None
         path = table_path(self.folder, name, translation, most)
-        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
+        return project_table(
+            path, translation, sorted(budgets), most=most, share=share, progress=progress
+        )
 
     def refuse_stranger(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists who may ask and ``analyst`` is not among them.

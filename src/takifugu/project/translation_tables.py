@@ -1,6 +1,6 @@
 """Translation tables kept beside a project, because some translations take minutes.
 
-A table that is read back is not believed. It must be for these priors, secrets and uncertainty,
+A table that is read back is verified. It must be for these priors, secrets and uncertainty,
 made by this version and unchanged since (its own fingerprint); and because whoever changes a file
 can write a new fingerprint too, the translation itself is asked about every allowance that a budget
 rests on. A table that it does not confirm is computed anew. (The price that is told for a release
@@ -57,6 +57,7 @@ def project_table(
     budgets: Iterable[Fraction],
     *,
     most: int,
+    share: float = SHARE,
     progress: Progress | None = None,
 ) -> TranslationTable | None:
     """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
@@ -75,7 +76,7 @@ def project_table(
         made = tabulate(
             translation,
             losses=(LEAST, float(most)),
-            share=SHARE,
+            share=share,
             progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:
