@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from numpy.typing import ArrayLike
-
 from takifugu.losses import Number
 from takifugu.priors import Name
 from takifugu.session.query_options import QueryOptions
@@ -13,6 +11,7 @@ from takifugu.session.rows import Bound
 By = str | Sequence[str]
 Keys = Mapping[str, Sequence[Name]] | None
 Span = tuple[Bound, Bound] | None
+Counts = Sequence[float] | Sequence[Sequence[float]]  # of one group, or of each
 
 
 class Planner:
@@ -49,7 +48,7 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have each label."""
+        """How many rows have each label. `QueryOptions` explains the options."""
         options = QueryOptions(
             "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -69,7 +68,7 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have one of the labels in ``values``."""
+        """How many rows have one of the labels in ``values``. `QueryOptions` explains the options."""
         options = QueryOptions(
             "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
             delta=delta, within=within, confidence=confidence,
@@ -87,14 +86,15 @@ class Planner:
         epsilon: Number | None = None,
         delta: Number | None = None,
         confidence: float | None = None,
-        reference: ArrayLike | None = None,
+        reference: Counts | None = None,
         gap: float | None = None,
     ) -> Plan:
         """The ``k`` most frequent labels, in order.
 
         The plan predicts how many places are right for ``reference``, public or synthetic counts,
         or for a ``gap``, the lead of each place over the next. Instead of ``epsilon``, give one of
-        them and ``confidence``, the probability that places are right.
+        them and ``confidence``, the probability that places are right. `QueryOptions` explains the
+        other options.
         """
         options = QueryOptions(
             "top_k", column, k=k, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
@@ -114,7 +114,7 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The sum of numbers, clamped to their declared bounds."""
+        """The sum of numbers, clamped to their declared bounds. `QueryOptions` explains the options."""
         options = QueryOptions(
             "sum", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -133,7 +133,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The mean of numbers, clamped to their declared bounds, over the public number of rows."""
+        """The mean of numbers, clamped to their declared bounds, over the public number of rows.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "mean", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -157,7 +160,7 @@ class Planner:
         """The number below which the share ``level`` of the values lies: 0.5 for the median.
 
         It is chosen from numbers that are ``grid`` apart, by default the declared step. ``within``
-        counts ranks.
+        counts ranks. `QueryOptions` explains the other options.
         """
         options = QueryOptions(
             "quantile", column, level=level, by=by, window=window, where=where, epsilon=epsilon,
@@ -177,7 +180,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The share of the rows of each group that have each label."""
+        """The share of the rows of each group that have each label.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "proportions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -195,7 +201,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How often each label followed each other one, within the rows of an entity."""
+        """How many times each label followed each other one, within the rows of an entity.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,

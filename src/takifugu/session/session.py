@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from takifugu._rounding import float_down
-from takifugu.engines import Engine, Table, identities
+from takifugu.engines import Engine, InvalidQuery, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
 from takifugu.ledger import Answer, Charge, Event, Ledger, Quote, Snapshot, open_ledger
@@ -46,7 +46,12 @@ from takifugu.session.query.kinds import query_of
 from takifugu.session.query.query import Aim, Query
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner
-from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
+from takifugu.session.release_errors import (
+    BudgetConflict,
+    OverBudget,
+    SessionClosed,
+    StalePlan,
+)
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
@@ -134,12 +139,15 @@ class Session:
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
     ) -> None:
+        """Open what is given by path, and check that table, prior, entries and budget fit."""
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
             raise UnsoundRequest(
                 "the table was made for another translation; tabulate this one",
                 field="translation_table",
             )
+        self._owns = not (isinstance(table, Engine) and isinstance(ledger, Ledger))
+        self._closed = False
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
@@ -176,6 +184,10 @@ class Session:
                 self._agree_on(budget, budget_delta, snapshot)
             self._opened = opened.pop_all()
 
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<Session on {self._about!r} of dataset {self._dataset!r}{state}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -185,10 +197,12 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._closed = self._closed or self._owns
         self._opened.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """Close what the session opened itself."""
+        """Close what the session opened itself; what the caller opened can still be used."""
+        self._closed = self._closed or self._owns
         self._opened.close()
 
     @property
@@ -203,10 +217,12 @@ class Session:
 
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, rounded up."""
+        self._refuse_closed()
         return self._ledger.spent(self._dataset, self._translation)
 
     def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
+        self._refuse_closed()
         whole = self._ledger.snapshot(self._dataset).whole
         return self._guarantee(Fraction(0) if whole is None else whole.delta)
 
@@ -234,6 +250,10 @@ class Session:
         )
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosed()
 
     def _refuse_unaccepted(self, snapshot: Snapshot) -> None:
         """Raise unless the owner accepted this analyst, these terms, rules and cells."""
@@ -271,6 +291,7 @@ class Session:
 
     def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
         """All of a plan but its price: the one place where plans are made."""
+        self._refuse_closed()
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
@@ -375,6 +396,12 @@ class Session:
         was made here is charged, read and drawn. What was released to another analyst costs this
         one's own budget, if they have one.
         """
+        if not isinstance(plan, Plan):
+            raise InvalidQuery(
+                "plan",
+                given=f"is a value of type {type(plan).__name__}",
+                needed="be a plan: release(session.plan.histogram(epsilon=0.5)), for one",
+            )
         made = self._unpriced(plan.options)
         _refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
