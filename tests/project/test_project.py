@@ -112,10 +112,10 @@ declaration = "a.toml"
         (GOOD.replace('"a.toml"', "''"), "`dataset, a, declaration` is not printable text"),
         (GOOD + "uncertainty = 1\n", "be at least 0 and below 1"),
         (GOOD + "uncertainty = nan\n", "be at least 0 and below 1"),
-        (GOOD + "pairs = 'a/b'\n", "is no list of pairs"),
-        (GOOD + "pairs = [['a', 'b', 'c']]\n", "is no list of pairs"),
-        (GOOD + "pairs = [['a', []]]\n", "is no list of pairs"),
-        (GOOD + "pairs = []\n", "is no list of pairs"),
+        (GOOD + "pairs = 'a/b'\n", "is not a list of pairs"),
+        (GOOD + "pairs = [['a', 'b', 'c']]\n", "is not a list of pairs"),
+        (GOOD + "pairs = [['a', []]]\n", "is not a list of pairs"),
+        (GOOD + "pairs = []\n", "is not a list of pairs"),
         (GOOD + "entries = 3\n", "list text or whole numbers"),
         (GOOD + "analysts = [3]\n", "`dataset, a, analysts` hold a number"),
         (GOOD + "release_fitted_rows = 'yes'\n", "be true or false"),
@@ -274,7 +274,7 @@ def test_the_same_cells_get_one_budget_only(tmp_path: Path) -> None:
 def test_listed_analysts_alone_may_ask(tmp_path: Path) -> None:
     project = with_prior(tmp_path, analysts=["ana"])
     for who in (None, "anna"):
-        with pytest.raises(InvalidProject, match="be one of ana"), project.session("stays", who):
+        with raises(InvalidProject, field="analyst"), project.session("stays", who):
             pass
     with pytest.raises(InvalidProject, match="be one of ana"):
         project.set_budget("stays", "1", analyst="anna")
@@ -622,8 +622,8 @@ def test_a_plan_file_of_an_earlier_version_is_released(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{}", "is no plan"),
-        ("[]", "is no plan"),
+        ("{}", "is not a plan"),
+        ("[]", "is not a plan"),
         ('{"form": "takifugu-plan-1"}', "was changed"),
         (
             '{"form": "takifugu-plan-1", "asked": {"dataset": 3, "kind": "sum", "how": {}}}',
@@ -637,7 +637,7 @@ def test_a_plan_file_of_an_earlier_version_is_released(tmp_path: Path) -> None:
         (
             '{"form": "takifugu-plan-1", "asked": {"dataset": "a", "kind": "sum", "how": {"x": 1},'
             ' "analyst": null}}',
-            "`x` is no option",
+            "`x` is not an option",
         ),
     ],
 )

@@ -196,7 +196,10 @@ def fit_prior(
     )
     if fitted.test is not None and not engine.count(fitted.test):
         raise InvalidQuery(
-            "split", given="leaves no rows to release from", needed="fit on fewer rows"
+            "split",
+            given="leaves no rows to release from",
+            needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
+            " share of the entities",
         )
     if options.confidence is None:
         return fitted.chain, fitted

@@ -59,7 +59,9 @@ def read_plan(path: Path) -> PlanFile:
     document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
     if not isinstance(document, dict) or document.get("form") != FORM:
         raise InvalidFile(
-            str(path), given="is no plan", needed="be one: `takifugu plan … --out FILE` writes it"
+            str(path),
+            given="is not a plan",
+            needed="be one: `takifugu plan … --out FILE` writes it",
         )
     try:
         asked = document["asked"]

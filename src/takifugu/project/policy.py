@@ -145,7 +145,9 @@ def refuse_password(place: str, field: str) -> None:
         parts = urlsplit(place)
         told = parts.password is not None or "password" in dict(parse_qsl(parts.query))
     except ValueError:
-        raise InvalidProject(field, given="is no address", needed="be a path or a URL") from None
+        raise InvalidProject(
+            field, given="is not an address", needed="be a path or a URL"
+        ) from None
     if told:
         raise InvalidProject(
             field,
@@ -289,7 +291,7 @@ def _pairs(given: TomlSection) -> tuple[tuple[Side, Side], ...] | None:
     if not isinstance(listed, list) or not listed or not all(map(_is_pair, listed)):
         raise InvalidProject(
             given.at("pairs"),
-            given="is no list of pairs",
+            given="is not a list of pairs",
             needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]]",
         )
     return tuple((_side(left), _side(right)) for left, right in listed)

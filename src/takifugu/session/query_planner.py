@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from takifugu.losses import Number
 from takifugu.priors import Name
-from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_options import QueryOptions, ReferenceCounts
 from takifugu.session.release_plan import Plan
 from takifugu.session.rows import Bound
 
 By = str | Sequence[str]
 Keys = Mapping[str, Sequence[Name]] | None
 Span = tuple[Bound, Bound] | None
-Counts = Sequence[float] | Sequence[Sequence[float]]  # of one group, or of each
 
 
 class Planner:
@@ -68,7 +67,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have one of the labels in ``values``. `QueryOptions` explains the options."""
+        """How many rows have one of the labels in ``values``.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
             delta=delta, within=within, confidence=confidence,
@@ -86,7 +88,7 @@ class Planner:
         epsilon: Number | None = None,
         delta: Number | None = None,
         confidence: float | None = None,
-        reference: Counts | None = None,
+        reference: ReferenceCounts | None = None,
         gap: float | None = None,
     ) -> Plan:
         """The ``k`` most frequent labels, in order.
@@ -114,7 +116,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The sum of numbers, clamped to their declared bounds. `QueryOptions` explains the options."""
+        """The sum of numbers, clamped to their declared bounds.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "sum", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,

@@ -32,12 +32,20 @@ class CountQuery(NumberQuery):
     def check(self, declaration: Declaration) -> None:
         """The labels must be declared."""
         keys = frozenset(declaration.category(self.column).keys)
-        unknown = [value for value in self.values if value not in keys]
-        if not self.values or unknown or len(set(self.values)) < len(self.values):
+        given = ""
+        if not self.values:
+            given = "are empty"
+        elif len(set(self.values)) < len(self.values):
+            given = "are repeated"
+        for value in self.values:
+            if value not in keys:
+                given = f"hold {value!r:.80}, which is not declared"
+        if given:
             raise InvalidQuery(
                 "values",
-                given="are none, repeated or not declared",
-                needed=f"be labels of {self.column}; the number of all rows is public",
+                given=given,
+                needed=f"be labels of {self.column}, as the declaration lists them"
+                " (`takifugu dataset show NAME --json`)",
             )
 
     def body(self) -> dict[str, Any]:

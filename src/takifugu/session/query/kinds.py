@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from takifugu.engines import Declaration, InvalidQuery
+from takifugu.errors import one_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.proportions import ProportionsQuery
@@ -40,8 +41,8 @@ def query_of(options: QueryOptions, declaration: Declaration, about: str) -> Que
         if name not in public:
             raise InvalidQuery(
                 f"by, {name}",
-                given="is no public column",
-                needed=f"be one of {', '.join(public) or 'none: there are no public columns'}",
+                given="is not a public column",
+                needed=one_of(public) if public else "be left out: no column is public",
             )
     if len(set(options.by)) < len(options.by):
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
