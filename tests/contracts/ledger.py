@@ -113,7 +113,7 @@ def test_a_raised_budget_counts_at_once_and_a_lowered_one_stops_everything(ledge
     assert ledger.remaining("ward", DOUBLING) == Fraction(1, 2)
     ledger.charge(charge("0.5"), DOUBLING)
     ledger.set_budget("ward", 1)
-    with pytest.raises(BudgetExceeded):  # the entries of 0 to 5 are over it, whatever is asked
+    with pytest.raises(BudgetExceeded):  # the entries of 0 to 5 are over it, whatever the query
         ledger.charge(charge("0.01", (7, 8)), DOUBLING)
     assert ledger.remaining("ward", DOUBLING, window=Window(7, 8)) == 0
 
@@ -256,10 +256,10 @@ def test_the_charge_must_name_the_translation_that_is_used(ledger: Ledger) -> No
 def test_the_same_query_again_is_answered_for_free(
     ledger: Ledger, url: str, opened: Opener
 ) -> None:
-    asked = charge("0.25", (0, 3), ["fr"])
-    assert ledger.lookup(asked) is None
-    receipt = ledger.charge(asked, DOUBLING)
-    assert receipt.may_release and ledger.lookup(asked) is None
+    first = charge("0.25", (0, 3), ["fr"])
+    assert ledger.lookup(first) is None
+    receipt = ledger.charge(first, DOUBLING)
+    assert receipt.may_release and ledger.lookup(first) is None
     ledger.record_answer(receipt, {"counts": [1, 2.5, None]})
     again = opened(url).lookup(charge("0.25", (0, 3), ["fr"], prior="another"))
     assert again is not None and again.value == {"counts": [1, 2.5, None]}
@@ -295,22 +295,22 @@ def test_a_charge_has_one_answer(ledger: Ledger) -> None:
 def test_the_same_key_is_charged_once_and_gives_no_second_release(
     ledger: Ledger, url: str, opened: Opener
 ) -> None:
-    asked = charge("0.25")
-    receipt = ledger.charge(asked, DOUBLING)
-    repeated = opened(url).charge(asked, DOUBLING)
+    first = charge("0.25")
+    receipt = ledger.charge(first, DOUBLING)
+    repeated = opened(url).charge(first, DOUBLING)
     assert repeated.anchor == receipt.anchor and not repeated.may_release
-    assert not ledger.charge(asked, DOUBLING).may_release
+    assert not ledger.charge(first, DOUBLING).may_release
     assert ledger.spent("ward", DOUBLING) == 0.5
     with raises(LedgerConflict, reason="receipt"):
         ledger.record_answer(repeated, 1)
     with raises(LedgerConflict, reason="key"):
-        ledger.charge(charge("0.5", key=asked.key), DOUBLING)
+        ledger.charge(charge("0.5", key=first.key), DOUBLING)
 
 
 def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
     ledger: Ledger, url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, enter = charge("0.25"), Ledger._enter
+    first, enter = charge("0.25"), Ledger._enter
 
     def lost(self: Ledger, *arguments: object) -> None:
         enter(self, *arguments)  # type: ignore[arg-type]
@@ -319,25 +319,25 @@ def test_a_retry_after_a_lost_acknowledgement_is_charged_once_and_may_release(
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "_enter", lost)
         with pytest.raises(LedgerUnavailable):
-            ledger.charge(asked, DOUBLING)
-    assert not opened(url).charge(asked, DOUBLING).may_release  # it cannot know what we know
-    assert ledger.charge(asked, DOUBLING).may_release
-    assert not ledger.charge(asked, DOUBLING).may_release
+            ledger.charge(first, DOUBLING)
+    assert not opened(url).charge(first, DOUBLING).may_release  # it cannot know what we know
+    assert ledger.charge(first, DOUBLING).may_release
+    assert not ledger.charge(first, DOUBLING).may_release
     assert ledger.spent("ward", DOUBLING) == 0.5
 
 
 def test_a_failed_repeat_of_a_charge_that_was_released_gives_no_second_release(
     ledger: Ledger, url: str
 ) -> None:
-    asked = charge("0.25")
-    assert ledger.charge(asked, DOUBLING).may_release
+    first = charge("0.25")
+    assert ledger.charge(first, DOUBLING).may_release
     with pytest.raises(LedgerConflict):
-        ledger.charge(charge("0.5", key=asked.key), DOUBLING)
+        ledger.charge(charge("0.5", key=first.key), DOUBLING)
     tamper(url, "ALTER TABLE takifugu_head RENAME TO elsewhere")
     with pytest.raises(LedgerError):
-        ledger.charge(asked, DOUBLING)
+        ledger.charge(first, DOUBLING)
     tamper(url, "ALTER TABLE elsewhere RENAME TO takifugu_head")
-    assert not ledger.charge(asked, DOUBLING).may_release
+    assert not ledger.charge(first, DOUBLING).may_release
 
 
 def test_another_analysts_answer_costs_the_reader_and_not_the_whole(ledger: Ledger) -> None:
@@ -365,19 +365,19 @@ def test_another_analysts_answer_costs_the_reader_and_not_the_whole(ledger: Ledg
 
 def test_processes_together_never_overspend(ledger: Ledger, url: str) -> None:
     workers = [worker("charge", url, "1/64", "24") for _ in range(4)]
-    said = [line for one in workers for line in one.communicate()[0].split()]
+    lines = [line for one in workers for line in one.communicate()[0].split()]
     assert all(one.returncode == 0 for one in workers)
-    keys = {line for line in said if line != "refused"}
-    assert len(said) == 96 and len(keys) == 64 and paid(ledger) == keys
+    keys = {line for line in lines if line != "refused"}
+    assert len(lines) == 96 and len(keys) == 64 and paid(ledger) == keys
     assert ledger.spent("ward", DOUBLING) == 2 and ledger.verify().sound
 
 
 def test_kill_minus_9_loses_nothing_that_was_acknowledged(ledger: Ledger, url: str) -> None:
     ledger.set_budget("ward", 1)
     crashing = worker("crash", url, "1/256", "16", "2", "1")
-    said = crashing.communicate()[0].split()
+    lines = crashing.communicate()[0].split()
     assert crashing.returncode == 0
-    keys = set(said) - {"refused"}
+    keys = set(lines) - {"refused"}
     assert keys and keys <= paid(ledger)
     assert len(paid(ledger)) <= 128 and ledger.spent("ward", DOUBLING) <= 1
     assert ledger.spent("ward", DOUBLING) == len(paid(ledger)) / 128
@@ -716,22 +716,22 @@ def test_a_quote_is_what_the_charge_then_finds(ledger: Ledger) -> None:
     ledger.set_budget("ward", 1, analyst="ana")
     ledger.charge(charge("0.25", (0, 5), analyst="ana"), DOUBLING)
     for amount, fits in (("0.2", True), ("0.3", False)):
-        asked = charge(amount, (3, 9), analyst="ana")
-        quote = ledger.quote(asked, DOUBLING)
+        first = charge(amount, (3, 9), analyst="ana")
+        quote = ledger.quote(first, DOUBLING)
         assert [one.analyst for one in quote.standings] == [None, "ana"]
-        assert all(one.admits(asked.loss) for one in quote.standings) == fits
-        assert min(one.room(asked.loss) for one in quote.standings) == ledger.remaining(
-            "ward", DOUBLING, analyst="ana", window=asked.window
+        assert all(one.admits(first.loss) for one in quote.standings) == fits
+        assert min(one.room(first.loss) for one in quote.standings) == ledger.remaining(
+            "ward", DOUBLING, analyst="ana", window=first.window
         )
         assert [one.spent for one in quote.standings] == [
             ledger.spent("ward", DOUBLING, analyst=who) for who in (None, "ana")
         ]
         if not fits:
             with raises(BudgetExceeded, analyst="ana"):
-                ledger.charge(asked, DOUBLING)
+                ledger.charge(first, DOUBLING)
             continue
-        after = [one.spent_after(asked.loss) for one in quote.standings]
-        ledger.charge(asked, DOUBLING)
+        after = [one.spent_after(first.loss) for one in quote.standings]
+        ledger.charge(first, DOUBLING)
         assert after == [ledger.spent("ward", DOUBLING, analyst=who) for who in (None, "ana")]
 
 

@@ -117,13 +117,13 @@ def test_the_filter_passes_exactly_what_the_oracle_allows(
                 "ward", DOUBLING, analyst=one.analyst, window=window, groups=groups
             )
             assert (one.loss[0] <= left) == fits
-            asked = charge(loss_in(one), window, groups, analyst=one.analyst)
+            planned = charge(loss_in(one), window, groups, analyst=one.analyst)
             if fits:
-                ledger.charge(asked, DOUBLING)
+                ledger.charge(planned, DOUBLING)
                 accepted = tried
             else:
                 with pytest.raises(BudgetExceeded) as refused:
-                    ledger.charge(asked, DOUBLING)
+                    ledger.charge(planned, DOUBLING)
                 assert refused.value.left == left
         for who in (None, "ana", "bob"):
             true = oracle.totals(accepted, GROUPS, STEPS, who)

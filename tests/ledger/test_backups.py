@@ -43,14 +43,14 @@ def names(folder: Path) -> set[str]:
 
 def test_after_a_kill_the_next_opening_leaves_nothing_in_the_log(path: Path, folder: Path) -> None:
     dying = worker("crash", str(path), "1/64", "1", "1", "3")  # a second would empty the log
-    said = set(dying.communicate()[0].split()) - {"refused"}
-    assert said and (folder / "ward.ledger-wal").stat().st_size  # they are in the log alone
+    lines = set(dying.communicate()[0].split()) - {"refused"}
+    assert lines and (folder / "ward.ledger-wal").stat().st_size  # they are in the log alone
     with open_ledger(path) as ledger:
         assert (folder / "ward.ledger-wal").stat().st_size == 0
         shutil.copy(path, folder / "main.only")
         everything = paid(ledger)
     with open_ledger(folder / "main.only", read_only=True) as copy:
-        assert said <= paid(copy) == everything
+        assert lines <= paid(copy) == everything
     assert "ward.ledger-wal" not in names(folder)
 
 
@@ -60,19 +60,19 @@ def test_closing_empties_the_log_also_while_others_have_it_open(
     other = opened(path)
     other.spent("ward", DOUBLING)
     with open_ledger(path) as ledger:
-        asked = charge("0.25")
-        ledger.charge(asked, DOUBLING)
+        first = charge("0.25")
+        ledger.charge(first, DOUBLING)
     assert (folder / "ward.ledger-wal").stat().st_size == 0
     shutil.copy(path, folder / "main.only")
     with open_ledger(folder / "main.only", inspect=True) as copy:
-        assert asked.key in paid(copy)
+        assert first.key in paid(copy)
 
 
 def test_a_backup_holds_what_is_still_in_the_log_and_is_private(
     path: Path, folder: Path, opened: Opener
 ) -> None:
-    ledger, asked = opened(path), charge("0.25")
-    ledger.charge(asked, DOUBLING)
+    ledger, first = opened(path), charge("0.25")
+    ledger.charge(first, DOUBLING)
     mask = os.umask(0)
     try:
         report = ledger.backup(folder / "backup")
@@ -83,7 +83,7 @@ def test_a_backup_holds_what_is_still_in_the_log_and_is_private(
     for name in ("backup", "export"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
     with open_ledger(folder / "backup", read_only=True) as copy:
-        assert asked.key in paid(copy) and copy.verify().sound
+        assert first.key in paid(copy) and copy.verify().sound
     assert not [name for name in names(folder) if name.startswith(".") or "backup-" in name]
 
 

@@ -52,14 +52,14 @@ def test_a_charge_with_other_cells_is_refused_and_says_which_part_differs(ledger
     ledger.charge(charge("0.5", None, ["north"], cells=NORTH), DOUBLING)
     head = ledger.head()
     for try_ in (ledger.charge, quoted(ledger)):
-        with pytest.raises(CellsChanged) as told:
+        with pytest.raises(CellsChanged) as refused:
             try_(charge("0.5", None, ["other"], cells=OTHER), DOUBLING)
-        assert told.value.changes == (
+        assert refused.value.changes == (
             'public zone outside was "refuse" and is now "other"',
             'public zone values was ["north", "south"] and is now ["south"]',
             'public zone other was not declared and is now "other"',
         )
-        assert told.value.dataset == "ward" and "\n" not in str(told.value)
+        assert refused.value.dataset == "ward" and "\n" not in str(refused.value)
     assert ledger.head() == head and ledger.verify().sound
     ledger.charge(charge("0.25", None, ["south"], cells=NORTH), DOUBLING)
     assert ledger.spent("ward", DOUBLING) == 1
@@ -163,9 +163,9 @@ def test_every_part_counts_letter_by_letter(edit: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder, open_ledger(Path(folder) / "a.ledger") as ledger:
         ledger.set_budget("ward", 2)
         ledger.charge(charge("0.1", cells=NORTH), DOUBLING)
-        with pytest.raises(CellsChanged) as told:
+        with pytest.raises(CellsChanged) as refused:
             ledger.charge(charge("0.1", cells=Cells.of(PARTS | edit)), DOUBLING)
-        assert told.value.changes
+        assert refused.value.changes
 
 
 def test_a_charge_must_name_its_cells() -> None:
@@ -179,9 +179,9 @@ def test_long_lists_are_told_by_what_differs() -> None:
         ledger.set_budget("ward", 2)
         ledger.charge(charge("0.1", cells=Cells.of({"public": {"s": many}})), DOUBLING)
         edited = Cells.of({"public": {"s": [*many[1:], "avenue"]}})
-        with pytest.raises(CellsChanged, match="street 0") as told:
+        with pytest.raises(CellsChanged, match="street 0") as refused:
             ledger.charge(charge("0.1", cells=edited), DOUBLING)
-        assert "avenue" in str(told.value) and len(str(told.value)) < 600
+        assert "avenue" in str(refused.value) and len(str(refused.value)) < 600
 
 
 # --- ledgers from before ---

@@ -1,4 +1,4 @@
-"""What owners decide is in the chain, and charges keep to it: terms in force, and who may ask."""
+"""What owners decide is in the chain, and charges keep to it: terms in force, and who may query."""
 
 import math
 from collections.abc import Callable
@@ -56,8 +56,10 @@ def test_an_accepted_prior_is_charged_under_and_the_old_one_no_more(ledger: Ledg
     assert (seen.before, seen.after) == (0.5, 0.25)
     event = ledger.accept(NEW, seen, uncertainty="0.1")
     assert event.kind == "accepted" and event.body["actor"]
-    told = {name: event.body[name] for name in ("prior", "secrets", "spent_before", "spent_after")}
-    assert told == {
+    recorded = {
+        name: event.body[name] for name in ("prior", "secrets", "spent_before", "spent_after")
+    }
+    assert recorded == {
         "prior": "new prior", "secrets": "secrets", "spent_before": "0.5", "spent_after": "0.25",
     }  # fmt: skip
     assert event.body["before"] == {"prior": "prior", "secrets": "secrets"}
@@ -104,7 +106,9 @@ def test_a_policy_is_in_force_at_once_only_before_the_first_charge(ledger: Ledge
     first = ledger.enter_policy("ward", OLD, {"how": "fitted"})
     assert first.kind == "policy" and ledger.snapshot("ward").terms == OLD
     count = ledger.head().seq
-    ledger.enter_policy("ward", OLD, {"how": "fitted"})  # the same again: told, not accepted anew
+    ledger.enter_policy(
+        "ward", OLD, {"how": "fitted"}
+    )  # the same again: recorded, not accepted again
     assert ledger.head().seq == count + 1
     ledger.enter_policy("ward", NEW, {"how": "fitted"})  # replaced before anything was charged
     with pytest.raises(NotAccepted):
@@ -181,14 +185,14 @@ def test_where_analysts_have_budgets_nobody_else_may_ask(ledger: Ledger, who: st
     ledger.set_budget("ward", 1, analyst="bob")
     ledger.record_answer(ledger.charge(charge("0.25", analyst="bob"), DOUBLING), 7)
     head = ledger.head()
-    for ask in (
+    for query in (
         lambda: ledger.charge(charge("0.25", analyst=who), DOUBLING),
         lambda: ledger.reuse(charge("0.25", analyst=who), DOUBLING),
         lambda: ledger.lookup(charge("0.25", analyst=who)),
         lambda: ledger.snapshot("ward", analyst=who).refuse(OLD, None),
     ):
         with raises(UnknownAnalyst, dataset="ward", analyst=who, known=("bob",)) as refused:
-            ask()
+            query()
         assert "\n" not in str(refused.value)
     assert ledger.head() == head
     ledger.charge(charge("0.1", analyst="bob"), DOUBLING)
@@ -209,7 +213,7 @@ def test_an_analyst_who_asked_before_there_were_budgets_needs_one(ledger: Ledger
     with pytest.raises(UnknownAnalyst):
         ledger.charge(charge("0.1", analyst="eve"), DOUBLING)
     ledger.set_budget("ward", "0.3", analyst="eve")
-    with pytest.raises(BudgetExceeded):  # what she was told before counts
+    with pytest.raises(BudgetExceeded):  # what she learnt before counts
         ledger.charge(charge("0.1", analyst="eve"), DOUBLING)
 
 

@@ -63,9 +63,9 @@ def until_it_is_full(ledger: Ledger, disk: Path) -> None:
 
     def charge_on() -> None:
         for _ in range(10**4):
-            asked = charge("1/100000", (0, 9), ["fr"])
-            ledger.charge(asked, DOUBLING)
-            keys.add(asked.key)
+            planned = charge("1/100000", (0, 9), ["fr"])
+            ledger.charge(planned, DOUBLING)
+            keys.add(planned.key)
 
     with raises(LedgerUnwritable, reason="full"):
         charge_on()
@@ -124,13 +124,13 @@ def test_a_server_that_stops_gives_no_receipt_until_it_is_back() -> None:
         pytest.skip(needed)
     with postgres.cluster() as server, open_ledger(server.address(), wait=5) as ledger:
         ledger.set_budget("ward", 2)
-        asked = charge("0.25")
-        ledger.charge(asked, DOUBLING)
+        planned = charge("0.25")
+        ledger.charge(planned, DOUBLING)
         server.stop()
         with raises(LedgerUnavailable):
             ledger.charge(charge("0.25"), DOUBLING)
         server.restart()
-        assert paid(ledger) == {asked.key} and ledger.verify().sound
+        assert paid(ledger) == {planned.key} and ledger.verify().sound
         assert ledger.charge(charge("0.25"), DOUBLING).may_release
 
 
@@ -142,15 +142,15 @@ def test_a_server_that_is_frozen_is_given_up_and_gives_no_receipt(frozen: str) -
         address = server.address()
         with open_ledger(address, wait=0.5) as ledger:
             ledger.set_budget("ward", 2)
-            asked = charge("0.25")
+            planned = charge("0.25")
             if frozen == "while open":
-                attempt: Callable[[], object] = partial(ledger.charge, asked, DOUBLING)
+                attempt: Callable[[], object] = partial(ledger.charge, planned, DOUBLING)
             else:
                 attempt = partial(open_ledger, address, wait=0.5)
             with server.frozen(), raises(LedgerUnavailable):
                 attempt()
-            assert ledger.charge(asked, DOUBLING).may_release
-            assert paid(ledger) == {asked.key} and ledger.verify().sound
+            assert ledger.charge(planned, DOUBLING).may_release
+            assert paid(ledger) == {planned.key} and ledger.verify().sound
 
 
 def test_a_full_disk_gives_no_receipt_and_loses_none(path: Path) -> None:

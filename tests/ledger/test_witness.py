@@ -141,7 +141,7 @@ def test_a_note_that_comes_late_never_moves_the_witness_backwards(
 def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
     path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger, asked = opened(path), charge("0.25")
+    ledger, first = opened(path), charge("0.25")
 
     def dies(*_: object) -> None:
         raise LedgerUnwritable("no room for the note")
@@ -149,12 +149,12 @@ def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
     with monkeypatch.context() as patch:
         patch.setattr(FileWitness, "record", dies)
         with pytest.raises(LedgerUnwritable):
-            ledger.charge(asked, DOUBLING)
+            ledger.charge(first, DOUBLING)
     report = ledger.verify()
     assert report.sound and report.witness is not None and report.witness.seq == 3
     assert opened(path, read_only=True).verify().witness == report.witness
-    assert ledger.charge(asked, DOUBLING).may_release  # it was paid, and not acknowledged
-    assert not opened(path).charge(asked, DOUBLING).may_release
+    assert ledger.charge(first, DOUBLING).may_release  # it was paid, and not acknowledged
+    assert not opened(path).charge(first, DOUBLING).may_release
     report = ledger.verify()
     assert report.witness == ledger.head() and ledger.spent("ward", DOUBLING) == 1
 
@@ -162,7 +162,7 @@ def test_a_crash_before_the_note_leaves_the_witness_behind_and_no_harm(
 def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
     path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger, asked = opened(path), charge("0.25")
+    ledger, first = opened(path), charge("0.25")
 
     def dies(*_: object) -> None:
         raise LedgerUnwritable("no room for the note")
@@ -171,8 +171,8 @@ def test_a_repeat_is_acknowledged_only_once_its_event_is_noted(
         patch.setattr(FileWitness, "record", dies)
         for _ in range(2):
             with pytest.raises(LedgerUnwritable):
-                ledger.charge(asked, DOUBLING)
-    assert ledger.charge(asked, DOUBLING).may_release
+                ledger.charge(first, DOUBLING)
+    assert ledger.charge(first, DOUBLING).may_release
     assert ledger.verify().witness == ledger.head()
 
 
@@ -330,7 +330,7 @@ def test_a_heads_folder_that_cannot_be_written_releases_nothing(
 
 
 def test_the_heads_folder_is_the_one_that_xdg_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")  # to be ignored, the specification says
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")  # to be ignored, by the specification
     monkeypatch.setenv("HOME", "/home/somebody")
     assert heads_folder() == Path("/home/somebody/.local/state/takifugu/heads")
 
@@ -378,7 +378,7 @@ def test_cells_of_the_copy_start_from_the_loss(path: Path, opened: Opener) -> No
     assert ledger.lost("ward", groups=Groups(["country"], [("it",)])) == one
     assert ledger.lost("ward", analyst="ana") == half
     assert ledger.lost("ward", analyst="bob") == one  # no budget of his own: that of the whole
-    assert ledger.lost("ward", analyst="eve") == one  # nobody knows what she was told
+    assert ledger.lost("ward", analyst="eve") == one  # what she learnt is unknown
     ledger.set_budget("ward", 4)
     ledger.set_budget("ward", 2, analyst="eve")
     with raises(BudgetExceeded, analyst="eve"):

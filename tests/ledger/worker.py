@@ -22,17 +22,17 @@ def charges(url: str, epsilon: str, count: int, out: int) -> None:
     """Charge; acknowledge on the file descriptor ``out``."""
     with open_ledger(url, wait=60, create=False) as ledger:
         for _ in range(count):
-            asked = charge(epsilon, analyst=str(os.getpid()))
+            planned = charge(epsilon, analyst=str(os.getpid()))
             try:
-                ledger.charge(asked, DOUBLING)
-                os.write(out, f"{asked.key}\n".encode())
+                ledger.charge(planned, DOUBLING)
+                os.write(out, f"{planned.key}\n".encode())
             except BudgetExceeded:
                 os.write(out, b"refused\n")
 
 
 def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
     """Fork, let it charge, kill -9, and pass on what it acknowledged before."""
-    chance = random.Random(seed)  # noqa: S311 - when to kill
+    rng = random.Random(seed)  # noqa: S311 - when to kill
     living: dict[int, tuple[int, float]] = {}
     started = 0
     while living or started < kills:
@@ -44,9 +44,9 @@ def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
                 charges(url, epsilon, 10**6, theirs)
             os.close(theirs)
             started += 1
-            if chance.random() < 0.8:  # the others die while they open the ledger, or soon after
+            if rng.random() < 0.8:  # the others die while they open the ledger, or soon after
                 select.select([ours], [], [], 20)
-            living[child] = (ours, time.monotonic() + chance.uniform(0, 0.04))
+            living[child] = (ours, time.monotonic() + rng.uniform(0, 0.04))
         child = min(living, key=lambda pid: living[pid][1])
         ours, due = living.pop(child)
         time.sleep(max(0.0, due - time.monotonic()))

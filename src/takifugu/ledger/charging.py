@@ -44,13 +44,13 @@ class Refusal:
         """What was needed, what is left and what to do."""
         loss = loss_of(body["loss"])
         currency, needs = amount(loss)
-        rooms = [(standing.room(loss), standing.analyst or "") for standing in self.standings]
-        left, analyst = min(rooms)
+        rooms = [(standing.room(loss), standing.analyst) for standing in self.standings]
+        left, analyst = min(rooms, key=lambda room: (room[0], room[1] is None))
         name = body["query"].get("name") or body["query_fingerprint"][:12]
         return BudgetExceeded(
             str(name),
             dataset=body["dataset"],
-            analyst=analyst or None,
+            analyst=analyst,
             currency=currency,
             needs=needs,
             left=left,
