@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +125,12 @@ def test_a_budget_is_set_once_and_another_one_is_refused(tmp_path: Path) -> None
     visits, path = declared(tmp_path), tmp_path / "visits.ledger"
     with Session(visits, CHAIN, ledger=path, budget="0.1") as session:
         assert session.plan.histogram(epsilon="0.05").cost.budget * 10 == 1
-    Session(visits, CHAIN, ledger=path, budget="0.1").close()
+    for same in ("0.1", 0.1, Fraction(1, 10)):
+        Session(visits, CHAIN, ledger=path, budget=same).close()
     Session(visits, CHAIN, ledger=path).close()
     with open_ledger(path) as ledger:
         head = ledger.head()
-    for given in ({"budget": 2}, {"budget": "0.1", "budget_delta": "1e-6"}, {"budget": 0.1}):
+    for given in ({"budget": 2}, {"budget": "0.1", "budget_delta": "1e-6"}, {"budget": 0.11}):
         with raises(BudgetConflict, dataset="visits"):
             Session(visits, CHAIN, ledger=path, **given)
     with open_ledger(path) as ledger:

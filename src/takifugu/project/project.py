@@ -1,8 +1,8 @@
 """A project: a folder with a policy, a ledger and the priors, for commands and for Python alike.
 
 with open_project("study").session("visits") as session:
-    plan = session.plan("histogram", by="country", epsilon=0.5)   # nothing is spent
-    print(session.release(plan))                                   # charged, then drawn
+    plan = session.plan.histogram(by="country", epsilon=0.5)   # nothing is spent
+    print(session.release(plan))                                # charged, then drawn
 """
 
 from collections.abc import Iterator, Sequence

@@ -173,8 +173,7 @@ class Session:
             self._read_as = declared(declaration)
             self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
             if budget is not None:
-                wanted = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
-                self._agree_on(wanted, snapshot)
+                self._agree_on(budget, budget_delta, snapshot)
             self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -221,14 +220,20 @@ class Session:
             statement=self._statement,
         )
 
-    def _agree_on(self, wanted: tuple[Fraction, Fraction], snapshot: Snapshot) -> None:
+    def _agree_on(self, budget: Number, budget_delta: Number, snapshot: Snapshot) -> None:
         """Set the budget of the dataset if it has none; refuse another one than it has."""
+        given = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
         whole = snapshot.whole
         if whole is None:
-            self._ledger.set_budget(self._dataset, wanted[0], delta=wanted[1])
-        elif (whole.epsilon or Fraction(0), whole.delta) != wanted:
-            current = whole.epsilon or Fraction(0), whole.delta
-            raise BudgetConflict(self._dataset, wanted, current)
+            self._ledger.set_budget(self._dataset, given[0], delta=given[1])
+            return
+        current = whole.epsilon or Fraction(0), whole.delta
+        same = (
+            exact == known or (isinstance(number, float) and number == float(known))  # 0.1 is "0.1"
+            for number, exact, known in zip((budget, budget_delta), given, current, strict=True)
+        )
+        if not all(same):
+            raise BudgetConflict(self._dataset, given, current)
 
     def _refuse_unaccepted(self, snapshot: Snapshot) -> None:
         """Raise unless the owner accepted this analyst, these terms, rules and cells."""
