@@ -44,8 +44,8 @@ from tests.raising import raises
 
 LABELS = ("Café", "東京", "a\\b'c\"d", "home", "empty")
 LANDS = ("ID", "JP", "XX")
-NEVER_TOLD = "the hidden value"
-RAW = (*LABELS[:4], NEVER_TOLD, None)
+HIDDEN_VALUE = "the hidden value"
+RAW = (*LABELS[:4], HIDDEN_VALUE, None)
 START = datetime(2012, 10, 27, 22, 30)
 MICROSECOND = timedelta(microseconds=1)
 KINDS = {
@@ -124,7 +124,7 @@ def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> No
         ):
             with raises(InvalidDeclaration, field="label") as refused:
                 query()
-            assert NEVER_TOLD not in str(refused.value) and "\n" not in str(refused.value)
+            assert HIDDEN_VALUE not in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_windows_hold_their_start_and_not_their_end(stored: Stored) -> None:
@@ -343,7 +343,7 @@ def test_shares_of_entities_are_those_of_the_hash(stored: Stored) -> None:
 
 
 def test_labels_map_raw_values_of_text_and_of_numbers(stored: Stored) -> None:
-    labels = {"Café": "food", "東京": "town", NEVER_TOLD: "home"}
+    labels = {"Café": "food", "東京": "town", HIDDEN_VALUE: "home"}
     text = Category("label", ("food", "town", "home"), "other", labels=tuple(labels.items()))
     numbers = {"1": "one", "-3": "less"}
     code = Category("code", ("one", "less"), "other", labels=tuple(numbers.items()))
@@ -517,9 +517,9 @@ def test_a_source_that_is_not_there_is_one_clear_line(stored: Stored) -> None:
         options = {key: value for key, value in options.items() if key != "frame"}
     else:
         source = replace(source, path="nothing_here.parquet")
-    with pytest.raises(TakifuguError, match="nothing_here") as told:
+    with pytest.raises(TakifuguError, match="nothing_here") as refused:
         opened((source, options))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_keys_from_the_data_may_be_none_at_all(store: Store, tmp_path: Path) -> None:

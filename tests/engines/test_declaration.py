@@ -81,13 +81,13 @@ def test_the_folder_is_no_part_of_the_identity() -> None:
 
 
 def test_the_guarantee_names_what_is_protected_and_what_is_not() -> None:
-    told = parse_declaration(GOOD).guarantee()
-    protected, public = told.split("Not protected")
+    text = parse_declaration(GOOD).guarantee()
+    protected, public = text.split("Not protected")
     for words in ("`label`", "`spent`", "3 labels", "0 … 20.5 in steps of 0.01", "priors"):
         assert words in protected
     for words in ("a row exists", "`user`", "`at`, `row`", "`country`, `age`"):
         assert words in public
-    assert "Café" not in told
+    assert "Café" not in text
 
 
 def test_the_guarantee_tells_every_rule_apart() -> None:
@@ -97,11 +97,11 @@ def test_the_guarantee_tells_every_rule_apart() -> None:
         "other": "counts as 'other'",
     }
     for outside, words in rules.items():
-        told = parse_declaration(GOOD.replace('outside = "other"', f'outside = "{outside}"'))
-        assert words in told.guarantee().splitlines()[1]
+        text = parse_declaration(GOOD.replace('outside = "other"', f'outside = "{outside}"'))
+        assert words in text.guarantee().splitlines()[1]
     for missing, words in {'"refuse"': "is refused", "1": "counts as 1"}.items():
-        told = parse_declaration(GOOD.replace('missing = "drop"', f"missing = {missing}"))
-        assert words in told.guarantee().splitlines()[2]
+        text = parse_declaration(GOOD.replace('missing = "drop"', f"missing = {missing}"))
+        assert words in text.guarantee().splitlines()[2]
 
 
 FAULTS = {

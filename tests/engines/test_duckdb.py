@@ -50,18 +50,18 @@ def test_a_file_that_changes_under_the_engine_is_refused(tmp_path: Path) -> None
             engine.count()
 
 
-def test_a_value_that_breaks_a_query_is_not_told(tmp_path: Path) -> None:
+def test_a_value_that_breaks_a_query_is_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     lines = [f"Ann,2012-10-28 10:00:00,{i},home,ID" for i in range(30_000)]
     lines[-1] = "Ann,the secret time,30001,home,ID"  # past the rows that types are guessed by
     path.write_text("\n".join(["person,at,row,label,home land", *lines]))
     with (
         opened((Source("csv", path=str(path)), {})) as engine,
-        pytest.raises(DatabaseFailed) as told,
+        pytest.raises(DatabaseFailed) as refused,
     ):
         engine.transitions("label")
-    assert "secret" not in str(told.value) and "\n" not in str(told.value)
-    assert told.value.__context__ is None
+    assert "secret" not in str(refused.value) and "\n" not in str(refused.value)
+    assert refused.value.__context__ is None
 
 
 def test_an_archive_that_was_cut_off_is_refused(tmp_path: Path) -> None:

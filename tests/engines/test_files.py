@@ -197,9 +197,9 @@ def test_a_path_that_is_no_file_gets_one_printable_line(
     made: Callable[[Path], str] | str, root: Path
 ) -> None:
     path = made if isinstance(made, str) else made(root)
-    with pytest.raises(InvalidDeclaration) as told:
+    with pytest.raises(InvalidDeclaration) as refused:
         open_engine(declared(root, Source("csv", path=path)))
-    line = str(told.value)
+    line = str(refused.value)
     assert line.isprintable() and len(line) < 500
     assert line.encode()
 

@@ -82,7 +82,7 @@ def test_a_frame_that_is_changed_later_changes_no_answer() -> None:
         assert engine.fingerprint().fingerprint != before[1].fingerprint
 
 
-def test_a_column_of_several_types_is_refused_and_not_told() -> None:
+def test_a_column_of_several_types_is_refused_and_not_shown() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"who": ["a", "a"], "n": [1, 2], "place": ["a secret", 3]})
     visits = table(

@@ -98,7 +98,7 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
     # rows are independent, so that a Pufferfish loss of 200 is a DP loss of 200: a step moves four
     # counts at most, and any noise at all on them has a chance below 36 · 2 exp(-50) < 1e-19
     chain = MarkovChain(np.full((6, 6), 1 / 6), states=states, length=96)
-    told = []
+    released = []
     for number, options in enumerate(({}, {"backend": "spark", "session": session})):
         with (
             opened((files, options)) as engine,
@@ -106,11 +106,11 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
         ):
             ledger.set_budget("visits", 500)
             curator = Session(engine, Translation(chain), ledger=ledger, dataset="visits")
-            filled = {"home land": ["ID", "JP"]}  # where no rows are, any label may be told
+            filled = {"home land": ["ID", "JP"]}  # where no rows are, any label may be named
             top = curator.release(curator.plan.top_k(1, by="home land", where=filled, epsilon=200))
             steps = curator.release(curator.plan.transitions(epsilon=200))
-            told.append((top.rows, steps.rows))
-    assert told[0] == told[1]
+            released.append((top.rows, steps.rows))
+    assert released[0] == released[1]
 
 
 def test_spark_reads_the_files_that_are_fingerprinted(session: Any, tmp_path: Path) -> None:

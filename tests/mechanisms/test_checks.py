@@ -34,6 +34,7 @@ from takifugu.papers.composition.baselines.algorithms import (
 )
 from takifugu.priors.universe import Tables, Universe
 from tests.mechanisms.test_calibration import BY_CURVE
+from tests.raising import raises
 
 NAN, INF = float("nan"), float("inf")
 RNG = np.random.default_rng(1)
@@ -57,8 +58,8 @@ def test_a_scale_is_positive_and_finite(build: Callable[[Any], Any], scale: Any)
 PARAMETERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: IntegerLaplace.within(1.0, sensitivity=0), "sensitivity"),
     (lambda: IntegerLaplace(1.0, 1.5), "sensitivity"),  # type: ignore[arg-type]
-    (lambda: PermuteAndFlip(1.0, 0), "k is 0"),
-    (lambda: PermuteAndFlip(1.0, True), "k is True"),
+    (lambda: PermuteAndFlip(1.0, 0), "k"),
+    (lambda: PermuteAndFlip(1.0, True), "k"),
     (lambda: Exponential(1.0, currency="gold"), "currency"),  # type: ignore[arg-type]
     (lambda: IntegerGaussian(1.0).approximate(0.0), "delta"),
     (lambda: IntegerGaussian(1.0).approximate(1.0), "delta"),
@@ -66,32 +67,32 @@ PARAMETERS: list[tuple[Callable[[], Any], str]] = [
         lambda: IntegerGaussian.calibrated(epsilon=1.0, delta=NAN, translation=BY_CURVE),
         "delta",
     ),
-    (lambda: IntegerGaussian.calibrated(epsilon=800, delta=0.1, translation=BY_CURVE), "700"),
-    (lambda: Bounds(2, 1), "low must be below high"),
-    (lambda: Bounds(1, 1), "low must be below high"),
-    (lambda: Bounds(0, INF), "finite"),
+    (lambda: IntegerGaussian.calibrated(epsilon=800, delta=0.1, translation=BY_CURVE), "epsilon"),
+    (lambda: Bounds(2, 1), "bounds"),
+    (lambda: Bounds(1, 1), "bounds"),
+    (lambda: Bounds(0, INF), "high"),
     (lambda: Bounds(0, 1, 0), "unit"),
-    (lambda: Bounds(0, 1, 5), "units wide"),
-    (lambda: Bounds(2**60, 2**60 + 9), "larger unit"),
-    (lambda: RandomisedResponse((), 0.5), "at least two"),
-    (lambda: RandomisedResponse(("a",), 0.5), "at least two"),
-    (lambda: RandomisedResponse(("a", "a"), 0.5), "each once"),
-    (lambda: RandomisedResponse(("a", "b"), 0.5), "above 0.5"),
-    (lambda: RandomisedResponse(("a", "b"), 1.0), "below 1"),
+    (lambda: Bounds(0, 1, 5), "bounds"),
+    (lambda: Bounds(2**60, 2**60 + 9), "bounds"),
+    (lambda: RandomisedResponse((), 0.5), "categories"),
+    (lambda: RandomisedResponse(("a",), 0.5), "categories"),
+    (lambda: RandomisedResponse(("a", "a"), 0.5), "categories"),
+    (lambda: RandomisedResponse(("a", "b"), 0.5), "truth"),
+    (lambda: RandomisedResponse(("a", "b"), 1.0), "truth"),
     (lambda: RandomisedResponse(("a", "b"), NAN), "truth"),
     (lambda: ThresholdedHistogram(1.0, 2), "threshold"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, unit=0), "unit"),
     (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0, lipschitz=-1), "lipschitz"),
     (lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (0,)), "entries"),
-    (lambda: FiniteChannel(FiniteMechanism(Universe(("x", "y")), np.ones((2, 1)))), "entries"),
+    (lambda: FiniteChannel(FiniteMechanism(Universe(("x", "y")), np.ones((2, 1)))), "channel"),
     (lambda: IntegerLaplace(1.0).simulate([1], 0, rng=RNG), "repetitions"),
     (lambda: Exponential(1.0).simulate([1, 2], -1, rng=RNG), "repetitions"),
 ]
 
 
-@pytest.mark.parametrize(("build", "word"), PARAMETERS)
-def test_bad_parameters_are_refused(build: Callable[[], Any], word: str) -> None:
-    _one_line(build, word)
+@pytest.mark.parametrize(("build", "field"), PARAMETERS)
+def test_bad_parameters_are_refused(build: Callable[[], Any], field: str) -> None:
+    _one_line(build, field)
 
 
 SECRET = 987654321987654321
@@ -129,43 +130,42 @@ def test_counts_are_whole_numbers_within_int64(release: Callable[[Any], Any], va
 
 
 VALUES: list[tuple[Callable[[], Any], str]] = [
-    (lambda: Exponential(1.0, 3).release([SECRET, 2]), "at most the number of candidates"),
-    (lambda: NoisyTopK(IntegerLaplace(1.0), 3).release([SECRET, 2]), "at most the number"),
-    (lambda: Exponential(1.0).release(SECRET), "each candidate"),
-    (lambda: RandomisedResponse((1, 2), 0.7).release([SECRET]), "no category"),
-    (lambda: RandomisedResponse((1, 2), 0.7).release([]), "at least one"),
-    (lambda: RandomisedResponse((1, 2), 0.7).estimate([1, 2, 3]), "each of the 2"),
-    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0}), "only keys that occur"),
-    (lambda: ThresholdedHistogram(1.0, 9).release({1: SECRET}), "mapping"),  # type: ignore[dict-item]
-    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0.5}), "whole"),  # type: ignore[dict-item]
-    (lambda: Bounds(0, 1).units(["a"]), "be numbers"),
-    (lambda: Bounds(0, 1).units([NAN]), "numbers only"),
-    (lambda: Bounds(0, 2**40, 1).total(np.full(2**22 + 1, 2.0**41)), "larger unit"),
+    (lambda: Exponential(1.0, 3).release([SECRET, 2]), "k"),
+    (lambda: NoisyTopK(IntegerLaplace(1.0), 3).release([SECRET, 2]), "k"),
+    (lambda: Exponential(1.0).release(SECRET), "values"),
+    (lambda: RandomisedResponse((1, 2), 0.7).release([SECRET]), "values"),
+    (lambda: RandomisedResponse((1, 2), 0.7).release([]), "values"),
+    (lambda: RandomisedResponse((1, 2), 0.7).estimate([1, 2, 3]), "published"),
+    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0}), "values"),
+    (lambda: ThresholdedHistogram(1.0, 9).release({1: SECRET}), "values"),  # type: ignore[dict-item]
+    (lambda: ThresholdedHistogram(1.0, 9).release({"a": 0.5}), "values"),  # type: ignore[dict-item]
+    (lambda: Bounds(0, 1).units(["a"]), "entries"),
+    (lambda: Bounds(0, 1).units([NAN]), "entries"),
+    (lambda: Bounds(0, 2**40, 1).total(np.full(2**22 + 1, 2.0**41)), "entries"),
     (
         lambda: BoundedMean(BoundedSum.laplace(Bounds(0, 1), 3.0), (3, 4)).release([SECRET]),
-        "each of the 2 groups",
+        "values",
     ),
-    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([NAN]), "finite"),
-    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([1e300]), "larger unit"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([NAN]), "values"),
+    (lambda: PufferfishLaplace.of(BY_CURVE, epsilon=1.0).release([1e300]), "values"),
     (
         lambda: FiniteChannel(FiniteMechanism(Tables.bits(1), np.full((2, 2), 0.5))).release(
             (SECRET,)
         ),
-        "no dataset",
+        "values",
     ),
 ]
 
 
-@pytest.mark.parametrize(("release", "word"), VALUES)
-def test_bad_values_are_refused(release: Callable[[], Any], word: str) -> None:
-    _one_line(release, word)
+@pytest.mark.parametrize(("release", "field"), VALUES)
+def test_bad_values_are_refused(release: Callable[[], Any], field: str) -> None:
+    _one_line(release, field)
 
 
-def _one_line(build: Callable[[], Any], word: str) -> None:
-    with pytest.raises(TakifuguError) as caught:
+def _one_line(build: Callable[[], Any], field: str) -> None:
+    with raises(TakifuguError, field=field) as caught:
         build()
     message = str(caught.value)
-    assert word in message
     assert "\n" not in message
     assert str(SECRET) not in message
 
@@ -192,10 +192,10 @@ def test_groups_are_released_in_one_call_and_keep_their_shape() -> None:
 
 def test_every_mechanism_describes_itself_as_json() -> None:
     for mechanism in every_kind():
-        told = json.loads(json.dumps(mechanism.describe()))
-        assert told["kind"] == mechanism.kind
-        assert told["loss"]["currency"] in ("pure", "concentrated", "approximate")
-        assert told["query"]
+        described = json.loads(json.dumps(mechanism.describe()))
+        assert described["kind"] == mechanism.kind
+        assert described["loss"]["currency"] in ("pure", "concentrated", "approximate")
+        assert described["query"]
 
 
 def every_kind() -> list[Mechanism]:

@@ -20,6 +20,7 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.noise_laws import laplace_above
 from tests.oracles import noise as oracle
+from tests.raising import raises
 
 scales = st.floats(0.2, 20)
 tables = st.lists(st.integers(-8, 8), min_size=2, max_size=5)
@@ -112,14 +113,14 @@ def test_errors_of_selections_are_by_rank_and_need_scores() -> None:
     groups = mechanism.error([[0, 3, 2], [3, 2, 0]])
     assert groups.probabilities[0] == pytest.approx(groups.probabilities[1])
     for selection in (mechanism, NoisyTopK(IntegerLaplace(2.0))):
-        with pytest.raises(UnsoundRequest, match="depends on the gaps"):
+        with raises(UnsoundRequest, field="values"):
             selection.error()
 
 
 def test_rankings_too_large_to_sum_are_refused() -> None:
-    with pytest.raises(TooLarge, match="simulate"):
+    with pytest.raises(TooLarge):
         Exponential(5.0, k=6).probabilities(np.zeros(78, dtype=int))
-    with pytest.raises(TooLarge, match="simulate"):
+    with pytest.raises(TooLarge):
         NoisyTopK(IntegerLaplace(1e6), 3).probabilities(np.zeros(78, dtype=int))
 
 

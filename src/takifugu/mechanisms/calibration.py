@@ -25,8 +25,11 @@ def allowance(epsilon: Number, translation: LossTranslation) -> float:
     allowed = float(translation.to_dp(target))
     if not 0 < allowed < inf:  # also false for NaN
         raise UnsoundRequest(
-            f"a Pufferfish loss of {target:g} leaves no per-entry loss under this prior (the"
-            f" translation allows {allowed:g}); ask for a larger epsilon or a weaker prior"
+            f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
+            f" translation allows {allowed:.4g}); ask for a larger epsilon or a weaker prior",
+            field="epsilon",
+            reason="no allowance",
+            given=target,
         )
     return allowed
 
@@ -45,7 +48,12 @@ def approximate_allowance(
     target, room = target_of(epsilon), probability(delta, "delta")
     allowed = allowance(target, translation)
     if target > 700:
-        raise UnsoundRequest(f"epsilon is {target:g}; with a delta it must be at most 700")
+        raise UnsoundRequest(
+            f"epsilon is {target:.4g}; with a delta it must be at most 700",
+            field="epsilon",
+            given=target,
+            needed=700,
+        )
     kept = room * (expm1(allowed) / expm1(target)) * (1 - MARGIN)
     return allowed, positive(min(kept, room), "the delta that is left for one entry")
 
@@ -56,7 +64,10 @@ def certify(loss: Pure | Approximate, epsilon: Number, translation: LossTranslat
     if not total <= target_of(epsilon):  # also false for NaN
         raise UnsoundRequest(
             f"the calibrated mechanism would lose {total!r}, more than the requested {epsilon!r};"
-            " the translation's two directions contradict each other, and nothing can be built"
+            " the translation's two directions contradict each other, and nothing can be built",
+            field="translation",
+            given=total,
+            needed=epsilon,
         )
 
 
@@ -67,7 +78,10 @@ def least_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: flo
         scale, step = scale * (1 + step), 2 * step
         if not scale <= WIDEST:
             raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses as little as {allowed:g} per entry; ask for more"
+                f"no noise scale up to 2^50 loses only {allowed:.4g} per entry; ask for more",
+                field="epsilon",
+                reason="too small",
+                given=allowed,
             )
     return scale
 
@@ -79,7 +93,10 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
         high *= 2
         if not high <= WIDEST:
             raise UnsoundRequest(
-                f"no noise scale up to 2^50 loses as little as {allowed:g} per entry; ask for more"
+                f"no noise scale up to 2^50 loses only {allowed:.4g} per entry; ask for more",
+                field="epsilon",
+                reason="too small",
+                given=allowed,
             )
     low = high / 2
     while loss_at(low) <= allowed and low > guess * 2.0**-20:

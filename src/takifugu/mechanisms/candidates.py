@@ -50,15 +50,23 @@ def allowed_loss(
     if loss is not None:
         if translation is not None or epsilon is not None or delta is not None:
             raise UnsoundRequest(
-                "`loss` says all; leave `translation`, `epsilon` and `delta` out, or `loss`"
+                "`loss` says all; leave `translation`, `epsilon` and `delta` out, or `loss`",
+                field="loss",
+                reason="both",
             )
         most = loss.rho if isinstance(loss, Concentrated) else loss.epsilon
         if not float(most) > 0:
-            raise UnsoundRequest("nothing may be lost (ε or ρ is 0); a release always loses some")
+            raise UnsoundRequest(
+                "nothing may be lost (ε or ρ is 0); a release always loses some",
+                field="loss",
+                reason="zero",
+            )
         return loss
     if translation is None or epsilon is None:
         raise UnsoundRequest(
-            "say what may be lost: `loss` per entry, or a Pufferfish `epsilon` with a `translation`"
+            "give what may be lost: `loss` per entry, or an `epsilon` with a `translation`",
+            field="loss",
+            reason="missing",
         )
     if delta is None:
         return Pure(allowance(epsilon, translation))

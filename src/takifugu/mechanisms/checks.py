@@ -23,10 +23,12 @@ def positive(value: Number, name: str) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise UnsoundRequest(
-            f"{name} is {value!r}; it must be a positive, finite number"
+            f"{name} is {value!r}; it must be a positive, finite number", field=name, given=value
         ) from error
     if not 0 < number < inf:  # also false for NaN
-        raise UnsoundRequest(f"{name} is {number}; it must be positive and finite")
+        raise UnsoundRequest(
+            f"{name} is {number}; it must be positive and finite", field=name, given=number
+        )
     return number
 
 
@@ -35,7 +37,10 @@ def noise_scale(value: float) -> float:
     scale = positive(value, "scale")
     if scale > WIDEST:
         raise UnsoundRequest(
-            f"scale is {scale:g}; it must be at most 2^50, or noise would leave the range of int64"
+            f"scale is {scale:.4g}; it must be at most 2^50, so that noise fits int64",
+            field="scale",
+            given=scale,
+            needed=WIDEST,
         )
     return scale
 
@@ -44,14 +49,19 @@ def probability(value: float, name: str) -> float:
     """``value`` as a probability strictly between 0 and 1."""
     number = positive(value, name)
     if not number < 1:
-        raise UnsoundRequest(f"{name} is {number}; it must be below 1")
+        raise UnsoundRequest(f"{name} is {number}; it must be below 1", field=name, given=number)
     return number
 
 
 def whole(value: int, name: str, *, least: int = 1) -> int:
     """``value`` as an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UnsoundRequest(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        raise UnsoundRequest(
+            f"{name} is {value!r}; it must be a whole number of at least {least}",
+            field=name,
+            given=value,
+            needed=least,
+        )
     return int(value)
 
 

@@ -73,14 +73,16 @@ class ExternalMeasurement:
         """From the given ``law``; refused without one, as nothing here knows the law."""
         if self.law is None:
             raise UnsoundRequest(
-                f"the law of {self.name!r} is not known; give `law` to simulate it"
+                f"the law of {self.name!r} is not known; give `law` to simulate it", field="law"
             )
         return self.law(values, whole(repetitions, "repetitions"), rng)
 
     def error(self) -> float:
         """The standard deviation that was given; refused without one."""
         if self.deviation is None:
-            raise UnsoundRequest(f"the error of {self.name!r} is not known; give `deviation`")
+            raise UnsoundRequest(
+                f"the error of {self.name!r} is not known; give `deviation`", field="deviation"
+            )
         return self.deviation
 
     def describe(self) -> dict[str, Any]:
@@ -127,7 +129,9 @@ class FiniteChannel:
             if ((p > 0) & (q == 0)).any():
                 raise UnsoundRequest(
                     f"{self.channel.name!r} has an output that one value of an entry allows and"
-                    " another forbids: its per-entry loss is infinite"
+                    " another forbids: its per-entry loss is infinite",
+                    field="channel",
+                    reason="infinite",
                 )
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = np.where(p > 0, np.log(p) - np.log(q), -np.inf)
@@ -175,7 +179,9 @@ class FiniteChannel:
     def error(self, values: Hashable | None = None) -> Floats:
         """As `probabilities`: what its outputs mean is the user's."""
         if values is None:
-            raise UnsoundRequest("the error of a channel depends on the dataset; give a public one")
+            raise UnsoundRequest(
+                "the error of a channel depends on the dataset; give a public one", field="values"
+            )
         return self.probabilities(values)
 
     def describe(self) -> dict[str, Any]:

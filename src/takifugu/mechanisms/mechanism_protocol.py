@@ -34,7 +34,8 @@ class Sensitivity:
             whole(getattr(self, name), f"sensitivity {name}")
         if not self.linf <= self.l1 or not self.linf**2 <= self.l2_squared <= self.l1**2:
             raise UnsoundRequest(
-                f"sensitivity of {self.query!r} contradicts itself; L∞ ≤ L2 ≤ L1 must hold"
+                f"sensitivity of {self.query!r} contradicts itself; L∞ ≤ L2 ≤ L1 must hold",
+                field="sensitivity",
             )
 
     @property

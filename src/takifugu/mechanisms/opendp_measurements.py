@@ -32,7 +32,7 @@ def _attempt(action: Callable[[], Any], doing: str) -> Any:
         return action()
     except (OpenDPException, UnknownTypeException, TypeError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UnsoundRequest(f"OpenDP refused {doing}: {reason[:200]}") from error
+        raise UnsoundRequest(f"OpenDP refused {doing}: {reason[:200]}", reason="opendp") from error
 
 
 @lru_cache(KEPT)
@@ -117,7 +117,9 @@ def release(measurement: Any, values: Any) -> Any:
     except (OpenDPException, TypeError, ValueError, OverflowError) as error:
         kind = type(error).__name__
     raise UnsoundRequest(
-        f"OpenDP refused to release ({kind}); the values do not fit the measurement's input domain"
+        f"OpenDP refused to release ({kind}); the values do not fit the measurement's input domain",
+        field="values",
+        reason="opendp",
     )
 
 
@@ -132,7 +134,9 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
     if "L01Inf" in str(measurement.input_metric):
         raise UnsoundRequest(
             "OpenDP 0.16 understates the delta of its thresholded histograms;"
-            " use takifugu's ThresholdedHistogram, which corrects it"
+            " use takifugu's ThresholdedHistogram, which corrects it",
+            field="measurement",
+            reason="understated",
         )
     proven = _attempt(lambda: measurement.map(d_in), f"distance {d_in!r}")
     match measure:
@@ -147,12 +151,15 @@ def loss_of(measurement: Any, d_in: Any, *, delta: float | None = None) -> Loss:
         case "SmoothedMaxDivergence":
             if delta is None:
                 raise UnsoundRequest(
-                    "this measurement proves a privacy profile; give `delta`, at which to read it"
+                    "this measurement proves a privacy profile; give `delta`, at which to read it",
+                    field="delta",
                 )
             return Approximate(_attempt(lambda: proven.epsilon(delta), f"delta {delta}"), delta)
     raise UnsoundRequest(
         f"a loss in {measure} is not one takifugu can add up; convert the measurement to"
-        " MaxDivergence, ZeroConcentratedDivergence or Approximate<MaxDivergence> first"
+        " MaxDivergence, ZeroConcentratedDivergence or Approximate<MaxDivergence> first",
+        field="measurement",
+        reason="measure",
     )
 
 

@@ -139,7 +139,9 @@ def plan_top_k(
         if known is None:
             raise UnsoundRequest(
                 "whether places are right depends on the gaps between counts; give a public"
-                " `reference` or a `gap`"
+                " `reference` or a `gap`",
+                field="reference",
+                reason="missing",
             )
         target = probability(confidence, "confidence")
         meeting = ranked_right(known, places, target, delta, sensitivity)
@@ -194,7 +196,9 @@ def _cheapest(choices: Iterable[Choice[M, E]]) -> list[Choice[M, E]]:
 
 def _with_epsilon(loss: Loss) -> Pure | Approximate:
     if isinstance(loss, Concentrated):
-        raise UnsoundRequest("a concentrated loss has no ε of its own; give a delta to read it at")
+        raise UnsoundRequest(
+            "a concentrated loss has no ε of its own; give a delta to read it at", field="delta"
+        )
     return loss
 
 
@@ -225,12 +229,15 @@ def _no_allowance(
 ) -> None:
     if loss is not None or epsilon is not None:
         raise UnsoundRequest(
-            "give what may be lost or a target for the error, not both: the other is the answer"
+            "give what may be lost or a target for the error, not both: the other is the answer",
+            field="loss",
+            reason="both",
         )
     if delta is not None and translation is not None:
         raise UnsoundRequest(
             "with a target for the error `delta` is per entry and is not translated; leave"
-            " `delta` or `translation` out"
+            " `delta` or `translation` out",
+            field="delta",
         )
 
 
@@ -246,7 +253,9 @@ def _references(
     """``[group, category]``: what the ranking is predicted for, or nothing."""
     if gap is not None:
         if reference is not None:
-            raise UnsoundRequest("give a `reference` or a `gap`, not both")
+            raise UnsoundRequest(
+                "give a `reference` or a `gap`, not both", field="reference", reason="both"
+            )
         return staircase(size, k)[None, :] * positive(gap, "gap")
     if reference is None:
         return None

@@ -40,8 +40,11 @@ class RandomisedResponse:
         object.__setattr__(self, "truth", probability(self.truth, "truth"))
         if not self.truth * len(self.categories) > 1:
             raise UnsoundRequest(
-                f"truth is {self.truth:g}; with {len(self.categories)} categories it must be above"
-                f" {1 / len(self.categories):g}, or nothing is published"
+                f"truth is {self.truth:.4g}; with {len(self.categories)} categories it must be"
+                f" above {1 / len(self.categories):.4g}, or nothing is published",
+                field="truth",
+                given=self.truth,
+                needed=1 / len(self.categories),
             )
 
     @classmethod
@@ -63,7 +66,10 @@ class RandomisedResponse:
             truth, step = truth * (1 - step), 2 * step
         if not truth * k > 1:
             raise UnsoundRequest(
-                f"a per-entry loss of {most:g} is too little to publish anything; ask for more"
+                f"a per-entry loss of {most:.4g} is too little to publish anything; ask for more",
+                field="epsilon",
+                reason="too small",
+                given=most,
             )
         return cls(tuple(categories), truth)
 

@@ -55,7 +55,8 @@ class _Ranking(ABC):
         if values is None:
             raise UnsoundRequest(
                 "the error of a selection depends on the gaps between scores; give public or"
-                " synthetic scores, never the protected ones"
+                " synthetic scores, never the protected ones",
+                field="values",
             )
         order = np.argsort(-scores(values), axis=-1, kind="stable")
         found = np.take_along_axis(self.probabilities(values), order[..., None, :], axis=-1)
@@ -195,7 +196,9 @@ class Exponential(_Peeling):
         super().__post_init__()
         if self.currency not in ("pure", "concentrated"):
             raise UnsoundRequest(
-                f"currency is {self.currency!r}; it must be 'pure' or 'concentrated'"
+                f"currency is {self.currency!r}; it must be 'pure' or 'concentrated'",
+                field="currency",
+                given=self.currency,
             )
 
     @property

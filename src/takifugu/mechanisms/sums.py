@@ -41,18 +41,31 @@ class Bounds:
         for name, value in (("low", low), ("high", high), ("unit", unit)):
             object.__setattr__(self, name, exactly(value, name))
         if not self.unit > 0:
-            raise UnsoundRequest(f"unit is {float(self.unit):g}; it must be positive")
+            raise UnsoundRequest(
+                f"unit is {float(self.unit):.4g}; it must be positive",
+                field="unit",
+                given=self.unit,
+            )
         if not self.low < self.high:
             raise UnsoundRequest(
-                f"bounds go from {float(self.low):g} to {float(self.high):g}; low must be below"
-                " high"
+                f"bounds go from {float(self.low):.4g} to {float(self.high):.4g}; low must be below"
+                " high",
+                field="bounds",
+                reason="empty",
             )
         if not 1 <= self.width <= 2**40:
             raise UnsoundRequest(
-                f"bounds are {self.width} units wide; they must span from 1 to 2^40 units"
+                f"bounds are {self.width} units wide; they must span from 1 to 2^40 units",
+                field="bounds",
+                reason="width",
+                given=self.width,
             )
         if max(abs(self.least), abs(self.most)) > 2**50:
-            raise UnsoundRequest("bounds lie more than 2^50 units from 0; choose a larger unit")
+            raise UnsoundRequest(
+                "bounds lie more than 2^50 units from 0; choose a larger unit",
+                field="bounds",
+                reason="range",
+            )
 
     @property
     def least(self) -> int:
@@ -118,7 +131,10 @@ class BoundedSum:
         if self.noise.sensitivity.linf < self.bounds.width:
             raise UnsoundRequest(
                 f"noise is for a change of {self.noise.sensitivity.linf} units; one entry moves"
-                f" this sum by {self.bounds.width}. Use noise of that sensitivity"
+                f" this sum by {self.bounds.width}. Use noise of that sensitivity",
+                field="noise",
+                given=self.noise.sensitivity.linf,
+                needed=self.bounds.width,
             )
 
     @classmethod

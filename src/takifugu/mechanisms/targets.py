@@ -23,7 +23,10 @@ def additive_within(
     """The most noise within ±``distance`` with ``confidence``; Gaussian if a δ is allowed."""
     if not distance >= 1:  # also false for NaN
         raise UnsoundRequest(
-            f"within is {distance:g}; counts are whole and noise on them too: ask for 1 or more"
+            f"within is {distance:.4g}; counts are whole and noise on them too: ask for 1 or more",
+            field="within",
+            given=distance,
+            needed=1,
         )
     reach, miss = int(min(distance, WIDEST)), 1 - probability(confidence, "confidence")
     scale = _largest(lambda s: laplace_beyond(s, reach) <= miss, reach)
@@ -93,12 +96,14 @@ def _largest(good: Callable[[float], bool], guess: float) -> float:
     while not good(low):
         low /= 2
         if low < 2.0**-6:
-            raise UnsoundRequest("no noise keeps this target; ask for less")
+            raise UnsoundRequest("no noise keeps this target; ask for less", reason="too strict")
     high = 2 * low
     while good(high):
         low, high = high, 2 * high
         if high > WIDEST:
-            raise UnsoundRequest("any noise keeps this target; nothing needs to be released")
+            raise UnsoundRequest(
+                "any noise keeps this target; nothing needs to be released", reason="too loose"
+            )
     while high - low > 1e-4 * low:
         middle = (low + high) / 2
         low, high = (middle, high) if good(middle) else (low, middle)

@@ -62,7 +62,11 @@ class ThresholdedHistogram:
             low, high = (low, middle) if enough else (middle, high)
         made = cls(scale, high)
         if made.loss.delta > Fraction(room):
-            raise UnsoundRequest(f"no threshold keeps delta within {room:g}; ask for more")
+            raise UnsoundRequest(
+                f"no threshold keeps delta within {room:.4g}; ask for more",
+                field="delta",
+                given=room,
+            )
         certify(made.loss, epsilon, translation)
         return made
 
