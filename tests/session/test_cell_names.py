@@ -256,7 +256,7 @@ def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
 
 def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
     from takifugu.engines import check
-    from takifugu.engines.backends.file_hashes import file_hash
+    from takifugu.engines.backends.opened_files import file_hash
 
     ledger = tmp_path / "a.ledger"
     made = declaration(tmp_path)

@@ -10,13 +10,13 @@ import typer
 from takifugu._atomic import read_whole
 from takifugu._toml import parse_json
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.priors import Secrets
     from takifugu.project.project import Project
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 InProject = Annotated[
@@ -179,3 +179,8 @@ class Spinner(AbstractContextManager["Spinner"]):
         from rich.markup import escape
 
         self._status.update(f"{self._activity}: {escape(visible(detail))}")
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text or JSON, with invisible characters written out."""
+    typer.echo(visible(text, keep="\n"), err=err, nl=nl)

@@ -16,9 +16,15 @@ from takifugu.engines.backends.backend import Backend, DataFingerprint
 from takifugu.engines.declarations.columns import Amount, Category
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
-from takifugu.engines.fitted_scope import fitted_rows
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
-from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
+from takifugu.engines.scope import (
+    EVERYTHING,
+    Moment,
+    Scope,
+    first_moment,
+    fitted_rows,
+    place_in_order,
+)
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import InvalidCharge, LedgerConflict
-from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.canonical_text import check_name, write_fraction
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import Groups

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import CellsChanged, NotAccepted
-from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.standings import Standing
 from takifugu.ledger.charge_values import Cells

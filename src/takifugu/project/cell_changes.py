@@ -15,7 +15,7 @@ from takifugu.engines import Declaration
 from takifugu.engines.backends.source_paths import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position
-from takifugu.ledger.accounts.budget_limits import spent_epsilon
+from takifugu.ledger.accounts.standings import spent_epsilon
 from takifugu.losses import Total
 
 if TYPE_CHECKING:

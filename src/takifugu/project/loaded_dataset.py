@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.engines import Declaration, Engine, InvalidQuery
-from takifugu.engines.fitted_scope import fitted_rows
-from takifugu.engines.scope import EVERYTHING
+from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.priors import FittedRows, Secrets, read_prior
-from takifugu.priors.prior import Prior
-from takifugu.priors.sequence_prior import SequencePrior
+from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.project.terms import refuse_sizes, released_rules
 from takifugu.session.entries import Entries

@@ -22,8 +22,7 @@ from takifugu.engines import (
     Scope,
     Share,
 )
-from takifugu.engines.fitted_scope import fitted_rows, table_name
-from takifugu.engines.scope import EVERYTHING
+from takifugu.engines.scope import EVERYTHING, fitted_rows, table_name
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.priors import FittedRows

@@ -26,7 +26,6 @@ from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cell_names import cells_of, declared
 from takifugu.session.cost import Cost, Prices
-from takifugu.session.drawing import draw
 from takifugu.session.entries import EntriesOption, refuse_unmatched
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -42,10 +41,9 @@ from takifugu.session.prior_checks import (
     secrets_fingerprint,
     terms_of,
 )
-from takifugu.session.query.kinds import query_of
-from takifugu.session.query.query import Aim, Query
+from takifugu.session.query.query import Aim, Query, draw
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner
+from takifugu.session.query_planner import Planner, query_of
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result

@@ -10,8 +10,7 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Tables
-from takifugu.translation.accounting.inverse import largest_within
-from takifugu.translation.bounds import Bound, Witness, of_pair
+from takifugu.translation.bounds import Bound, Witness, largest_within, of_pair
 
 
 class ExplicitTransport:

@@ -12,11 +12,11 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     NoTable,
     Spinner,
+    echo,
     print_json,
     the_project,
 )
 from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.errors import pasted
 from takifugu.visible import four_digits
 

@@ -16,13 +16,13 @@ from takifugu.cli.shared_options import (
     SecretEntries,
     Spinner,
     Uncertainty,
+    echo,
     print_json,
     read_secrets,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
 from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

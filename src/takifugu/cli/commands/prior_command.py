@@ -18,12 +18,12 @@ from takifugu.cli.shared_options import (
     InProject,
     InvalidOption,
     Spinner,
+    echo,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, nearest_project
 from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import four_digits
 

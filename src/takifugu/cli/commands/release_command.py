@@ -17,12 +17,12 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     NoTable,
     Spinner,
+    echo,
     plain,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, complete_kind
-from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

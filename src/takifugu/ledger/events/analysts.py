@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from takifugu.errors import InvalidCharge, UnknownAnalyst
-from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.storage.schema import ACCOUNTS
 from takifugu.ledger.storage.statement import Statement
 

@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, or_, select
 
 from takifugu.errors import NoBudget, UnsoundRequest
-from takifugu.ledger.accounts.books import WHOLE
+from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event

@@ -18,8 +18,7 @@ from takifugu.errors import LedgerDamaged
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import Statement, transaction_state
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows

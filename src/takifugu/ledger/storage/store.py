@@ -24,7 +24,7 @@ from takifugu.errors import (
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.storage.database_errors import named_failures
 from takifugu.ledger.storage.sqlite_engine import open_sqlite
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates

@@ -14,8 +14,14 @@ from takifugu.mechanisms import (
 )
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
 from takifugu.session.query.histogram import HistogramQuery
-from takifugu.session.query.number_query import in_currency, shape
-from takifugu.session.query.query import Aim, ChosenMechanism, ResultTable, own_columns
+from takifugu.session.query.query import (
+    Aim,
+    ChosenMechanism,
+    ResultTable,
+    in_currency,
+    own_columns,
+    shape,
+)
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.rows import Rows
 

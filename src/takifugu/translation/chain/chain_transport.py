@@ -15,8 +15,7 @@ from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.accounting.inverse import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
 from takifugu.translation.chain.blocks import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.chain.entry_laws import (

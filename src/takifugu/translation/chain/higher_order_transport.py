@@ -27,8 +27,7 @@ from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.accounting.inverse import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,

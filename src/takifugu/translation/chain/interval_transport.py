@@ -8,8 +8,7 @@ from takifugu.numeric import LEAST, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.accounting.inverse import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
 from takifugu.translation.chain.entry_laws import row_slack

@@ -31,7 +31,7 @@ from takifugu.papers.composition.baselines.quilt_allowances import quilt_allowan
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.accounting.inverse import largest_within
+from takifugu.translation.bounds import largest_within
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.unbounded import UnboundedLosses, unbounded_losses
 
