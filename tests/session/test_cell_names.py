@@ -366,7 +366,7 @@ def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session, pytest.raises(CellsChanged):
         session.plan.histogram(where={"zone": ["other"]}, epsilon="0.5")
     found = project.pending("stays")
-    assert found.charged and found.told and found.before == found.after == spent
+    assert found.charged and found.recorded and found.before == found.after == spent
     assert any("public zone values" in change for change in found.changes)
     project.accept(found)
     with project.session("stays") as session:

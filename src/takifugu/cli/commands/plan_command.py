@@ -53,7 +53,7 @@ def run_plan(
     """
     from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.cli.output_files import OutputFile
-    from takifugu.project.plan_files import plan_document
+    from takifugu.project.policy_session import plan_document
 
     query = requested(name, kind, flags)
     project = the_project(folder)

@@ -29,7 +29,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior, SequencePrior
-    from takifugu.project.terms import Change
+    from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
@@ -244,7 +244,7 @@ def fit(
     echo(f"{file.name}: {len(fitted.states)} states from {steps:,} steps")
     echo(f"added to {project.file}")
     echo(found.statement)
-    if project.awaits(data):
+    if project.needs_acceptance(data):
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
 
 
@@ -357,7 +357,7 @@ def accept(
         echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
 
 
-def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
+def _change_facts(name: str, uncertainty: float, change: "PolicyChange") -> dict[str, Any]:
     from takifugu.ledger.events.accepted_terms import decimal_up
 
     seen = change.seen
@@ -380,7 +380,7 @@ def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, 
     }
 
 
-def _change_lines(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
+def _change_lines(name: str, change: "PolicyChange", facts: dict[str, Any]) -> Iterator[str]:
     """What an owner must see: what is spent under both, and the budget."""
     from takifugu.cli.commands.ledger_text import four_up
 
@@ -412,7 +412,7 @@ def _recorded(out: Path) -> Iterator[None]:
     if found is not None:
         with suppress(Malformed):  # a project that cannot be read releases nothing
             project = open_project(found)
-    with nullcontext() if project is None else project.noting(out):
+    with nullcontext() if project is None else project.recording_prior(out):
         yield
 
 

@@ -27,7 +27,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.cli.output_files import OutputFile
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.project.policy_session import PlanFile
     from takifugu.session.release_result import Result
 
 
@@ -90,7 +90,7 @@ def run_release(
 
 def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
-    from takifugu.project.plan_files import read_plan
+    from takifugu.project.policy_session import read_plan
 
     if flags or "." not in name:
         raise InvalidOption(

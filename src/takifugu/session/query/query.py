@@ -249,8 +249,8 @@ class NumberQuery(Query):
         error = Error(best.error.deviation * float(unit), best.error.interval * float(unit))
         each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.4g})"
         reason = (
-            f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on each"
-            f" {each} and costs {price(noise.loss)} per entry{once(groups)}"
+            f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on"
+            f" each {each} and costs {price(noise.loss)} per entry{once(groups)}"
         )
         return ChosenMechanism(self.with_noise(noise, engine), asdict(error), reason)
 
