@@ -48,6 +48,7 @@ class Engine:
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
         self._lookups = dict[str, Lookup]()
+        self._facts = dict[str, list[tuple[Any, ...]]]()  # public results, by their SQL
 
     def __enter__(self) -> "Engine":
         return self
@@ -109,7 +110,7 @@ class Engine:
 
     def count(self, scope: Scope = EVERYTHING) -> int:
         """How many rows there are: public, by declaration."""
-        ((count,),) = self._run(ex.count(self._within(scope)))
+        ((count,),) = self._public(ex.count(self._within(scope)))
         return int(count)
 
     def span(self, scope: Scope = EVERYTHING) -> tuple[datetime, datetime] | tuple[float, float]:
@@ -126,7 +127,7 @@ class Engine:
 
     def lengths(self, scope: Scope = EVERYTHING) -> Lengths:
         """How many entities have how many rows; no value of a protected column matters."""
-        found = sorted(self._run(ex.lengths(self._within(scope), self._declaration.entity)))
+        found = sorted(self._public(ex.lengths(self._within(scope), self._declaration.entity)))
         if any(nameless for *_, nameless in found):
             raise _no_place(self._declaration)
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
@@ -264,6 +265,15 @@ class Engine:
 
     def _run(self, expression: Any) -> list[tuple[Any, ...]]:
         return self._backend.rows(ex.sql(expression, self._backend.dialect))
+
+    def _public(self, expression: Any) -> list[tuple[Any, ...]]:
+        """A public result; remembered for files, which must not change while they are open."""
+        if self.may_change:
+            return self._run(expression)
+        text = ex.sql(expression, self._backend.dialect)
+        if text not in self._facts:
+            self._facts[text] = self._backend.rows(text)
+        return self._facts[text]
 
     @property
     def _zoned(self) -> bool:

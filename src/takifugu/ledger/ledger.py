@@ -165,19 +165,28 @@ class Ledger(OwnerDecisions, LedgerViews):
         """What ``charge`` would meet now, in one read. Nothing is written.
 
         Raises:
+            UnknownAnalyst: Analysts have budgets, and that of the charge is none of them.
+            NotAccepted: The terms or the rules are not those in force.
+            CellsChanged: The declared cells are not those of earlier charges.
             SameRows: Another dataset has the same rows.
             NoBudget: The dataset has no budget.
         """
         _same(charge, translation)
         body, dataset, analyst = charge.body(), charge.dataset, charge.analyst
         with self._store.reading() as connection:
-            snapshot = read_snapshot(connection, dataset, analyst, charge.cells)
+            books = tables.find(connection, dataset, analyst or WHOLE)
+            snapshot = read_snapshot(connection, dataset, analyst, charge.cells, books)
+            snapshot.refuse(Terms(charge.prior, charge.secrets), charge.rules)
             unknown_marks(connection, charge)
             answer = stored_answers.find(connection, body["question"], analyst)
-            shared = stored_answers.find(connection, body["question"], None) is not None
+            shared = answer
+            if analyst is not None:
+                shared = stored_answers.find(connection, body["question"], None)
             last = accepted_terms.last_charge(connection, dataset)
-            found = payers(connection, dataset, paying(analyst), body["window"], body["groups"])
-        return Quote(snapshot, answer, shared, last, self._translated(found, translation))
+            cells = body["window"], body["groups"]
+            found = payers(connection, dataset, paying(analyst), *cells, books)
+        standings = self._translated(found, translation)
+        return Quote(snapshot, answer, shared is not None, last, standings)
 
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""

@@ -10,7 +10,7 @@ from typing import Any
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.losses import Concentrated, Loss, Pure, Total
+from takifugu.losses import Concentrated, Loss, Number, Pure, Total, exactly
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation
@@ -147,6 +147,19 @@ class Cost:
         }
 
 
+def checked_delta(delta: Number) -> Fraction:
+    """The Pufferfish δ of a query, exactly; it must be between 0 and 1."""
+    found = exactly(delta, "delta")
+    if not 0 < found < 1:
+        raise UnsoundRequest(
+            f"delta is {float(found):g}; it must be between 0 and 1. Leave it out for a loss in"
+            " epsilon alone",
+            field="delta",
+            given=found,
+        )
+    return found
+
+
 def _left(budget: Fraction, spent: float) -> float:
     rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
     return float_down(rest)
@@ -201,13 +214,6 @@ class Prices:
 
     def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
         """Raise if some budget that pays for a release has less δ than it is read at."""
-        if not 0 < delta < 1:
-            raise UnsoundRequest(
-                f"delta is {float(delta):g}; it must be between 0 and 1. Leave it out for a loss"
-                " in epsilon alone",
-                field="delta",
-                given=delta,
-            )
         for position in accounts:
             if position.delta < delta:
                 whose = f"analyst {position.analyst!r} on " if position.analyst else ""

@@ -25,7 +25,7 @@ from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cell_names import cells_of, declared
-from takifugu.session.cost import Cost, Prices
+from takifugu.session.cost import Cost, Prices, checked_delta
 from takifugu.session.entries import EntriesOption, refuse_unmatched
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -165,7 +165,7 @@ class Session:
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
-            self._refuse_unaccepted(snapshot)
+            snapshot.refuse(terms_of(translation), rules)
             self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
@@ -233,10 +233,6 @@ class Session:
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
 
-    def _refuse_unaccepted(self, snapshot: Snapshot) -> None:
-        """Raise unless the owner accepted this analyst, these terms, rules and cells."""
-        snapshot.refuse(terms_of(self._prior), self._rules)
-
     # --- plan: nothing is spent, nothing protected is read ---
 
     @property
@@ -246,7 +242,7 @@ class Session:
 
     def _plan(self, options: QueryOptions) -> Plan:
         made = self._unpriced(options)
-        quote = self._quote(made.charge)
+        quote = self._quote(made, made.charge)
         stored, reuse = quote.stored, quote.reuse
         cost = self._cost(made, quote)
         instead = None
@@ -272,12 +268,8 @@ class Session:
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
-        snapshot = self._ledger.snapshot(self._dataset, analyst=self._analyst, cells=self._cells)
-        self._refuse_unaccepted(snapshot)
         self._refuse_rows(query)
-        delta = None if options.delta is None else exactly(options.delta, "delta")
-        if delta is not None:
-            self._prices.refuse_delta(delta, snapshot.payers)
+        delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
         query.check_order(self._engine)  # public too, and better refused before it is paid for
         chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
@@ -294,10 +286,14 @@ class Session:
             charge=self._charge(query, chosen.mechanism, loss),
         )
 
-    def _quote(self, charge: Charge) -> Quote:
-        """What a charge would meet now, unless it would be refused."""
+    def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
+        """What a charge would meet now: one read of the ledger, which refuses as the charge does.
+
+        Raises for another analyst, other terms, rules or cells than the owner accepted, and for
+        a δ above that of a budget that pays.
+        """
         quote = self._ledger.quote(charge, self._translation)
-        self._refuse_unaccepted(quote.snapshot)
+        self._prices.refuse_delta(made.delta, quote.snapshot.payers)
         return quote
 
     def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
@@ -376,7 +372,7 @@ class Session:
         made = self._unpriced(plan.options)
         _refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
-        quote = self._quote(charge)
+        quote = self._quote(made, charge)
         cost = self._cost(made, quote)
         try:
             known = self._known(charge, quote)

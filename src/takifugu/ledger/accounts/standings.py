@@ -7,6 +7,7 @@ translation of the same totals. Losses are rounded up, allowances down.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -223,9 +224,13 @@ def payers(
     names: tuple[str, ...],
     window: dict[str, Any] | None,
     groups: dict[str, Any] | None,
+    books: Mapping[str, Book] | None = None,
 ) -> tuple[Payer, ...]:
-    """The accounts among ``names`` that have a budget, on the cells of window and groups."""
-    stored = tables.find(connection, dataset, names[-1])
+    """The accounts among ``names`` that have a budget, on the cells of window and groups.
+
+    ``books`` are the accounts as they are stored, if they were read already.
+    """
+    stored = tables.find(connection, dataset, names[-1]) if books is None else books
     whole = stored.get(WHOLE)
     if whole is None or whole.epsilon is None:
         raise NoBudget(dataset)

@@ -8,7 +8,7 @@ SQLAlchemy takes longer than SQLite itself does; writing them by hand would tie 
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -85,6 +85,7 @@ class TransactionState:
         appended: Whether an event was written.
         seen: What the witness had recorded when the transaction began.
         unwitnessed: Whether there is no witness: events then record that.
+        events: The events that were read and checked, by number.
     """
 
     head: Any = None
@@ -93,6 +94,7 @@ class TransactionState:
     appended: bool = False
     seen: Any = None
     unwitnessed: bool = False
+    events: dict[int, Any] = field(default_factory=dict)
 
 
 def transaction_state(connection: Connection) -> TransactionState:
