@@ -22,7 +22,7 @@ from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
-from takifugu.session.cell_names import cells_of
+from takifugu.session.cells import cells_of
 from tests.raising import raises
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration

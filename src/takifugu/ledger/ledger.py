@@ -31,13 +31,13 @@ from takifugu.errors import (
 from takifugu.ledger.accounts.account import WHOLE, charged
 from takifugu.ledger.accounts.standings import Limits, Standing, amount, payers, paying
 from takifugu.ledger.charge_values import Charge, Receipt, loss_of
-from takifugu.ledger.events import accepted_terms, analysts, replay, row_marks, stored_answers
+from takifugu.ledger.events import accepted_terms, cell_naming, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.owner import OwnerDecisions
-from takifugu.ledger.snapshot import Quote, read_snapshot
+from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
@@ -136,10 +136,10 @@ def enter_charge(
 
 def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:
     """What to file about a state of the data that is new; an error if another dataset has it."""
-    if not charge.sources or row_marks.is_known(connection, charge.dataset, charge.data):
+    if not charge.sources or cell_naming.is_known(connection, charge.dataset, charge.data):
         return None
-    row_marks.refuse_twins(connection, charge.dataset, charge.sources)
-    return row_marks.marks_body(charge.dataset, charge.data, charge.sources)
+    cell_naming.refuse_twins(connection, charge.dataset, charge.sources)
+    return cell_naming.marks_body(charge.dataset, charge.data, charge.sources)
 
 
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("which")))
@@ -191,7 +191,7 @@ class Ledger(OwnerDecisions, LedgerViews):
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""
         with self._store.reading() as connection:
-            return row_marks.is_known(connection, dataset, data)
+            return cell_naming.is_known(connection, dataset, data)
 
     def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
@@ -241,7 +241,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         without an analyst gets any stored answer.
         """
         with self._store.reading() as connection:
-            analysts.refuse_unknown(connection, charge.dataset, charge.analyst)
+            refuse_unknown(connection, charge.dataset, charge.analyst)
             return stored_answers.find(connection, charge.body()["question"], charge.analyst)
 
     def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
@@ -252,7 +252,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         body = charge.body()
         _same(charge, translation)
         with self._store.reading() as connection:
-            analysts.refuse_unknown(connection, charge.dataset, charge.analyst)
+            refuse_unknown(connection, charge.dataset, charge.analyst)
             answer = stored_answers.find(connection, body["question"], charge.analyst)
             others = stored_answers.find(connection, body["question"], None)
         if answer is not None or others is None:

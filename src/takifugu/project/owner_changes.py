@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takifugu.engines import Declaration
-from takifugu.engines.backends.source_paths import source_files
+from takifugu.engines.backends.opened_files import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
 from takifugu.ledger.accounts.standings import spent_epsilon

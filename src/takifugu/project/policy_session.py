@@ -16,10 +16,10 @@ from takifugu.ledger import Quote
 from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
+from takifugu.session.cells import Bound
 from takifugu.session.cost import Cost
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan, UnpricedPlan
-from takifugu.session.rows import Bound
 from takifugu.session.session import Session
 
 

@@ -59,7 +59,7 @@ from takifugu.project.project_cache import (
     reach,
     table_path,
 )
-from takifugu.session.cell_names import cells_of
+from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import protected_column, terms_of

@@ -28,7 +28,7 @@ from takifugu.fingerprint import fingerprint
 from takifugu.priors import FittedRows
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.rows import Bound, rows_of
+from takifugu.session.cells import Bound, rows_of
 
 SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
 ALLOW = "have the owner allow it: release_fitted_rows = true"

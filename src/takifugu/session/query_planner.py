@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from takifugu.engines import Declaration, InvalidQuery
 from takifugu.losses import Number
 from takifugu.priors import Name
+from takifugu.session.cells import Bound, rows_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.proportions import ProportionsQuery
@@ -17,7 +18,6 @@ from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.session.query_options import Kind, QueryOptions
 from takifugu.session.release_plan import Plan
-from takifugu.session.rows import Bound, rows_of
 
 KINDS: Mapping[Kind, type[Query]] = {
     "histogram": HistogramQuery,

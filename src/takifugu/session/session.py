@@ -24,7 +24,7 @@ from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
-from takifugu.session.cell_names import cells_of, declared
+from takifugu.session.cells import cells_of, declared
 from takifugu.session.cost import Cost, Prices, checked_delta
 from takifugu.session.entries import EntriesOption, refuse_unmatched
 from takifugu.session.guarantee import guarantee

@@ -12,11 +12,11 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     NoTable,
     Spinner,
+    StrictTyper,
     echo,
     print_json,
     the_project,
 )
-from takifugu.cli.strict_options import StrictTyper
 from takifugu.errors import pasted
 from takifugu.visible import four_digits
 
@@ -86,7 +86,7 @@ def run_show(
     order), note (why nothing can be translated or released, or null). Spent is rounded up, left
     and most down.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.cli.shared_options import show_warnings
     from takifugu.project.budgets import budget_standings
     from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.protocol import LossTranslation

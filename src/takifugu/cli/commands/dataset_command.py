@@ -15,6 +15,7 @@ from takifugu.cli.shared_options import (
     Pairs,
     SecretEntries,
     Spinner,
+    StrictTyper,
     Uncertainty,
     echo,
     print_json,
@@ -22,7 +23,6 @@ from takifugu.cli.shared_options import (
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.cli.strict_options import StrictTyper
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

@@ -51,8 +51,8 @@ def run_plan(
     fingerprint of the cells), notes (what to know before the release), guarantee (what is protected
     and what is not).
     """
-    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.cli.output_files import OutputFile
+    from takifugu.cli.shared_options import show_warnings
     from takifugu.project.policy_session import plan_document
 
     query = requested(name, kind, flags)

@@ -18,12 +18,12 @@ from takifugu.cli.shared_options import (
     InProject,
     InvalidOption,
     Spinner,
+    StrictTyper,
     echo,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, nearest_project
-from takifugu.cli.strict_options import StrictTyper
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import four_digits
 
@@ -325,7 +325,7 @@ def accept(
     spent_before (null if the old prior is no longer known) and spent_after (decimals, rounded
     up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.cli.shared_options import show_warnings
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):

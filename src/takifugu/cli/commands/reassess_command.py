@@ -9,7 +9,6 @@ from takifugu._atomic import read_whole
 from takifugu._toml import parse_json
 from takifugu.cli.commands.translate_command import (
     checked_method,
-    show_warnings,
 )
 from takifugu.cli.shared_options import (
     AsJson,
@@ -23,6 +22,7 @@ from takifugu.cli.shared_options import (
     echo,
     print_json,
     read_secrets,
+    show_warnings,
 )
 from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits

@@ -61,8 +61,8 @@ def run_release(
     query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
     also out.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.cli.output_files import OutputFile
+    from takifugu.cli.shared_options import show_warnings
 
     query = _planned(name, flags) if kind is None else requested(name, kind, flags)
     project = the_project(folder)

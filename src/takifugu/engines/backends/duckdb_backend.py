@@ -21,9 +21,9 @@ from takifugu.engines.backends.backend import (
     quoted,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
-from takifugu.engines.backends.opened_files import OpenedFiles
-from takifugu.engines.backends.source_paths import (
+from takifugu.engines.backends.opened_files import (
     PATTERN,
+    OpenedFiles,
     compression,
     duckdb_name,
     misread,

@@ -16,8 +16,7 @@ from takifugu.engines.backends.backend import (
     table_fingerprint,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
-from takifugu.engines.backends.opened_files import OpenedFiles
-from takifugu.engines.backends.source_paths import misread, source_files
+from takifugu.engines.backends.opened_files import OpenedFiles, misread, source_files
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 

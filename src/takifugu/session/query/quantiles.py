@@ -29,6 +29,7 @@ from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Integers
+from takifugu.session.cells import Rows
 from takifugu.session.query.query import (
     CONFIDENCE,
     Aim,
@@ -40,7 +41,6 @@ from takifugu.session.query.query import (
     shape,
 )
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows import Rows
 
 MOST_CANDIDATES = 2**16  # of one group
 FINEST = 10**6  # levels are rounded to this part

@@ -38,9 +38,9 @@ from takifugu.mechanisms.mechanism_plan import name as mechanism_name
 from takifugu.mechanisms.mechanism_plan import once, price
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
+from takifugu.session.cells import Rows
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
-from takifugu.session.rows import Rows
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
 ResultTable = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]  # columns and rows of a result

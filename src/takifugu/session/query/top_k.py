@@ -13,6 +13,7 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
+from takifugu.session.cells import Rows
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.query import (
     Aim,
@@ -23,7 +24,6 @@ from takifugu.session.query.query import (
     shape,
 )
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows import Rows
 
 # A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
 MOST_SELECTIONS = 200_000
