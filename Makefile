@@ -47,7 +47,7 @@ docs: $(READY)
 	@echo "open out/site/index.html"
 
 wheel: $(READY)
-	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python -m build --no-isolation --outdir dist  # the wheel from the sdist, never from build/
 
 reproduction: $(READY)
 	$(BIN)/takifugu reproduce all --out out/simulated

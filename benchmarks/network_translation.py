@@ -14,7 +14,7 @@ from takifugu.priors.bif import read_bif
 from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.translation.network import coupling_kernel
 from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.network_witness import product_witness
 
 SAMPLE = 400  # transport problems given to the general solver

@@ -10,8 +10,8 @@ import numpy as np
 from takifugu.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
-from takifugu.translation.chain.unbounded import unbounded_allowance, unbounded_losses
+from takifugu.translation.chain.transport_steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.unbounded_losses import unbounded_allowance, unbounded_losses
 from tests.oracles import transport as oracle
 
 Answer = TypeVar("Answer")

@@ -54,10 +54,11 @@ def show_file_names(_app: Any, _page: str, source: list[str]) -> None:
 
 
 def mathml(source: str, *, block: bool) -> str:
-    """A formula as MathML, which browsers set by themselves: no script and no font to load."""
-    sided = BIG.sub(lambda big: f"\\{big[1]}{'r' if big[2] in ')]' else 'l'}{big[2]}", source)
+    """A formula as MathML, which browsers set by themselves, without a script."""
+    known = source.replace("…", r"\ldots ").replace(r"\dots", r"\ldots")
+    known = BIG.sub(lambda big: f"\\{big[1]}{'r' if big[2] in ')]' else 'l'}{big[2]}", known)
     try:
-        return APPLIED.sub(r'\1<mspace width="0.17em"/>', tex2mathml(sided, as_block=block))
+        return APPLIED.sub(r'\1<mspace width="0.17em"/>', tex2mathml(known, as_block=block))
     except MathError as error:
         raise SphinxError(f"a formula cannot be set: {error}: {source}") from error
 

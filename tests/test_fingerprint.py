@@ -154,3 +154,8 @@ def test_kinds_with_the_same_fields_differ() -> None:
 def test_what_has_no_stable_content_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot fingerprint a object"):
         fingerprint(object())
+
+
+def test_a_renamed_class_keeps_the_fingerprint_of_its_first_name() -> None:
+    coin = FiniteMechanism(Universe((0, 1)), np.array([[0.75, 0.25], [0.25, 0.75]]))
+    assert coin.fingerprint == "b1daece844d8cfbd28a9c3d68ae5b73f83f08b83b5090614f2c444701b1e31ec"

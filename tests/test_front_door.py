@@ -17,6 +17,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.session import BudgetConflict, Session
 from tests.raising import raises
+from tests.readme_example import example
 from tests.session.world import CHAIN, ROWS, TRANSLATION, opened
 from tests.visits import COUNTRIES, LABELS, write_visits
 
@@ -56,14 +57,6 @@ def test_importing_takifugu_imports_no_other_package_of_it() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["[]", "[]"], done.stdout
-
-
-def example() -> str:
-    """The first block of code of the README."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = re.search(r"^```(\w+)\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    assert first is not None and first[1] == "python"
-    return first[2]
 
 
 def test_the_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

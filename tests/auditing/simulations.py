@@ -56,7 +56,7 @@ def exponential(factor: float) -> Simulate:
 
 
 def randomised_response(epsilon: float) -> Simulate:
-    """Every bit is flipped with chance 1/(1 + e^ε)."""
+    """Every bit is flipped with probability 1/(1 + e^ε)."""
 
     def simulate(bits: Integers, *, rng: np.random.Generator) -> Integers:
         return np.where(rng.random(bits.shape) < 1 / (1 + exp(epsilon)), 1 - bits, bits)

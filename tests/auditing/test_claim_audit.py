@@ -1,8 +1,8 @@
 """The auditor catches what is wrong, with proven power, and passes what is right.
 
 Random numbers are seeded here, so that a red test can be run again. An audit of a true claim
-refutes it with chance at most 1 − confidence, for any seed; that a false claim is caught is proved
-for the event that was chosen, from the exact laws of both sides.
+refutes it with probability at most 1 − confidence, for any seed; that a false claim is caught is
+proved for the event that was chosen, from the exact laws of both sides.
 """
 
 import secrets
@@ -36,7 +36,7 @@ STICKY, REST, LENGTH = [[0.9, 0.1], [0.1, 0.9]], [0.5, 0.5], 7
 REACH = 60
 
 
-def chance_of_catching(found: Audit, outputs: object, first: Floats, second: Floats) -> float:
+def probability_of_refuting(found: Audit, outputs: object, first: Floats, second: Floats) -> float:
     """The power of the event that was chosen, from the exact laws of both sides."""
     inside = found.event.contains(outputs)
     sides = (second, first) if found.event.swapped else (first, second)
@@ -64,7 +64,7 @@ def test_a_histogram_with_sensitivity_1_where_2_is_right_is_caught() -> None:
     assert found.refuted
     assert found.lower > 1.5  # the truth is 2
     first, second = counts_law((5, 3), 1.0), counts_law((4, 4), 1.0)
-    assert chance_of_catching(found, grid(), first, second) > 1 - 1e-9
+    assert probability_of_refuting(found, grid(), first, second) > 1 - 1e-9
 
 
 def test_two_bars_of_a_wide_histogram_are_found() -> None:
@@ -81,7 +81,7 @@ def test_an_exponential_mechanism_without_the_factor_2_is_caught() -> None:
     found = audit(comparison, 1.0, samples=20_000)
     assert found.refuted
     laws = [np.array([exp(a), exp(b)]) / (exp(a) + exp(b)) for a, b in ((3, 0), (2, 1))]
-    assert chance_of_catching(found, np.array([0, 1]), *laws) > 1 - 1e-9
+    assert probability_of_refuting(found, np.array([0, 1]), *laws) > 1 - 1e-9
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -102,7 +102,7 @@ def test_noise_used_twice_is_caught(continuous: bool) -> None:
         both = np.concatenate([np.stack([c + shift, 3 + shift], 1) for c in (5, 4)])
         none = np.zeros_like(noise)
         laws = np.concatenate([noise, none]), np.concatenate([none, noise])
-        assert chance_of_catching(found, both, *laws) > 1 - 1e-9
+        assert probability_of_refuting(found, both, *laws) > 1 - 1e-9
 
 
 def chain_laws(epsilon: float) -> tuple[np.ndarray, dict[int, Floats], dict[int, Floats]]:
@@ -130,7 +130,7 @@ def test_entry_dp_sold_as_pufferfish_on_a_sticky_chain_is_caught_in_the_answers(
     assert found.refuted
     paths, _, answers = chain_laws(1.0)
     assert found.lower > 2
-    assert chance_of_catching(found, paths, answers[1], answers[0]) > 1 - 1e-9
+    assert probability_of_refuting(found, paths, answers[1], answers[0]) > 1 - 1e-9
 
 
 def test_entry_dp_sold_as_pufferfish_on_a_sticky_chain_is_caught_in_a_count() -> None:
@@ -146,7 +146,7 @@ def test_entry_dp_sold_as_pufferfish_on_a_sticky_chain_is_caught_in_a_count() ->
         np.add.at(ones, paths.sum(axis=1), given[x])
         shifted = [noise[REACH - c : 3 * REACH + 1 - c] for c in range(LENGTH + 1)]
         laws.append(ones @ np.array(shifted))
-    assert chance_of_catching(found, np.arange(-REACH, REACH + 1), *laws) > 1 - 1e-9
+    assert probability_of_refuting(found, np.arange(-REACH, REACH + 1), *laws) > 1 - 1e-9
 
 
 # all claim ε = 1; the last number is what they leak on these two datasets
@@ -185,7 +185,7 @@ def test_entry_dp_at_the_translated_loss_passes_on_the_sticky_chain() -> None:
     for release in (sim.noisy_total(0.2), sim.randomised_response(0.2)):
         found = audit(middle(release, rng), 1.0, samples=40_000, confidence=1 - FALSE_ALARM)
         assert not found.refuted
-        assert found.lower > 0.2  # more than the entry alone would tell
+        assert found.lower > 0.2  # more than the entry alone would reveal
 
 
 @pytest.mark.statistical
@@ -198,7 +198,7 @@ def test_false_alarms_are_as_rare_as_guaranteed_even_when_they_are_allowed() -> 
 
 
 def test_an_event_tested_where_it_was_chosen_would_cry_wolf() -> None:
-    """The control for the test above: one sample for all three parts sees a leak in pure chance."""
+    """The control for the test above: one sample for all three parts sees a leak in pure noise."""
     rng = np.random.default_rng(9)
     hopes = []
     for _ in range(20):
@@ -249,11 +249,11 @@ def test_approximate_claims_are_judged_at_their_delta() -> None:
 
 
 def test_a_one_way_claim_is_judged_one_way() -> None:
-    """Output 1 is as likely on both sides or more on the second; only that way it tells much."""
+    """Output 1 is as likely on both sides or more on the second; only that way it reveals much."""
     rng = np.random.default_rng(11)
 
-    def answers(chance: float) -> Sampler:
-        return lambda size: np.where(rng.random(size) < chance, 1, 0)
+    def answers(probability: float) -> Sampler:
+        return lambda size: np.where(rng.random(size) < probability, 1, 0)
 
     first, second = answers(0.01), answers(0.3)  # log .99/.7 = .35 one way, log 30 the other
     both = Comparison(first, second)
@@ -262,7 +262,7 @@ def test_a_one_way_claim_is_judged_one_way() -> None:
     assert not audit(one, 1.0, samples=10_000, confidence=1 - FALSE_ALARM).refuted
 
 
-def test_the_most_telling_of_many_questions_is_tested_alone() -> None:
+def test_the_best_of_many_comparisons_is_tested_alone() -> None:
     rng = np.random.default_rng(12)
     quiet = [sim.between(sim.noisy_counts(1.0), [5], [4], rng) for _ in range(5)]
     loud = sim.between(sim.noisy_counts(1.0), [7], [4], rng)

@@ -35,8 +35,8 @@ def test_paths_follow_the_law_given_the_secret(node: int, states: int | tuple[in
     rng = np.random.default_rng(node)
     allowed = (states,) if isinstance(states, int) else states
     joint = chain_law(THREE, START, 4)
-    chance = sum(p for path, p in joint.items() if path[node] in allowed)
-    law = {path: p / chance for path, p in joint.items() if path[node] in allowed}
+    probability = sum(p for path, p in joint.items() if path[node] in allowed)
+    law = {path: p / probability for path, p in joint.items() if path[node] in allowed}
     paths, times = np.unique(
         paths_given(THREE, START, 4, node, states, rng=rng)(DRAWS), axis=0, return_counts=True
     )
@@ -106,8 +106,8 @@ def test_no_world_seems_to_leak_more_than_it_does(
     assert not found.refuted
 
 
-def test_a_world_that_leaks_is_found_out_at_the_worst_question() -> None:
-    """The two bits agree with chance .9, so an answer about one tells of the other."""
+def test_a_world_that_leaks_is_refuted_at_the_worst_comparison() -> None:
+    """The two bits agree with probability .9, so an answer about one reveals the other."""
     rng = np.random.default_rng(2)
     prior = Explicit(TABLES, frozen([0.45, 0.05, 0.05, 0.45]), "twins")
     world = World(TABLES, (prior,), entry_pairs(TABLES, entries=[0]))
@@ -120,7 +120,7 @@ def test_a_world_that_leaks_is_found_out_at_the_worst_question() -> None:
     assert found.comparison == "0=0 / 0=1 under twins"
 
 
-def test_a_pair_asked_one_way_is_audited_one_way() -> None:
+def test_a_one_way_pair_is_audited_one_way() -> None:
     rng = np.random.default_rng(3)
     pair = SecretPair(EntryIs(0, (0,)), EntryIs(0, (1,)))
     prior = Explicit(TABLES, frozen([0.5, 0.0, 0.5, 0.0]))

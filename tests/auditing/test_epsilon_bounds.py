@@ -20,10 +20,10 @@ def binomial(n: int, p: Fraction) -> list[Fraction]:
 
 
 @given(n=st.integers(1, 40), data=st.data(), exponent=st.integers(1, 11))
-def test_a_chance_at_its_bound_would_hardly_give_the_count(
+def test_a_probability_at_its_bound_would_hardly_give_the_count(
     n: int, data: st.DataObject, exponent: int
 ) -> None:
-    """Clopper and Pearson: the bound is the chance at which the tail is exactly the error."""
+    """Clopper and Pearson: the bound is the probability at which the tail is exactly the error."""
     k = data.draw(st.integers(0, n))
     error = 10.0**-exponent
     low, high = (float(f(k, n, error=error)) for f in (probability_below, probability_above))

@@ -1,8 +1,8 @@
 """Every mechanism of the package, with its real noise, under the auditor.
 
-Secure noise has no seed. An audit of a true claim refutes it with chance at most 1e-10, so that
-each test raises a false alarm with chance below 1e-9. The controls show that the audits have eyes:
-at the same size and the same confidence they refute a twin with too little noise. They draw the
+Secure noise has no seed. An audit of a true claim refutes it with probability at most 1e-10, so
+that each test raises a false alarm with probability below 1e-9. The controls show that the audits
+have power: at the same size and confidence they refute a twin with too little noise. They draw the
 twin's law with numpy, from a seed, so that they either pass always or never.
 """
 
@@ -204,7 +204,7 @@ def test_a_mechanism_with_its_real_noise_is_not_refuted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_the_same_question_refutes_a_twin_with_too_little_noise(name: str) -> None:
+def test_the_same_comparison_refutes_a_twin_with_too_little_noise(name: str) -> None:
     case = CASES[name]
     rng = np.random.default_rng(41)
     first, second = (simulated(case.faulty, side, rng) for side in (case.first, case.second))
@@ -260,7 +260,7 @@ def test_pufferfish_by_the_exact_translation_is_not_refuted_on_a_sticky_chain(na
     assert loss(ALLOWED) == pytest.approx(0.97324, abs=1e-5)
 
 
-def test_entry_privacy_sold_as_pufferfish_is_refuted_by_the_same_questions() -> None:
+def test_entry_privacy_sold_as_pufferfish_is_refuted_by_the_same_comparisons() -> None:
     """The same mechanisms at ε = 1 per entry: the sequence then leaks 4.12."""
     rng = np.random.default_rng(43)
     sold = RandomisedResponse.within(1.0, categories=(0, 1))

@@ -40,7 +40,7 @@ def test_outputs_of_different_length_are_filled_up() -> None:
     assert rows[:, 0].tolist() == [2, 1, 0, 3]
     assert np.isnan(rows[1, 2])
     assert np.isnan(rows[2, 1])
-    assert rows[3, 2] == 2  # what is too long is cut; its length tells
+    assert rows[3, 2] == 2  # what is too long is cut; its length remains
 
 
 def test_what_cannot_be_read_is_refused_without_showing_it() -> None:

@@ -22,7 +22,7 @@ from takifugu.project import open_project
 from takifugu.reports.html_page import Page
 from takifugu.reports.html_page import shown as nearest
 from takifugu.session import Plan
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.visible import four_digits
 from tests.reports.reading import Reader
 

@@ -96,7 +96,7 @@ def test_a_session_on_spark_tells_what_one_on_duckdb_tells(session: Any, tmp_pat
     files = Source("parquet", path=str(path))
     states = (*LABELS, "other")
     # rows are independent, so that a Pufferfish loss of 200 is a DP loss of 200: a step moves four
-    # counts at most, and any noise at all on them has a chance below 36 · 2 exp(-50) < 1e-19
+    # counts at most, and any noise at all on them has a probability below 36 · 2 exp(-50) < 1e-19
     chain = MarkovChain(np.full((6, 6), 1 / 6), states=states, length=96)
     released = []
     for number, options in enumerate(({}, {"backend": "spark", "session": session})):

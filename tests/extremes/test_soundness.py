@@ -24,7 +24,7 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.secrets import EntryIs, SecretPair, entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.junction_losses import network_losses
 from tests.extremes import instances
 from tests.oracles import extremes as oracle
 

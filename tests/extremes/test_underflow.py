@@ -25,7 +25,7 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import SecretPair, both_ways
 from takifugu.translation.accounting.approximate import approximate, zcdp_epsilon
 from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.translation import Translation
 from tests.extremes import test_soundness as checks
 from tests.oracles import extremes as oracle

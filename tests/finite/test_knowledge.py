@@ -74,21 +74,21 @@ def test_the_loss_is_that_of_the_worst_corners(data: st.DataObject) -> None:
         for w in range(len(mechanism.outputs)):
             column = oracle.column(table, w)
 
-            def chances(s: Secret, column: list[Fraction] = column) -> list[Fraction]:
+            def probabilities(s: Secret, column: list[Fraction] = column) -> list[Fraction]:
                 rows = [c for c, true in zip(column, masks[s], strict=True) if true]
                 return [
                     sum((q * c for q, c in zip(corner, rows, strict=True)), Fraction(0))
                     for corner in ends[s]  # noqa: B023
                 ]
 
-            exact = oracle.log((max(chances(pair.left)), min(chances(pair.right))))
+            exact = oracle.log((max(probabilities(pair.left)), min(probabilities(pair.right))))
             guaranteed = mpmath.mpf(float(result.table[p, 0, w]))
             with mpmath.workdps(50):
                 assert guaranteed >= exact
                 if mpmath.isfinite(guaranteed):
                     assert guaranteed - exact < 1e-9
-                elif mpmath.isfinite(exact):  # a chance too small to be told from 0
-                    assert min(chances(pair.right)) < Fraction(1, 10**12)
+                elif mpmath.isfinite(exact):  # a probability too small to distinguish from 0
+                    assert min(probabilities(pair.right)) < Fraction(1, 10**12)
             worst = max(worst, exact)
     assert result.kind == "exact"
     if math.isfinite(result.epsilon):
@@ -141,10 +141,10 @@ def test_composition_against_knowledge_is_that_of_the_product() -> None:
     result = joint_leakage(world, [(FiniteMechanism(SIX, np.array(rows)), 3)])
     masks = {s: s.mask(SIX).tolist() for s in (TRUE, FALSE)}
     exact = mpmath.mpf(0)
-    for chance in oracle.sequence([(rows, 3)]):
+    for probability in oracle.sequence([(rows, 3)]):
         value = {}
         for s, mask in masks.items():
-            inside = [c for c, true in zip(chance, mask, strict=True) if true]
+            inside = [c for c, true in zip(probability, mask, strict=True) if true]
             value[s] = [
                 sum((q * c for q, c in zip(corner, inside, strict=True)), Fraction(0))
                 for corner in _corners([event], mask)
@@ -180,7 +180,7 @@ def test_knowledge_that_contradicts_itself_is_refused_by_name(line: Between) -> 
     assert "'false'" in caught.value.given
 
 
-def test_questions_that_need_a_list_of_priors_say_so() -> None:
+def test_functions_that_need_a_list_of_priors_say_so() -> None:
     world = World(SIX, Knowledge(SIX), PAIRS)
     with raises(InvalidWorld, field="priors"):
         odds(world, FiniteMechanism(SIX, np.full((6, 2), 0.5)))

@@ -64,7 +64,7 @@ def test_epsilon_is_the_largest_loss_within_its_slack(data: st.DataObject) -> No
     output = mechanism.outputs.index(result.worst.output)
     assert max(float(result.table[pair, prior, output]), 0) == result.epsilon
     assert result.by_pair().max() == result.epsilon
-    left, right = (belief @ mechanism.likelihood[:, output] for belief in result.conditionals)
+    left, right = (law @ mechanism.likelihood[:, output] for law in result.conditionals)
     if math.isfinite(result.epsilon) and left > 0:
         assert math.log(left / right) == pytest.approx(result.table[pair, prior, output], abs=1e-9)
 
@@ -136,12 +136,12 @@ def test_odds_are_the_posterior_odds_of_bayes(data: st.DataObject) -> None:
     for p, sides in enumerate(_masks(world)):
         for t, prior in enumerate(world.weights.tolist()):
             for w, after in enumerate(found.posterior[p, t].tolist()):
-                chance = oracle.column(rows, w)
+                probability = oracle.column(rows, w)
                 joint = [
                     sum(
                         (
                             Fraction(x) * c
-                            for x, true, c in zip(prior, mask, chance, strict=True)
+                            for x, true, c in zip(prior, mask, probability, strict=True)
                             if true
                         ),
                         Fraction(0),
@@ -174,7 +174,7 @@ def test_randomised_response_loses_the_log_of_its_odds() -> None:
     assert leakage(world, coin).epsilon >= math.log(3)
 
 
-def test_a_pair_without_a_chance_is_left_out_only_when_told() -> None:
+def test_an_impossible_pair_is_left_out_only_on_request() -> None:
     universe = Universe(("a", "b", "c"))
     one, two = OneOf("one", ("a",)), OneOf("two", ("b",))
     priors = (

@@ -26,7 +26,7 @@ def test_the_table_is_kept_as_given_and_read_only() -> None:
         rough.likelihood[0, 0] = 1
 
 
-def test_a_function_is_asked_about_every_dataset() -> None:
+def test_a_function_is_called_on_every_dataset() -> None:
     bits = Tables.bits(2)
     count = FiniteMechanism.from_function(bits, sum)
     assert count.outputs == (0, 1, 2)

@@ -39,8 +39,8 @@ def _compare(given_: Problem) -> None:
     condition = necessary_condition(given_.world, given_.mechanisms)
     assert len(condition.certificates) == len(given_.left) + len(given_.right)
     for certificate in condition.certificates:
-        asked = certificate.requirement
-        exact = oracle.least_epsilon(given_.table, asked.dataset, asked.among)
+        requirement = certificate.requirement
+        exact = oracle.least_epsilon(given_.table, requirement.dataset, requirement.among)
         assert certificate.lower <= exact + 1e-12
         assert certificate.upper >= exact - 1e-12
         assert certificate.gap <= 1e-9
@@ -52,8 +52,10 @@ def _compare(given_: Problem) -> None:
 @settings(max_examples=15)
 def test_no_point_of_a_grid_beats_the_lower_bound(given_: Problem) -> None:
     for certificate in necessary_condition(given_.world, given_.mechanisms).certificates:
-        asked = certificate.requirement
-        grid = oracle.least_epsilon_on_grid(given_.table, asked.dataset, asked.among, 20)
+        requirement = certificate.requirement
+        grid = oracle.least_epsilon_on_grid(
+            given_.table, requirement.dataset, requirement.among, 20
+        )
         assert certificate.lower <= grid + 1e-12
 
 
@@ -104,7 +106,7 @@ def test_beta_is_shared_by_all_mechanisms() -> None:
     assert necessary_condition(both.world, both.mechanisms).lower == pytest.approx(log(5) / 2)
 
 
-def test_a_dataset_of_chance_0_does_not_count() -> None:
+def test_a_dataset_of_probability_0_does_not_count() -> None:
     table = [[0.5, 0.5], [0.1, 0.9], [0.9, 0.1], [0.5, 0.5]]  # the last would hide D0 for free
     universe = Universe(("D0", "D1", "D2", "D3"))
     pair = SecretPair(OneOf("s", ("D0",)), OneOf("t", ("D1", "D2", "D3")))
@@ -116,8 +118,8 @@ def test_a_dataset_of_chance_0_does_not_count() -> None:
         assert condition.upper == pytest.approx(epsilon, abs=1e-12)
     both = World(universe, (without, having), both_ways([pair]))
     condition = necessary_condition(both, [mechanism])
-    asked = [c.requirement for c in condition.certificates if c.requirement.pair == pair]
-    assert [(r.among, r.priors) for r in asked] == [
+    required = [c.requirement for c in condition.certificates if c.requirement.pair == pair]
+    assert [(r.among, r.priors) for r in required] == [
         ((1, 2), ("without",)),
         ((1, 2, 3), ("having",)),
     ]
@@ -165,10 +167,10 @@ def test_each_mechanism_may_have_a_claim_of_its_own() -> None:
 def test_constraint_values_are_rounded_up_and_by_little(
     rows: list[list[float]], beta: list[float]
 ) -> None:
-    chance = np.array(rows).T  # [output, dataset]
-    found = constraint_values(chance, 0, np.array([0.0, *beta]))
+    probability = np.array(rows).T  # [output, dataset]
+    found = constraint_values(probability, 0, np.array([0.0, *beta]))
     total = mpmath.mpf(beta[0]) + mpmath.mpf(beta[1])
-    for value, row in zip(found, chance.tolist(), strict=True):
+    for value, row in zip(found, probability.tolist(), strict=True):
         if row[0] == 0:
             assert value == -inf
         elif any(b > 0 and x == 0 for b, x in zip(beta, row[1:], strict=True)):

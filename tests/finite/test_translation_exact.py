@@ -59,14 +59,14 @@ def worlds(draw: st.DrawFn, shapes: list[tuple[int, ...]]) -> World:
             )
         )
     )
-    for secret in (pair.left, pair.right):  # each side needs a chance
+    for secret in (pair.left, pair.right):  # each side must be possible
         if not (weight * secret.mask(universe)).any():
             weight[int(np.argmax(secret.mask(universe)))] = 0.5
     return World(universe, (Explicit(universe, weight / weight.sum()),), (pair,))
 
 
 def chain(p: float, q: float, length: int) -> Explicit:
-    """A binary Markov chain at rest; p and q are the chances to stay in 1 and in 0."""
+    """A stationary binary Markov chain; p and q are the probabilities of staying in 1 and in 0."""
     universe = Tables.bits(length)
     step = np.array([[q, 1 - q], [1 - p, p]])
     weight = np.array([1 - p, 1 - q])[universe.codes[:, 0]] / (2 - p - q)
@@ -172,7 +172,7 @@ def test_no_private_mechanism_leaks_more(world: World, data: st.DataObject) -> N
 
 
 def randomised_response(universe: Tables, epsilon: tuple[float, ...]) -> FiniteMechanism:
-    """Every entry is told truthfully with odds e^ε against each of its other values."""
+    """Every entry is reported truthfully with odds e^ε against each of its other values."""
     outputs = list(product(*(range(n) for n in universe.shape)))
     table = np.ones((len(universe), len(outputs)))
     for j, (n, e) in enumerate(zip(universe.shape, epsilon, strict=True)):
@@ -266,13 +266,13 @@ def test_a_solver_that_errs_cannot_break_a_bound(world: World, seed: int, epsilo
     assert float(exact_loss(g, mu, nu)) <= truth + 1e-7
 
 
-def test_copies_cost_a_group_and_strangers_cost_one() -> None:
+def test_copies_cost_a_group_and_independent_entries_cost_one() -> None:
     universe = Tables.bits(5)
     same = np.zeros(32)
     same[[0, 31]] = 0.3, 0.7  # zeros elsewhere do no harm
     world = World(universe, (Explicit(universe, same, "copies"),), entry_pairs(universe))
     assert translation_exact(world, 0.3).upper == pytest.approx(1.5, abs=1e-12)
-    lone = Explicit.independent(universe, {j: [0.2, 0.8] for j in range(5)}, name="strangers")
+    lone = Explicit.independent(universe, {j: [0.2, 0.8] for j in range(5)}, name="independent")
     world = World(universe, (lone,), entry_pairs(universe))
     found = translation_exact(world, np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
     assert found.upper == pytest.approx(0.5, abs=1e-12)

@@ -73,8 +73,10 @@ def losses(world: World, mechanism: FiniteMechanism, runs: int) -> Iterator[floa
                 sides = []
                 for secret in (pair.left, pair.right):
                     rows = [d for d, true in enumerate(world.mask(secret)) if true]
-                    chance = sum(weight[d] * math.prod(table[d][w] for w in seen) for d in rows)
-                    sides.append(chance / sum(weight[d] for d in rows))
+                    probability = sum(
+                        weight[d] * math.prod(table[d][w] for w in seen) for d in rows
+                    )
+                    sides.append(probability / sum(weight[d] for d in rows))
                 if sides[0]:
                     yield math.log(sides[0] / sides[1]) if sides[1] else math.inf
 

@@ -30,7 +30,7 @@ PAIR = SecretPair(RAIN, SHINE)
 
 @settings(max_examples=40)
 @given(worlds())
-def test_chances_and_conditionals_are_sums_over_the_secret(world: World) -> None:
+def test_probabilities_and_conditionals_are_sums_over_the_secret(world: World) -> None:
     for t, prior in enumerate(world.weights.tolist()):
         for s, secret in enumerate(world.secrets):
             mask = secret.mask(world.universe).tolist()
@@ -103,7 +103,7 @@ def test_what_does_not_fit_together_is_refused_in_one_line(
     assert "\n" not in message and all(fact in message for fact in facts)
 
 
-def test_a_secret_without_a_chance_has_no_conditional() -> None:
+def test_an_impossible_secret_has_no_conditional() -> None:
     sure = Explicit(TWO, np.array([1.0, 0.0]), "sure")
     world = World(TWO, (sure,), (PAIR,), unsupported="skip")
     assert world.secret_probabilities.tolist() == [[1.0, 0.0]]

@@ -12,7 +12,7 @@ from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.mechanisms import ThresholdedHistogram
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.table import tabulate
+from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, charge

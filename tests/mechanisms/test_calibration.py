@@ -136,10 +136,10 @@ def test_the_printed_algorithms_add_more_noise() -> None:
     assert printed.deviation > right.deviation
     choice = PufferfishExponential.of(BY_CURVE, epsilon=1.0)
     as_printed = PufferfishExponential.of(BY_CURVE, epsilon=1.0, paper=True)
-    # chance ∝ exp(u ε_DP / 2L): odds of one unit of score
+    # probability ∝ exp(u ε_DP / 2L): odds of one unit of score
     for mechanism, per_entry in ((choice, 1 / 6), (as_printed, 1 / 9)):
-        chances = mechanism.probabilities([1, 0])[0]
-        assert np.log(chances[0] / chances[1]) == pytest.approx(per_entry / 2, rel=1e-9)
+        probabilities = mechanism.probabilities([1, 0])[0]
+        assert np.log(probabilities[0] / probabilities[1]) == pytest.approx(per_entry / 2, rel=1e-9)
     with pytest.raises(UnsoundRequest, match="points of an influence curve"):
         PufferfishLaplace.of(Liar(), epsilon=1.0, paper=True)
 

@@ -37,7 +37,7 @@ Output = Mapping[Hashable, float]
 
 
 def chain(stay: Sequence[float]) -> World:
-    """A binary chain at rest, state s staying with chance ``stay[s]``, written out."""
+    """A binary stationary chain, state s staying with probability ``stay[s]``, written out."""
     universe = Tables.bits(LENGTH)
     leave = [1 - p for p in stay]
     rest = [leave[1] / sum(leave), leave[0] / sum(leave)]

@@ -58,7 +58,7 @@ def test_what_is_not_a_measurement_or_has_no_name_is_refused() -> None:
 def test_it_releases_and_simulates_only_with_a_law() -> None:
     mine = ExternalMeasurement(LAPLACE, 1, "count")
     assert isinstance(mine.release(10**6), int)
-    assert abs(mine.release(10**6) - 10**6) < 10**4  # chance of failure e^-5000
+    assert abs(mine.release(10**6) - 10**6) < 10**4  # probability of failure e^-5000
     with raises(UnsoundRequest, field="law"):
         mine.simulate(3, 5, rng=np.random.default_rng(1))
     with raises(UnsoundRequest, field="deviation"):

@@ -1,6 +1,6 @@
 """Noise follows its law, as OpenDP draws it and as numpy simulates it.
 
-Secure noise has no seed. Each test counts how often events of known chance happened, and
+Secure noise has no seed. Each test counts how often events of known probability happened, and
 rejects by the exact binomial law; all its events together raise a false alarm at most once in 10⁹.
 The controls prove that noise 15 % too narrow or too wide would be caught.
 """
@@ -34,7 +34,7 @@ def happens(event: tuple[str, int], z: Integers) -> Integers:
     return where.astype(np.int64)
 
 
-def chance(law: Callable[[float, int], float], scale: float, event: tuple[str, int]) -> float:
+def probability(law: Callable[[float, int], float], scale: float, event: tuple[str, int]) -> float:
     support = np.arange(-REACH, REACH + 1)
     return float(
         sum(law(scale, int(z)) for z in support[happens(event, support).astype(bool)].tolist())
@@ -46,7 +46,7 @@ def follows(noise: Integers, law: Callable[[float, int], float], scale: float) -
         oracle.plausible(
             int(happens(event, noise).sum()),
             noise.size,
-            chance(law, scale, event),
+            probability(law, scale, event),
             alarm=ALARM / len(EVENTS),
         )
         for event in EVENTS
@@ -79,8 +79,8 @@ def test_the_tests_above_would_catch_a_wrong_scale(kind: Noise, wrong: float) ->
     best = max(
         oracle.power(
             DRAWS,
-            chance(LAWS[kind], SCALE, event),
-            chance(LAWS[kind], wrong * SCALE, event),
+            probability(LAWS[kind], SCALE, event),
+            probability(LAWS[kind], wrong * SCALE, event),
             alarm=ALARM / len(EVENTS),
         )
         for event in EVENTS

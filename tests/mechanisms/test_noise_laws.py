@@ -72,9 +72,9 @@ def test_one_round_is_what_enumeration_finds(scores: list[int], scale: float) ->
 
 
 def test_permute_and_flip_over_many_candidates_adds_up_to_one() -> None:
-    chances = PermuteAndFlip(40.0).probabilities(np.arange(0, 3 * 300, 3))
-    assert chances.sum() == pytest.approx(1, abs=1e-12)
-    assert (np.diff(chances[0]) > 0).all()
+    probabilities = PermuteAndFlip(40.0).probabilities(np.arange(0, 3 * 300, 3))
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert (np.diff(probabilities[0]) > 0).all()
 
 
 @given(scores=tables, scale=scales, data=st.data())
@@ -88,18 +88,18 @@ def test_peeled_rounds_are_what_enumeration_finds(
         (Exponential(scale, k), oracle.softmax),
     ):
         places = np.zeros((k, len(scores)))
-        for order, chance in oracle.peeled(scores, k, scale, law).items():
+        for order, probability in oracle.peeled(scores, k, scale, law).items():
             for place, candidate in enumerate(order):
-                places[place, candidate] += chance
+                places[place, candidate] += probability
         assert mechanism.probabilities(scores) == pytest.approx(places, abs=1e-11)
 
 
 @pytest.mark.parametrize("scores", [[3, 1, 1], [0, 0, 0], [-2, 5, 4]])
 def test_places_after_laplace_noise_are_what_enumeration_finds(scores: list[int]) -> None:
     places = np.zeros((2, 3))
-    for order, chance in oracle.noisy_order(scores, 2, 1.3, reach=22).items():
+    for order, probability in oracle.noisy_order(scores, 2, 1.3, reach=22).items():
         for place, candidate in enumerate(order):
-            places[place, candidate] += chance
+            places[place, candidate] += probability
     found = NoisyTopK(IntegerLaplace(1.3), 2).probabilities(scores)
     assert found == pytest.approx(places, abs=1e-6)
 

@@ -278,11 +278,11 @@ def test_gaussian_noise_then_sorting_follows_its_law() -> None:
     scores, scale = [3, 2, 0], 1.5
     law = gaussian_order(scores, 2, scale)
     mechanism = NoisyTopK(IntegerGaussian(scale), 2)
-    chances = mechanism.probabilities(scores)
+    probabilities = mechanism.probabilities(scores)
     for place, candidate in product(range(2), range(3)):
         exact = sum(p for order, p in law.items() if order[place] == candidate)
-        assert chances[place, candidate] == pytest.approx(exact, abs=1e-9)
-    assert mechanism.error(scores).first_is_best == pytest.approx(chances[0, 0])
+        assert probabilities[place, candidate] == pytest.approx(exact, abs=1e-9)
+    assert mechanism.error(scores).first_is_best == pytest.approx(probabilities[0, 0])
     rng = np.random.default_rng(32)
     samples = {
         2_500: mechanism.release(np.tile(scores, (2_500, 1))),

@@ -121,7 +121,7 @@ def test_many_repetitions_are_drawn_in_blocks_without_a_seam() -> None:
 
 
 RESPONSES = 2_500
-VALUES = tuple(range(30))  # one true value against 29 others: chances 1/2 and 1/58
+VALUES = tuple(range(30))  # one true value against 29 others: probabilities 1/2 and 1/58
 
 
 @pytest.mark.statistical

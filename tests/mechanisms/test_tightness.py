@@ -33,8 +33,8 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import entry_pairs
 from takifugu.priors.universe import Tables
 from takifugu.translation import chain_losses
-from takifugu.translation.accounting.table import TranslationTable
-from takifugu.translation.chain.unbounded import unbounded_allowance
+from takifugu.translation.accounting.translation_table import TranslationTable
+from takifugu.translation.chain.unbounded_losses import unbounded_allowance
 from takifugu.translation.curve_translation import CurveTranslation
 from takifugu.translation.protocol import LossTranslation
 from tests.oracles import noise as oracle
@@ -71,7 +71,7 @@ def exact(transition: Matrix) -> TranslationTable:
 
 @cache
 def world(transition: Matrix) -> World:
-    """The chain at rest, written out."""
+    """The stationary chain, written out."""
     length, states = LENGTHS[transition], range(len(transition))
     rest = np.linalg.matrix_power(np.array(transition), 2**12)[0]  # long after any start
     universe = Tables.of({f"t{t}": tuple(states) for t in range(length)})
@@ -81,9 +81,11 @@ def world(transition: Matrix) -> World:
         for a, b in pairwise(path):
             p *= transition[a][b]
         law.append(p)
-    chances = np.array(law)
+    probabilities = np.array(law)
     return World(
-        universe, (Explicit(universe, chances / chances.sum(), "chain"),), entry_pairs(universe)
+        universe,
+        (Explicit(universe, probabilities / probabilities.sum(), "chain"),),
+        entry_pairs(universe),
     )
 
 

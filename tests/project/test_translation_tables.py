@@ -12,8 +12,8 @@ from takifugu.project.budgets import budget_standings
 from takifugu.project.project import open_project
 from takifugu.project.project_cache import pays, table_path
 from takifugu.session import Plan
-from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 from tests.copies import copied
 from tests.project.studies import CHAIN, add_line, with_prior

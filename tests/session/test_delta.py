@@ -12,7 +12,7 @@ from takifugu.losses import Concentrated, Total
 from takifugu.mechanisms import IntegerGaussian, IntegerLaplace
 from takifugu.session import OverBudget, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
-from takifugu.translation.accounting.table import tabulate
+from takifugu.translation.accounting.translation_table import tabulate
 from tests.raising import raises
 from tests.session.world import PLAIN, TRANSLATION, WEIGHT, opened
 

@@ -18,7 +18,7 @@ from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.independent import Product
 from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
-from takifugu.translation.accounting.table import tabulate
+from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened

@@ -1,4 +1,4 @@
-"""The made-up activities against the model that their page states."""
+"""The synthetic activities against the model that their page states."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from takifugu.engines import check, open_engine
 from takifugu.synthetic import Routines, draw_routines, write_activities
 from takifugu.synthetic.activities import ACTIVITIES, AGES, EPOCHS, PARTICIPANTS, part_of_day
-from tests.synthetic.reading import Floats, Integers, codes, columns, farthest, prefers
+from tests.synthetic.transition_counts import Floats, Integers, codes, columns, farthest, prefers
 
 SEED = 24
 ALL = "participant, epoch, activity, age"

@@ -1,4 +1,4 @@
-"""The made-up check-ins against the model that their page states."""
+"""The synthetic check-ins against the model that their page states."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import Habits, check_ins, draw_habits, write_check_ins
 from takifugu.synthetic.places import AFFINITY, COUNTRIES, KINDS
 from tests.raising import raises
-from tests.synthetic.reading import Floats, Integers, codes, columns, farthest, prefers
+from tests.synthetic.transition_counts import Floats, Integers, codes, columns, farthest, prefers
 
 ROWS, SEED = 200_000, 20_120_403
 ALL = '"user", epoch("at") AS "at", place, country, "row"'
@@ -33,7 +33,7 @@ def habits() -> Habits:
 
 @pytest.fixture(scope="module")
 def moves(written: Path, habits: Habits) -> Integers:
-    """[country, label, label]: how often one label followed another of the same user."""
+    """[country, label, label]: how many times one label followed another of the same user."""
     rows = columns(written.with_suffix(".parquet"), ALL)
     place, country = codes(rows["place"], habits.labels), codes(rows["country"], COUNTRIES)
     same = rows["user"][1:] == rows["user"][:-1]

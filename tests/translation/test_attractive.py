@@ -17,7 +17,7 @@ from takifugu.priors.factors import Factor, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Name
 from takifugu.translation.network.attractive_losses import attractive_losses
-from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.network_witness import product_witness
 from takifugu.translation.network.pinning import log_odds_rise, pairwise_field
 from tests.influence.strategies import attractive

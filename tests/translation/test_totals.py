@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Approximate, Concentrated, Pure, Total
 from takifugu.priors import MarkovChain
-from takifugu.translation.accounting.table import tabulate
 from takifugu.translation.accounting.totals import Filter, extra, rho_within
+from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
 from tests.oracles import totals as oracle
 from tests.oracles import translation as programs

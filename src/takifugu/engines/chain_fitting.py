@@ -181,7 +181,7 @@ def fit_prior(
     if options.other is not None and options.other not in labels:
         raise InvalidQuery(
             "other",
-            given=f"{options.other!r} is no label of {column}",
+            given=f"{options.other!r} is not a label of {column}",
             needed="be one, since the states of a prior are the labels of its column; declare"
             f" outside = 'other' for {column}",
         )

@@ -227,14 +227,14 @@ def _stem(path: Path) -> str:
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidDeclaration(
-            place, given="is no mapping", needed="say for each column what its values can be"
+            place, given="is not a mapping", needed="say for each column what its values can be"
         )
     return value
 
 
 def _listed(value: Any, place: str) -> Iterable[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidDeclaration(place, given="is no list", needed="be a list of names")
+        raise InvalidDeclaration(place, given="is not a list", needed="be a list of names")
     return value
 
 

@@ -353,7 +353,7 @@ class Engine:
         if column not in (category.column for category in self._declaration.public):
             raise InvalidQuery(
                 f"where, {column}",
-                given="is no public column",
+                given="is not a public column",
                 needed="be one: rows may not be chosen by what is protected",
             )
         category, keys, codes = self._category(column), self.keys(column), self._codes(column)

@@ -73,7 +73,9 @@ class Scope:
         for column, keys in self.where.items():
             if isinstance(keys, str) or not keys:
                 raise InvalidQuery(
-                    f"where, {column}", given="is no list of keys", needed="list at least one key"
+                    f"where, {column}",
+                    given="is not a list of keys",
+                    needed="list at least one key",
                 )
 
 
@@ -89,7 +91,7 @@ def place_in_order(moment: Moment, order: Order, *, zoned: bool, what: str) -> d
     """
     if order.kind == "number":
         if isinstance(moment, bool) or not isinstance(moment, int | float) or not isfinite(moment):
-            raise InvalidQuery(what, given="is no number", needed="be a number, as the order is")
+            raise InvalidQuery(what, given="is not a number", needed="be a number, as the order is")
         return moment
     local = ZoneInfo(str(order.zone))
     found = as_moment(moment, what)

@@ -20,6 +20,7 @@ from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
 from takifugu.ledger.accounts.standings import spent_epsilon
 from takifugu.losses import Total
+from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:
     from takifugu.project.loaded_dataset import LoadedDataset
@@ -69,7 +70,9 @@ class CellChange:
     after: float | None
 
 
-def cell_change(ledger: Ledger, dataset: str, cells: Cells, translation: Any) -> CellChange:
+def cell_change(
+    ledger: Ledger, dataset: str, cells: Cells, translation: LossTranslation | None
+) -> CellChange:
     """How the declaration of a dataset differs from what was charged under."""
     changes = ledger.snapshot(dataset, cells=cells).changes
     position = _position(ledger, dataset)

@@ -51,6 +51,7 @@ from takifugu.project.policy import (
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.policy_writing import policy_of
 from takifugu.project.project_cache import (
+    SHARE,
     Progress,
     keep_terms,
     kept_terms,
@@ -63,7 +64,7 @@ from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import protected_column, terms_of
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.translation import Translation
 
 LEDGER = "takifugu.ledger"
@@ -208,12 +209,12 @@ class Project:
         translation: Translation,
         ledger: Ledger,
         *,
+        share: float = SHARE,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
         """The translation as a table that is confirmed for the budgets of the ledger.
-
-        None if the translation is computed each time: by policy, because it is fast, or for
-        budgets beyond the table.
+        A new table has points that differ by ``share``. None if the translation is computed each
+        time: by policy, because it is fast, or for budgets beyond the table.
         """
         by_policy = self.dataset(name).table
         if not (pays(translation) if by_policy is None else by_policy):
@@ -227,7 +228,9 @@ class Project:
         if most is None:
             return None
         path = table_path(self.folder, name, translation, most)
-        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
+        return project_table(
+            path, translation, sorted(budgets), most=most, share=share, progress=progress
+        )
 
     def refuse_unlisted(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists analysts and ``analyst`` is not one of them.

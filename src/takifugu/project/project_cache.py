@@ -23,7 +23,7 @@ from takifugu.ledger import Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.session.prior_checks import terms_of
-from takifugu.translation.accounting.table import TranslationTable, tabulate
+from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
 from takifugu.translation.translation import Translation
 
 FOLDER = ".takifugu"  # of a project, for what can be made again
@@ -66,6 +66,7 @@ def project_table(
     budgets: Iterable[Fraction],
     *,
     most: int,
+    share: float = SHARE,
     progress: Progress | None = None,
 ) -> TranslationTable | None:
     """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
@@ -84,7 +85,7 @@ def project_table(
         made = tabulate(
             translation,
             losses=(LEAST, float(most)),
-            share=SHARE,
+            share=share,
             progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:

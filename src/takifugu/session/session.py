@@ -47,8 +47,8 @@ from takifugu.session.query_planner import Planner, query_of
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
-from takifugu.translation.accounting.table import TranslationTable
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from takifugu.translation.accounting.allocation import Allocation, allocate
     from takifugu.translation.accounting.approximate import approximate, concentrated, zcdp_epsilon
     from takifugu.translation.accounting.composition import Composed, Release, compose
-    from takifugu.translation.accounting.table import TranslationTable, tabulate
     from takifugu.translation.accounting.tabled_translation import TabledTranslation
+    from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
     from takifugu.translation.bounds import LooserTranslation
+    from takifugu.translation.chain.chain_losses import chain_losses
     from takifugu.translation.chain.interval_steps import interval_losses
-    from takifugu.translation.chain.recursion import chain_losses
-    from takifugu.translation.chain.unbounded import unbounded_losses
+    from takifugu.translation.chain.unbounded_losses import unbounded_losses
     from takifugu.translation.curve_translation import CurveTranslation
-    from takifugu.translation.network.junction import network_losses
+    from takifugu.translation.network.junction_losses import network_losses
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.translation import TranslatedLoss, Translation
 
@@ -26,14 +26,14 @@ _HOMES = {
     "accounting.allocation": ("Allocation", "allocate"),
     "accounting.approximate": ("approximate", "concentrated", "zcdp_epsilon"),
     "accounting.composition": ("Composed", "Release", "compose"),
-    "accounting.table": ("TranslationTable", "tabulate"),
+    "accounting.translation_table": ("TranslationTable", "tabulate"),
     "accounting.tabled_translation": ("TabledTranslation",),
     "bounds": ("LooserTranslation",),
     "chain.interval_steps": ("interval_losses",),
-    "chain.recursion": ("chain_losses",),
-    "chain.unbounded": ("unbounded_losses",),
+    "chain.chain_losses": ("chain_losses",),
+    "chain.unbounded_losses": ("unbounded_losses",),
     "curve_translation": ("CurveTranslation",),
-    "network.junction": ("network_losses",),
+    "network.junction_losses": ("network_losses",),
     "protocol": ("LossTranslation",),
     "translation": ("TranslatedLoss", "Translation"),
 }

@@ -10,7 +10,8 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Tables
-from takifugu.translation.bounds import Bound, Witness, largest_within, of_pair
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Bound, Witness, of_pair
 
 
 class ExplicitTransport:

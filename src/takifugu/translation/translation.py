@@ -47,6 +47,7 @@ ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
+KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +212,21 @@ class Translation(ByContent, LossTranslation):
         For a profile the curve takes the largest ε everywhere, and ``group`` the sum.
         """
         _check_method(method)
+        if np.ndim(dp) > 0:
+            return self._bound(dp, method)
+        key = float(dp), method
+        if key not in self._bounds:
+            if len(self._bounds) >= KEPT_BOUNDS:
+                self._bounds.clear()
+            self._bounds[key] = self._bound(dp, method)
+        return self._bounds[key]
+
+    @cached_property
+    def _bounds(self) -> dict[tuple[float, Method], Bound]:
+        """A cache: the same losses are priced, confirmed and explained."""
+        return {}
+
+    def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
             found = self._all(dp)
             return found[min(found, key=lambda name: found[name].value)]

@@ -23,7 +23,7 @@ from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
-from takifugu.translation.chain.steps import MOST_STATES
+from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.explicit_transport import ExplicitTransport
 from takifugu.translation.independent_transport import IndependentTransport
 

@@ -1,4 +1,4 @@
-"""Made-up cells for tests of tables, figures and pages: they look like results and mean nothing."""
+"""Synthetic cells for tests of tables, figures and pages: they look like results."""
 
 from math import exp, inf
 

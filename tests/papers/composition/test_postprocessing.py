@@ -47,8 +47,8 @@ def test_no_post_processing_breaks_a_constraint() -> None:
         beta = np.append(0.0, random_laws(rng, 3))
         before, after = _draws(rng, DRAWS // 250)
         needed = constraint_values(before, 0, beta).max(axis=-1)
-        asked = constraint_values(after, 0, beta).max(axis=-1)
-        least = min(least, float((needed - asked).min()))
+        after_needed = constraint_values(after, 0, beta).max(axis=-1)
+        least = min(least, float((needed - after_needed).min()))
     assert least > -1e-11
 
 
@@ -57,8 +57,8 @@ def test_the_same_draws_break_a_constraint_that_is_not_of_this_form() -> None:
     rng = np.random.default_rng(20)
     w = np.array([0.5, 0.5, -1.0, 0.0])
     before, after = _draws(rng, DRAWS)
-    needed, asked = ((np.log(x) @ w).max(axis=-1) for x in (before, after))
-    assert (asked > needed + 1e-3).sum() > 100
+    needed, after_needed = ((np.log(x) @ w).max(axis=-1) for x in (before, after))
+    assert (after_needed > needed + 1e-3).sum() > 100
 
 
 @given(

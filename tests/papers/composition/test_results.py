@@ -30,7 +30,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert len(made.of("one")) * 2 == len(made.cells)
 
 
-def test_shortening_keeps_five_digits_and_what_was_asked_for() -> None:
+def test_shortening_keeps_five_digits_and_the_settings() -> None:
     shift = ShiftedCell(
         "one", "Ours-Exp", 0.5, 0.0945349, False, True, synthetic_cells.cells()[0].measured
     )

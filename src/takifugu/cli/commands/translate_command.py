@@ -198,7 +198,11 @@ def _from_table(
     pufferfish: str | None,
     spinner: Spinner,
 ) -> dict[str, Any]:
-    from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
+    from takifugu.translation.accounting.translation_table import (
+        TranslationTable,
+        table_beside,
+        tabulate,
+    )
 
     path = table_beside(prior, translation)
     if path.exists():

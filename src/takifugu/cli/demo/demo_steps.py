@@ -32,6 +32,7 @@ BUDGET = 1
 FIT_DAYS = 400
 LARGEST = "TR"  # the country with most users
 FIRST, SECOND, THIRD = "0.5", "0.25", "0.5"  # the Pufferfish ε that each query asks for
+COARSE = 0.25  # the share by which points of the table differ: quick to make, a little dearer
 POINTS = 4  # per-entry losses whose translation is shown
 MOST_EXPOSED = 40  # entries, in the figure of the influence curve
 MOST_LABELS = 20  # in the figure of the shares
@@ -146,7 +147,7 @@ def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTran
     with record.working("translating") as working:
         translation = project.load(DATASET).translation
         with project.ledger() as ledger:
-            table = project.table(DATASET, translation, ledger, progress=working)
+            table = project.table(DATASET, translation, ledger, share=COARSE, progress=working)
         view: LossTranslation = translation
         if table is not None:
             view = TabledTranslation(translation, table, least=0)

@@ -111,7 +111,7 @@ def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[
     if missing:
         raise InvalidDeclaration(
             missing[0],
-            given=f"is no column of {declaration.source.place}",
+            given=f"is not a column of {declaration.source.place}",
             needed="be one, spelled as it is there",
         )
     return {name: found[name] for name in declaration.columns}

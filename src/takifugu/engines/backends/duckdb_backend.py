@@ -43,7 +43,7 @@ SHUT = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    "python_enable_replacements": False,  # a variable of the caller is no table
+    "python_enable_replacements": False,  # a variable of the caller is not a table
     "python_scan_all_frames": False,
 }
 CASTS = {"text": "VARCHAR", "whole": "BIGINT", "real": "DOUBLE", "time": "TIMESTAMP"}
@@ -185,7 +185,10 @@ class FileBackend(DuckDBBackend):
         found = self._run(f"{tables} AND lower(table_name) = lower({_text(name)})")
         if len(found) != 1:
             raise _unfit(
-                given, "is no table of that file", "be one, as 'stays' or 'schema.stays'", "missing"
+                given,
+                "is not a table of that file",
+                "be one, as 'stays' or 'schema.stays'",
+                "missing",
             )
         ((schema, name, made),) = found
         if "GENERATED ALWAYS AS" in str(made):

@@ -6,6 +6,7 @@ runs out of memory and spills to a folder of its own (see `spill`).
 """
 
 import sys
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from takifugu.engines.backends.backend import DATA, DataFingerprint, declared_kinds, quoted
@@ -68,7 +69,12 @@ class FrameBackend(DuckDBBackend):
         """Every value of the declared columns: the same rows in any order, of any kind of frame.
 
         Each row is hashed with SHA-256; what is compared is the sum of the parts of these hashes.
+        The copy never changes, so they are computed once.
         """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> DataFingerprint:
         text = " || ".join(_part(name) for name in self.kinds)
         hashed = f"SELECT sha256({text}) AS h FROM {DATA}"  # noqa: S608 - quoted
         sums = ", ".join(

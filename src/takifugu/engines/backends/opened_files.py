@@ -39,16 +39,14 @@ def source_files(declaration: Declaration) -> tuple[Path, ...]:
     except InvalidDeclaration:
         raise
     except UnicodeEncodeError:
-        raise _refused(
-            given, "leads to a name that is no Unicode text", "have one", "name"
-        ) from None
+        raise _refused(given, "leads to a name that is not Unicode", "have one", "name") from None
     except (OSError, ValueError, RuntimeError, NotImplementedError) as error:
         reason = getattr(error, "strerror", None) or "no path can be so"
         raise _refused(
             given, f"cannot be looked up ({reason.lower()})", "name files", "name"
         ) from None
     if not files:
-        raise _refused(given, "is no file", "name files that exist", "missing")
+        raise _refused(given, "is not a file", "name files that exist", "missing")
     return files
 
 
@@ -73,7 +71,7 @@ def _found(folder: Path, given: str) -> tuple[Path, ...]:
 
 
 def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
-    """The files that a pattern matches; what is no pattern matches none, unless it must be one."""
+    """The files that a pattern matches; if not ``sure`` that it is one, maybe none."""
     rooted = pattern.is_absolute()
     start = Path(pattern.anchor) if rooted else folder
     try:
@@ -245,7 +243,7 @@ def refuse_cut(path: Path) -> None:
         raise DatabaseFailed(
             visible(str(path)),
             doing="read",
-            trouble="it is no whole gzip file",
+            trouble="it is not a complete gzip file",
             advice="get it again; it may have been cut off",
             reason="incomplete",
         ) from None

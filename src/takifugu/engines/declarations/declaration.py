@@ -75,7 +75,9 @@ class Declaration(ByContent):
                 return column
         labels = [c.column for c in (*self.protected, *self.public) if isinstance(c, Category)]
         raise InvalidQuery(
-            name, given="is no declared column of labels", needed=f"be one of {', '.join(labels)}"
+            name,
+            given="is not a declared column of labels",
+            needed=f"be one of {', '.join(labels)}",
         )
 
     def amount(self, name: str) -> Amount:
@@ -86,7 +88,7 @@ class Declaration(ByContent):
         amounts = [c.column for c in self.protected if isinstance(c, Amount)]
         raise InvalidQuery(
             name,
-            given="is no declared column of numbers",
+            given="is not a declared column of numbers",
             needed=f"be one of {', '.join(amounts)}" if amounts else "be declared with bounds",
         )
 

@@ -83,7 +83,7 @@ def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amoun
     given.only(("bounds", "step", "missing"))
     bounds = given.items("bounds")
     if len(bounds) != 2:
-        raise InvalidDeclaration(given.at("bounds"), given="is no pair", needed="be [low, high]")
+        raise InvalidDeclaration(given.at("bounds"), given="is not a pair", needed="be [low, high]")
     low, high = (_number(bound, given.at("bounds")) for bound in bounds)
     missing = given.get("missing")
     rule: Fraction | Literal["drop", "refuse"]

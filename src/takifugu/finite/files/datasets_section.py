@@ -8,7 +8,7 @@ from typing import Any
 
 from takifugu.errors import InvalidFile
 from takifugu.finite.files import fields as doc
-from takifugu.finite.files.fields import Part
+from takifugu.finite.files.fields import FileSection
 from takifugu.priors.secrets import EntryIs, OneOf, Secret
 from takifugu.priors.universe import Name, Tables, Universe
 
@@ -42,7 +42,7 @@ class Datasets:
     def find(self, value: Any, place: str) -> Hashable:
         """The dataset meant by its own name, its text ("home,ward"), its cells or a table."""
         if isinstance(value, dict) and self.tables:
-            value = self._cells(Part(doc.table(value, place), place), self.tables)
+            value = self._cells(FileSection(doc.table(value, place), place), self.tables)
         label = doc.label(value, place)
         if doc.identity(label) in self._named:
             return self._named[doc.identity(label)]
@@ -55,7 +55,7 @@ class Datasets:
         needed = "list its cells" if meant else f"name one of the datasets: {first}{more}"
         raise InvalidFile(place, given=f"names {given}", needed=needed)
 
-    def _cells(self, part: Part, tables: Tables) -> list[Any]:
+    def _cells(self, part: FileSection, tables: Tables) -> list[Any]:
         part.only([str(entry) for entry in tables.entries])
         return [part.get(str(entry)) for entry in tables.entries]
 
@@ -76,7 +76,7 @@ class Datasets:
         known = [str(entry) for entry in self.needs_tables(place).entries]
         wanted = doc.name(value, place)
         if wanted not in known:
-            Part({wanted: None}, place).only(known)
+            FileSection({wanted: None}, place).only(known)
         return known.index(wanted)
 
     def needs_tables(self, place: str) -> Tables:
@@ -118,7 +118,7 @@ class Datasets:
             raise InvalidFile(place, given="names a value twice", needed="name each value once")
         return tuple(known for known in self.needs_tables(place).values[column] if known in chosen)
 
-    def statement(self, part: Part, name: str | None) -> Secret:
+    def statement(self, part: FileSection, name: str | None) -> Secret:
         """The statement that a table makes: `entry` and `value`, or `where`, or `datasets`."""
         way = part.one_of(("entry", "where", "datasets"), purpose="statement")
         if way == "entry":
@@ -135,14 +135,14 @@ class Datasets:
         described = name or " or ".join(doc.text(d) for d in chosen[:3])
         return OneOf(described + (" or …" if not name and len(chosen) > 3 else ""), chosen)
 
-    def _listed(self, part: Part) -> tuple[Hashable, ...]:
+    def _listed(self, part: FileSection) -> tuple[Hashable, ...]:
         place = part.at("datasets")
         chosen = [self.find(d, place) for d in doc.items(part.get("datasets"), place)]
         if len(set(chosen)) != len(chosen):
             raise InvalidFile(place, given="names a dataset twice", needed="name each once")
         return tuple(sorted(chosen, key=self.universe.position))
 
-    def _where(self, part: Part) -> tuple[Hashable, ...]:
+    def _where(self, part: FileSection) -> tuple[Hashable, ...]:
         place = part.at("where")
         tables = self.needs_tables(place)
         wanted = []
@@ -158,7 +158,7 @@ class Datasets:
         )
 
 
-def read_datasets(file: Part) -> Datasets:
+def read_datasets(file: FileSection) -> Datasets:
     """The datasets of a file: a plain list `datasets`, or all tables over `[entries]`."""
     way = file.one_of(("datasets", "entries"), purpose="datasets")
     if way == "entries":
@@ -171,7 +171,7 @@ def read_datasets(file: Part) -> Datasets:
     return Datasets(Universe(datasets))
 
 
-def _tables(file: Part) -> Tables:
+def _tables(file: FileSection) -> Tables:
     domains: dict[Name, tuple[Hashable, ...]] = {
         entry: tuple(doc.label(item, f"entries, {entry}") for item in _domain(entry, values))
         for entry, values in doc.table(file.get("entries"), "entries").items()
@@ -179,7 +179,7 @@ def _tables(file: Part) -> Tables:
     _small(prod(len(domain) for domain in domains.values()), "entries")
     if not file.has("records"):
         return Tables.of(domains)
-    records = Part(doc.table(file.get("records"), "records"), "records")
+    records = FileSection(doc.table(file.get("records"), "records"), "records")
     records.only([str(entry) for entry in domains])
     return Tables.of(
         domains,

@@ -20,7 +20,7 @@ _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})\s*")
 
 
-class Part(TomlSection):
+class FileSection(TomlSection):
     """One table of a world file."""
 
     def has(self, key: str) -> bool:
@@ -60,15 +60,15 @@ def table(value: Any, place: str) -> dict[str, Any]:
     return value
 
 
-def parts(document: Part, key: str) -> list[Part]:
+def parts(document: FileSection, key: str) -> list[FileSection]:
     """The tables ``[[key]]`` in order; a single ``[key]`` counts as one; none if not written."""
     value = document.content.get(key, [])
     if isinstance(value, dict):
-        return [Part(table(value, key), key)]
+        return [FileSection(table(value, key), key)]
     if not isinstance(value, list):
         raise wrong_kind(key, value, f"be written as [[{key}]] tables")
     return [
-        Part(table(item, f"{key} {number}"), f"{key} {number}")
+        FileSection(table(item, f"{key} {number}"), f"{key} {number}")
         for number, item in enumerate(value, start=1)
     ]
 
@@ -182,7 +182,7 @@ def probability(value: Any, place: str) -> float:
 def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
     """Probabilities that sum to 1: a list in the order of ``keys``, or a table; left out is 0."""
     if isinstance(value, dict):
-        part = Part(table(value, place), place)
+        part = FileSection(table(value, place), place)
         part.only(keys)
         listed = [probability(part.content.get(key, 0), part.at(key)) for key in keys]
     else:
@@ -194,7 +194,7 @@ def law(value: Any, place: str, keys: Sequence[str]) -> Floats:
     return distribution(listed, place, InvalidFile)
 
 
-def flag(part: Part, key: str) -> bool:
+def flag(part: FileSection, key: str) -> bool:
     """A key that is true or false; false if not written."""
     value = part.content.get(key, False)
     if not isinstance(value, bool):

@@ -8,7 +8,7 @@ import numpy as np
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import Datasets
-from takifugu.finite.files.fields import Part
+from takifugu.finite.files.fields import FileSection
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 
@@ -20,7 +20,7 @@ KINDS = ("randomised response", "noisy count")
 
 
 def read_mechanisms(
-    file: Part, datasets: Datasets
+    file: FileSection, datasets: Datasets
 ) -> tuple[tuple[FiniteMechanism, ...], tuple[float | None, ...]]:
     """The `[[mechanism]]` tables of a file, and for each the loss it claims, if any."""
     mechanisms: list[FiniteMechanism] = []
@@ -45,7 +45,7 @@ def read_mechanisms(
     return tuple(mechanisms), tuple(claims)
 
 
-def _claim(part: Part) -> float | None:
+def _claim(part: FileSection) -> float | None:
     if not part.has("claim"):
         return None
     claim = doc.number(part.get("claim"), part.at("claim"))
@@ -54,7 +54,7 @@ def _claim(part: Part) -> float | None:
     return claim
 
 
-def _mechanism(part: Part, datasets: Datasets) -> FiniteMechanism:
+def _mechanism(part: FileSection, datasets: Datasets) -> FiniteMechanism:
     name = doc.name(part.content.get("name", part.place), part.at("name"))
     part.only(KEYS)
     if part.one_of(("rows", "kind"), purpose="probabilities") == "rows":
@@ -72,7 +72,7 @@ def _mechanism(part: Part, datasets: Datasets) -> FiniteMechanism:
     return FiniteMechanism(datasets.universe, table, outputs, name)
 
 
-def _written(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
+def _written(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
     """Rows for every dataset, or with `entry` for every value of that entry."""
     rows = _rows(part, datasets)
     outputs = _outputs(part, rows)
@@ -87,7 +87,7 @@ def _written(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ..
     return _complete(table, len(datasets.universe), part, "datasets"), outputs
 
 
-def _complete(table: Floats, rows: int, part: Part, of: str) -> Floats:
+def _complete(table: Floats, rows: int, part: FileSection, of: str) -> Floats:
     if len(table) != rows:
         raise InvalidFile(
             part.at("rows"),
@@ -97,14 +97,14 @@ def _complete(table: Floats, rows: int, part: Part, of: str) -> Floats:
     return table
 
 
-def _rows(part: Part, datasets: Datasets) -> list[Any]:
+def _rows(part: FileSection, datasets: Datasets) -> list[Any]:
     """The rows in the order of the datasets (or of the entry's values)."""
     value, place = part.get("rows"), part.at("rows")
     if not isinstance(value, dict):
         return doc.items(value, place)
     if part.has("entry"):
         column = datasets.column(part.get("entry"), part.at("entry"))
-        by_value = Part(doc.table(value, place), place)
+        by_value = FileSection(doc.table(value, place), place)
         known = datasets.value_texts(column, place)
         by_value.only(known)
         return [by_value.get(key) for key in known]
@@ -119,7 +119,7 @@ def _rows(part: Part, datasets: Datasets) -> list[Any]:
     return [by_dataset[dataset] for dataset in datasets.universe.datasets]
 
 
-def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
+def _outputs(part: FileSection, rows: list[Any]) -> tuple[Hashable, ...]:
     """The outputs as written, or the keys of the rows, or counted from 0."""
     place = part.at("outputs")
     if part.has("outputs"):
@@ -138,7 +138,9 @@ def _outputs(part: Part, rows: list[Any]) -> tuple[Hashable, ...]:
     return outputs
 
 
-def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
+def _randomised_response(
+    part: FileSection, datasets: Datasets
+) -> tuple[Floats, tuple[Hashable, ...]]:
     """Report the entry's value with probability `truth`, else one of the others, uniformly.
 
     With `epsilon` the probability is e^ε/(e^ε + k − 1), k the number of values: the mechanism is
@@ -160,7 +162,7 @@ def _randomised_response(part: Part, datasets: Datasets) -> tuple[Floats, tuple[
     return table, tables.values[column]
 
 
-def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
+def _noisy_count(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[Hashable, ...]]:
     """How many entries have the value, plus two-sided geometric noise, clamped to 0 … n.
 
     With α = e^−ε the noise is k with probability (1−α)/(1+α)·α^|k|; what falls outside is counted
@@ -186,7 +188,7 @@ def _noisy_count(part: Part, datasets: Datasets) -> tuple[Floats, tuple[Hashable
     return table, tuple(range(n + 1))
 
 
-def _epsilon(part: Part, *, most: float) -> float:
+def _epsilon(part: FileSection, *, most: float) -> float:
     """The strength of the noise; one so large that a probability would round to 0 is refused."""
     epsilon = doc.number(part.get("epsilon"), part.at("epsilon"))
     if not 0 < epsilon <= most:

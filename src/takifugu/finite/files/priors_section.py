@@ -8,7 +8,7 @@ import numpy as np
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import Datasets
-from takifugu.finite.files.fields import Part
+from takifugu.finite.files.fields import FileSection
 from takifugu.finite.files.secrets_section import NamedSecrets
 from takifugu.numeric import Floats, distribution
 from takifugu.priors.explicit import Between, Explicit, Knowledge
@@ -19,7 +19,7 @@ WAYS = ("probability", "uniform", "independent", "chain", "rows")
 
 
 def read_priors(
-    file: Part, datasets: Datasets, secrets: NamedSecrets, pairs: Iterable[SecretPair]
+    file: FileSection, datasets: Datasets, secrets: NamedSecrets, pairs: Iterable[SecretPair]
 ) -> tuple[Explicit, ...] | Knowledge:
     """Θ: the `[[prior]]` tables as a list, or the `[[knowledge]]` tables as inequalities."""
     if file.one_of(("prior", "knowledge"), purpose="priors") == "knowledge":
@@ -39,7 +39,7 @@ def read_priors(
     return priors
 
 
-def _prior(part: Part, datasets: Datasets) -> Explicit:
+def _prior(part: FileSection, datasets: Datasets) -> Explicit:
     part.only(("name", *WAYS))
     name = doc.name(part.content.get("name", part.place), part.at("name"))
     way = part.one_of(WAYS, purpose="probabilities")
@@ -84,7 +84,7 @@ def _rows(value: Any, place: str, datasets: Datasets) -> Floats:
     """A joint distribution as rows `{ dataset, p }`; a dataset left out has probability 0."""
     weights: dict[Hashable, float] = {}
     for i, row in enumerate(doc.items(value, place), start=1):
-        part = Part(doc.table(row, f"{place}, row {i}"), f"{place}, row {i}")
+        part = FileSection(doc.table(row, f"{place}, row {i}"), f"{place}, row {i}")
         part.only(("dataset", "p"))
         dataset = datasets.find(part.get("dataset"), part.at("dataset"))
         if dataset in weights:
@@ -102,7 +102,7 @@ def _law(weights: Mapping[Hashable, float], place: str, datasets: Datasets) -> F
 
 def _marginals(value: Any, place: str, datasets: Datasets) -> Mapping[Name, Floats]:
     tables = datasets.needs_tables(place)
-    part = Part(doc.table(value, place), place)
+    part = FileSection(doc.table(value, place), place)
     part.only([str(entry) for entry in tables.entries])
     return {
         entry: doc.law(
@@ -115,7 +115,7 @@ def _marginals(value: Any, place: str, datasets: Datasets) -> Mapping[Name, Floa
 def _chain(value: Any, place: str, datasets: Datasets) -> Floats:
     """A Markov chain along the entries: `start` for the first, `step` from each to the next."""
     tables = datasets.needs_tables(place)
-    part = Part(doc.table(value, place), place)
+    part = FileSection(doc.table(value, place), place)
     part.only(("start", "step"))
     if len(set(tables.values)) != 1:
         raise InvalidFile(
@@ -134,7 +134,7 @@ def _chain(value: Any, place: str, datasets: Datasets) -> Floats:
 def _matrix(value: Any, place: str, keys: list[str]) -> Floats:
     """One law per value: a list of rows, or a table from value to row."""
     if isinstance(value, dict):
-        part = Part(doc.table(value, place), place)
+        part = FileSection(doc.table(value, place), place)
         part.only(keys)
         rows = [doc.law(part.get(key), part.at(key), keys) for key in keys]
     else:
@@ -146,7 +146,7 @@ def _matrix(value: Any, place: str, keys: list[str]) -> Floats:
 
 
 def _knowledge(
-    file: Part, datasets: Datasets, secrets: NamedSecrets, protected: set[Secret]
+    file: FileSection, datasets: Datasets, secrets: NamedSecrets, protected: set[Secret]
 ) -> Knowledge:
     about: dict[Secret, tuple[Between, ...]] = {}
     for part in doc.parts(file, "knowledge"):
@@ -176,7 +176,7 @@ def _coefficients(value: Any, place: str, datasets: Datasets) -> Floats:
     return np.array([doc.number(given.get(d, 0), place) for d in datasets.universe.datasets])
 
 
-def _line(part: Part, datasets: Datasets, secrets: NamedSecrets) -> Between:
+def _line(part: FileSection, datasets: Datasets, secrets: NamedSecrets) -> Between:
     """One inequality: the probability of an `event`, or a weighted sum with `coefficients`."""
     if part.one_of(("event", "coefficients"), purpose="event") == "coefficients":
         return Between(

@@ -6,7 +6,7 @@ from typing import Any
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import STATEMENT_KEYS, Datasets
-from takifugu.finite.files.fields import Part
+from takifugu.finite.files.fields import FileSection
 from takifugu.priors.secrets import Secret, SecretPair, both_ways, entry_pairs
 
 MOST_PAIRS = 4096
@@ -23,7 +23,7 @@ class NamedSecrets:
     def find(self, value: Any, place: str) -> Secret:
         """The statement meant by a name, or written out in place as a table."""
         if isinstance(value, dict):
-            part = Part(doc.table(value, place), place)
+            part = FileSection(doc.table(value, place), place)
             part.only(STATEMENT_KEYS)
             return self.datasets.statement(part, None)
         wanted = doc.name(value, place)
@@ -49,7 +49,7 @@ class NamedSecrets:
                 )
 
 
-def read_secrets(file: Part, datasets: Datasets) -> NamedSecrets:
+def read_secrets(file: FileSection, datasets: Datasets) -> NamedSecrets:
     """The `[[secret]]` tables of a file."""
     named: dict[str, Secret] = {}
     for part in doc.parts(file, "secret"):
@@ -65,7 +65,9 @@ def read_secrets(file: Part, datasets: Datasets) -> NamedSecrets:
     return NamedSecrets(datasets, named)
 
 
-def read_pairs(file: Part, datasets: Datasets, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
+def read_pairs(
+    file: FileSection, datasets: Datasets, secrets: NamedSecrets
+) -> tuple[SecretPair, ...]:
     """The `[[pair]]` tables of a file, each in both directions or `one_way`."""
     pairs: dict[SecretPair, None] = {}
     for part in doc.parts(file, "pair"):
@@ -88,14 +90,14 @@ def read_pairs(file: Part, datasets: Datasets, secrets: NamedSecrets) -> tuple[S
     return tuple(pairs)
 
 
-def _pair(part: Part, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
+def _pair(part: FileSection, secrets: NamedSecrets) -> tuple[SecretPair, ...]:
     left = secrets.find(part.get("left"), part.at("left"))
     right = secrets.find(part.get("right"), part.at("right"))
     pair = SecretPair(left, right)
     return (pair,) if doc.flag(part, "one_way") else both_ways([pair])
 
 
-def _entries(part: Part, datasets: Datasets) -> tuple[SecretPair, ...]:
+def _entries(part: FileSection, datasets: Datasets) -> tuple[SecretPair, ...]:
     """Every two values of every entry (`"all"`), or of the entries listed."""
     for key in ("left", "right", "one_way"):
         if part.has(key):

@@ -9,7 +9,7 @@ from takifugu.errors import InvalidFile, Malformed
 from takifugu.fingerprint import ByContent
 from takifugu.finite.files import fields as doc
 from takifugu.finite.files.datasets_section import read_datasets
-from takifugu.finite.files.fields import Part
+from takifugu.finite.files.fields import FileSection
 from takifugu.finite.files.mechanisms_section import read_mechanisms
 from takifugu.finite.files.priors_section import read_priors
 from takifugu.finite.files.secrets_section import read_pairs, read_secrets
@@ -82,7 +82,7 @@ def parse_world(content: bytes | str, *, form: Form) -> WorldFile:
             given=f"is larger than {MOST_BYTES // 2**20} MiB",
             needed="be smaller: a world is written by hand",
         )
-    file = Part(doc.table(_parsed(data, form), "file"), "")
+    file = FileSection(doc.table(_parsed(data, form), "file"), "")
     file.only(KEYS)
     try:
         return _assembled(file)
@@ -102,7 +102,7 @@ def _parsed(data: bytes, form: Form) -> Any:
     return parse_toml(text) if form == "toml" else parse_json(text)
 
 
-def _assembled(file: Part) -> WorldFile:
+def _assembled(file: FileSection) -> WorldFile:
     title = doc.name(file.get("title"), "title") if file.has("title") else ""
     datasets = read_datasets(file)
     secrets = read_secrets(file, datasets)
@@ -114,7 +114,7 @@ def _assembled(file: Part) -> WorldFile:
     return WorldFile(world, mechanisms, claims, title)
 
 
-def _unsupported(file: Part) -> Literal["refuse", "skip"]:
+def _unsupported(file: FileSection) -> Literal["refuse", "skip"]:
     value = file.content.get("unsupported", "refuse")
     if value == "refuse":
         return "refuse"

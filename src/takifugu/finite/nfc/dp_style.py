@@ -23,6 +23,7 @@ from takifugu.finite.nfc.condition import Certificate, Condition
 from takifugu.finite.nfc.outputs_and_requirements import Requirement, output_table, requirements
 from takifugu.finite.world import World
 from takifugu.numeric import Booleans, Floats, frozen
+from takifugu.visible import four_digits
 
 MOST_SETS = 200_000  # candidate sets tried for one dataset to prove that none is smaller
 
@@ -123,7 +124,7 @@ def least_dp_constraints(
     if not needed <= epsilon:  # also true for NaN
         raise UnsoundRequest(
             f"no set of DP-style constraints meets every requirement at ε = {epsilon:g};"
-            f" the mechanisms need ε = {needed:g} or more",
+            f" the mechanisms need ε = {four_digits(needed, 'up')} or more",
             field="epsilon",
             given=epsilon,
             needed=needed,

@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import inf
 
 from takifugu.losses import Total
-from takifugu.translation.accounting.table import TranslationTable
+from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 

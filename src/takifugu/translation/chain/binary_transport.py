@@ -15,7 +15,8 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, Witness, largest_by_bracket
+from takifugu.translation.accounting.largest_epsilon import largest_by_bracket
+from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_closed_form import (
     BinaryLosses,
     BinaryStep,

@@ -15,8 +15,10 @@ from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
-from takifugu.translation.chain.blocks import LONGEST, block_length, settle, walk_blocks
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
+from takifugu.translation.chain.chain_losses import ChainLosses, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
 from takifugu.translation.chain.entry_laws import (
     Law,
@@ -26,9 +28,8 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
-from takifugu.translation.chain.recursion import ChainLosses, chain_losses
-from takifugu.translation.chain.steps import off_diagonal
-from takifugu.translation.chain.unbounded import (
+from takifugu.translation.chain.transport_steps import off_diagonal
+from takifugu.translation.chain.unbounded_losses import (
     UnboundedLosses,
     unbounded_allowance,
     unbounded_losses,

@@ -26,7 +26,7 @@ import numpy as np
 
 from takifugu._rounding import up
 from takifugu.numeric import Floats
-from takifugu.translation.chain.steps import (
+from takifugu.translation.chain.transport_steps import (
     LARGE,
     Couplings,
     bound,

@@ -4,8 +4,8 @@ Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, \ldots, X_i)`
 (`takifugu.priors.higher_order.HigherOrderChain`). Let g(X) be the probability of an output of a
 mechanism that loses :math:`ε_i` on entry i. As a function of the windows it changes by a factor of
 at most :math:`e^{ε_i d(u,v)}` when the window i changes from u to v, where d(u, v) is 1 if their
-last values differ and 0 if not. The recursion of `takifugu.translation.chain.recursion` with these
-costs gives tables F and B such that
+last values differ and 0 if not. The recursion of `takifugu.translation.chain.chain_losses` with
+these costs gives tables F and B such that
 
 .. math:: E[g \mid Y_i = u] \le e^{c(u,v)}\, E[g \mid Y_i = v], \qquad
           c = ε_i\,d + F_i + B_i.
@@ -27,7 +27,9 @@ from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,
@@ -45,9 +47,8 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
-from takifugu.translation.chain.recursion import chain_losses
-from takifugu.translation.chain.steps import LARGE, bound, closed, improve
-from takifugu.translation.chain.unbounded import unbounded_losses
+from takifugu.translation.chain.transport_steps import LARGE, bound, closed, improve
+from takifugu.translation.chain.unbounded_losses import unbounded_losses
 
 REACH = 64  # entries to each side of the secret one that a witness uses
 WITNESSED = 16  # pairs for which a witness is searched

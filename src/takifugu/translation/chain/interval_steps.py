@@ -27,7 +27,7 @@ from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
-from takifugu.translation.chain.unbounded import UnboundedLosses
+from takifugu.translation.chain.unbounded_losses import UnboundedLosses
 
 
 def box_rows(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:

@@ -8,7 +8,8 @@ from takifugu.numeric import LEAST, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, Witness, largest_within
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
 from takifugu.translation.chain.entry_laws import row_slack
@@ -20,7 +21,7 @@ from takifugu.translation.chain.interval_steps import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.steps import LARGE, bound, closed, improve, off_diagonal
+from takifugu.translation.chain.transport_steps import LARGE, bound, closed, improve, off_diagonal
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 

@@ -6,7 +6,7 @@ positive a, b with a(u) ≤ W(u, v) b(v). An extreme ray (a, b) is a spanning tr
 Along a tight arc mass times potential is conserved, so each arc's flow is the sum of p a − t q b
 over the part of the tree behind its source. If no flow is negative, flow and potentials prove each
 other optimal. If one is, the part behind the source is scaled down until another arc becomes tight,
-and t rises: a dual simplex. Unlike `takifugu.translation.chain.kernel`, sources and sinks are
+and t rises: a dual simplex. Unlike `takifugu.translation.chain.tree_simplex`, sources and sinks are
 different states here, and moving costs something even where they look alike.
 
 Whatever the search finds, `cross` returns only what its coupling proves, with directed rounding.
@@ -19,7 +19,7 @@ import numpy as np
 
 from takifugu._rounding import UNIT
 from takifugu.numeric import Floats, Integers
-from takifugu.translation.chain.kernel import compiled
+from takifugu.translation.chain.tree_simplex import compiled
 
 SPREAD = 300.0  # costs further apart than this are not exponentiated
 NUDGE = 1e-10  # relative perturbation of gains, so that no two trees tie

@@ -8,9 +8,10 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Bound, Witness, largest_within, of_pair
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.bounds import Bound, Witness, of_pair
 from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
-from takifugu.translation.network.junction import NetworkLosses, network_losses
+from takifugu.translation.network.junction_losses import NetworkLosses, network_losses
 from takifugu.translation.network.network_witness import product_witness
 
 Model = BayesianNetwork | MarkovRandomField

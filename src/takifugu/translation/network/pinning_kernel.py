@@ -11,7 +11,7 @@ import numpy as np
 
 from takifugu._rounding import UNIT
 from takifugu.numeric import Booleans, Floats, Integers
-from takifugu.translation.chain.kernel import compiled
+from takifugu.translation.chain.tree_simplex import compiled
 
 Box = tuple[float, float, float, float]
 

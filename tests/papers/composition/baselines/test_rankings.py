@@ -58,7 +58,7 @@ def test_temporal_leakage_is_exact_for_two_states_that_stay() -> None:
     assert scale("scalar TPL", long, 1.0) == pytest.approx(2 / 0.2598, rel=1e-3)
 
 
-def test_a_start_that_is_not_at_rest_is_heeded() -> None:
+def test_a_start_that_is_not_stationary_counts() -> None:
     moving = MarkovChain(frozen([[0.9, 0.1], [0.4, 0.6]]), start=frozen([0.5, 0.5]), length=30)
     resting = MarkovChain(frozen([[0.9, 0.1], [0.4, 0.6]]), length=30)
     for name in ("MQMExact, one Laplace per bar", "scalar TPL"):

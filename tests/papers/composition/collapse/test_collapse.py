@@ -161,7 +161,7 @@ def test_the_written_out_bits_leak_nothing_up_to_rounding(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])
-def test_a_type_a_output_has_half_the_printed_chance(n: int) -> None:
+def test_a_type_a_output_has_half_the_printed_probability(n: int) -> None:
     built = many_secrets(n)
     assert built.probability(0) == F(1, 2**n) and printed_type_a(n) == 2 * built.probability(0)
     secret = built.world.pairs[0].left
@@ -332,7 +332,7 @@ def test_the_written_out_runs_leak_without_bound(number: int, runs: int) -> None
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_the_telling_outputs_do_tell(number: int) -> None:
+def test_the_revealing_outputs_do_reveal(number: int) -> None:
     built = example(number, 4)
     posterior, alone = built.initial_posterior(), []
     for output in built.revealing_outputs():
@@ -401,16 +401,18 @@ def test_the_crowd_declares_when_bayes_is_certain_and_what_it_says(built: Collap
     stage, rng = built.stage, np.random.default_rng(3)
     size = 25
     data, adversaries = stage.draw(size, rng=rng), stage.adversaries(size)
-    beliefs = [built.initial_posterior() for _ in range(size)]
+    posteriors = [built.initial_posterior() for _ in range(size)]
     for _ in range(4):
         codes = stage.answer(data, rng=rng)
         adversaries = adversaries.see(codes)
-        beliefs = [b.after(stage.output(int(c))) for b, c in zip(beliefs, codes, strict=True)]
+        posteriors = [b.after(stage.output(int(c))) for b, c in zip(posteriors, codes, strict=True)]
         for i, declared in enumerate(adversaries.declared.tolist()):
-            certain = all(p in (0, 1) for p in beliefs[i].probabilities)
+            certain = all(p in (0, 1) for p in posteriors[i].probabilities)
             assert certain == (declared >= 0)
             if certain:
-                assert tuple(p == 1 for p in beliefs[i].probabilities) == stage.holds(int(data[i]))
+                assert tuple(p == 1 for p in posteriors[i].probabilities) == stage.holds(
+                    int(data[i])
+                )
                 assert declared == stage.secret(data[[i]])[0]
 
 

@@ -79,8 +79,10 @@ def matrix(steps: Mapping[tuple[str, str], int], states: list[str]) -> list[list
             row = [count / sum(counts) for count in counts]
         else:
             row = [0.0 if there == here else 1 / (len(states) - 1) for there in states]
-        zeros = sum(chance == 0 for chance in row)
-        table.append([TAU if chance == 0 else chance * (1 - zeros * TAU) for chance in row])
+        zeros = sum(probability == 0 for probability in row)
+        table.append(
+            [TAU if probability == 0 else probability * (1 - zeros * TAU) for probability in row]
+        )
     return table
 
 

@@ -1,4 +1,4 @@
-"""Prepared data against plain loops over the same files, made up in the published formats."""
+"""Prepared data against plain loops over the same files, written in the published formats."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta

@@ -115,8 +115,8 @@ def test_dependence_within_blocks_is_group_privacy_for_the_blocks(seed: int) -> 
     assert loss(world, m) == pytest.approx(truth, abs=1e-12)
     inside = rng.dirichlet(np.full(6, 0.3))
     outside = rng.dirichlet(np.ones(2))
-    believed = Explicit(SMALL, np.outer(inside, outside).ravel())
-    assert loss(inferential_privacy([believed]), m) <= truth + 1e-12
+    assumed = Explicit(SMALL, np.outer(inside, outside).ravel())
+    assert loss(inferential_privacy([assumed]), m) <= truth + 1e-12
 
 
 def coins(n: int) -> Explicit:
@@ -285,9 +285,9 @@ def test_what_others_reveal_counts_for_inference_but_not_for_participation() -> 
     table = leakage(world, ask_second)
     about_first = [i for i, pair in enumerate(world.pairs) if pair.left.entry == 0]  # type: ignore[union-attr]
     assert max(table.by_pair()[about_first]) <= 1e-12
-    told = FiniteMechanism.from_function(tables, lambda d: d[1])
+    reveals = FiniteMechanism.from_function(tables, lambda d: d[1])
     about = inferential_privacy([twins], entries=[0])
-    assert loss(about, told) == inf
+    assert loss(about, reveals) == inf
 
 
 @given(seed=SEEDS)

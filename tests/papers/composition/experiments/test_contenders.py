@@ -32,7 +32,7 @@ from takifugu.papers.composition.experiments.metrics import K
 from tests.oracles import noise as oracle
 from tests.papers.composition.small_datasets import prepared
 
-ALARM = 1e-9  # the chance that a statistical test here fails although nothing is wrong
+ALARM = 1e-9  # the probability that a statistical test here fails although nothing is wrong
 DRAWS = 20_000
 COUNTS = [6, 5, 3]
 SPENT = 3.0
@@ -46,7 +46,7 @@ def small() -> Prepared:
 
 @cache
 def law_of(name: str, spent: float) -> oracle.Law:
-    """The chance of every ranking, by enumeration, from the noise that the paper says."""
+    """The probability of every ranking, by enumeration, from the noise that the paper states."""
     if name in (OURS_EXP, GROUP_DP):
         return oracle.peeled(COUNTS, K, 2 * K / spent, oracle.softmax)
     scale = len(COUNTS) / spent if name == MQM_SPLIT else 2 / spent
@@ -81,7 +81,7 @@ def test_a_contender_answers_by_the_law_of_its_mechanism(name: str) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", list(CONTENDERS))
 def test_the_test_above_would_catch_a_wrong_scale(name: str) -> None:
-    """A likely ranking moves by more than the test overlooks, but for a chance of 1e-6."""
+    """A likely ranking moves by more than the test overlooks, except with probability 1e-6."""
     right, wrong = law_of(name, SPENT), law_of(name, 1.3 * SPENT)
     most = max(right, key=lambda order: abs(right[order] - wrong[order]))
     missed = 1 - oracle.power(DRAWS, right[most], wrong[most], alarm=ALARM / len(right))

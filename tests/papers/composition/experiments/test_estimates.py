@@ -22,8 +22,8 @@ def halves(draws: int) -> dict[int, float]:
 def test_an_interval_holds_the_true_share_as_often_as_it_says() -> None:
     """Exact, by the binomial law: no share from 0 to 1 is missed more often than 1 time in 20."""
     widths = halves(DRAWS)
-    chances = np.concatenate([np.geomspace(1e-5, 0.01, 40), np.linspace(0.01, 0.5, 99)])
-    held = [oracle.coverage(DRAWS, p, widths) for p in (*chances, *(1 - chances))]
+    probabilities = np.concatenate([np.geomspace(1e-5, 0.01, 40), np.linspace(0.01, 0.5, 99)])
+    held = [oracle.coverage(DRAWS, p, widths) for p in (*probabilities, *(1 - probabilities))]
     assert min(held) >= 0.95
     assert np.mean(held) < 0.995  # and it is not just wide
 
@@ -60,7 +60,7 @@ def test_the_largest_change_that_was_seen_counts_if_it_is_more_than_the_least() 
     assert estimate(values, least=0.01).half == pytest.approx(estimate(values, least=1.0).half)
 
 
-def test_an_answer_without_chance_is_known() -> None:
+def test_a_deterministic_answer_is_known() -> None:
     assert known(np.array([[0.0, 1.0]])).half == 0.0
     assert known(np.array([[0.0, 1.0]])).mean == 0.5
 

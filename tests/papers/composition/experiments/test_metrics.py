@@ -18,7 +18,7 @@ from takifugu.papers.composition.experiments.metrics import (
 from tests.oracles import rankings as oracle
 from tests.raising import raises
 
-FULL = [9, 7, 5, 1, 0]  # a group that is asked everything
+FULL = [9, 7, 5, 1, 0]  # a group that counts for every metric
 
 
 def one(counts: list[int], named: list[int]) -> dict[str, float]:
@@ -45,14 +45,14 @@ def test_metrics_are_what_the_definitions_say(
 ) -> None:
     counts, named = world
     found = scores(np.array(counts), np.array(named))
-    asked = groups_counted(np.array(counts))
+    counted = groups_counted(np.array(counts))
     assert tuple(found) == METRICS
     for name, values in found.items():
         slow = [
             [oracle.metrics(row, ranking)[name] for row, ranking in zip(counts, said, strict=True)]
             for said in named
         ]
-        assert asked[name].tolist() == [value is not None for value in slow[0]]
+        assert counted[name].tolist() == [value is not None for value in slow[0]]
         kept = [[value for value in row if value is not None] for row in slow]
         assert values.tolist() == [pytest.approx(row) for row in kept]
 
@@ -84,11 +84,11 @@ def test_a_tie_at_the_end_has_as_many_seats_as_are_left() -> None:
     assert one(tied, [1, 2, 3])["hit"] == pytest.approx(2 / 3)  # label 0 belongs and is missing
 
 
-def test_a_place_that_nobody_earned_is_not_asked() -> None:
+def test_a_place_that_no_label_earned_does_not_count() -> None:
     counts = np.array([[4, 2, 0, 0, 0], FULL])
-    asked = groups_counted(counts)
-    assert asked["acc@2"].tolist() == [True, True]
-    assert asked["acc@3"].tolist() == [False, True]
+    counted = groups_counted(counts)
+    assert counted["acc@2"].tolist() == [True, True]
+    assert counted["acc@3"].tolist() == [False, True]
     found = scores(counts, np.array([[[0, 3, 1], [0, 1, 2]]]))
     assert found["acc@3"].shape == (1, 1)
     assert found["hit"][0].tolist() == [1.0, 1.0]  # both labels that were seen are named

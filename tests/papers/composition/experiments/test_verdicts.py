@@ -70,7 +70,7 @@ def test_a_lead_that_is_surely_negative_contradicts_the_first_claim() -> None:
     assert found[BETTER].holds  # it speaks of accuracy alone
 
 
-def test_better_is_asked_only_at_small_epsilon_and_where_there_is_room() -> None:
+def test_better_is_judged_only_at_small_epsilon_and_where_there_is_room() -> None:
     assert said(cell(OURS_EXP, 0.0, epsilon=2.0))[BETTER].detail == "nothing to compare"
     assert said(cell(OURS_EXP, 0.0, accuracy=0.995))[BETTER].holds
     both_guess = said(cell(OURS_EXP, 0.005))[BETTER]

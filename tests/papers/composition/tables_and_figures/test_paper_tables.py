@@ -72,8 +72,8 @@ def test_printed_numbers_stand_only_beside_the_papers_data() -> None:
         return [e.printed for row in table.rows for es in row.entries for e in es or ()]
 
     paper = tables(synthetic_cells.about(origin="paper"), synthetic_cells.cells())[0]
-    told = [text for text in printed(paper) if text]
-    assert len(told) == 2 * 2 * 6 * 3 and told.count("20.83") == 1
+    texts = [text for text in printed(paper) if text]
+    assert len(texts) == 2 * 2 * 6 * 3 and texts.count("20.83") == 1
     assert "18.61" in paper.caption
     for origin in ("real", "simulated"):
         other = tables(synthetic_cells.about(origin=origin), synthetic_cells.cells())[0]

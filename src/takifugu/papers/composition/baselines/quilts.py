@@ -1,10 +1,19 @@
-"""The Markov Quilt Mechanism on a chain (Song, Wang and Chaudhuri, SIGMOD 2017).
+r"""The Markov Quilt Mechanism on a chain (Song, Wang and Chaudhuri, SIGMOD 2017).
 
-`mqm_exact` and `mqm_approx` turn a Pufferfish loss into the noise that a 1-Lipschitz query needs.
-Times count from 0.
+A quilt :math:`\{X_{i-a}, X_{i+b}\}` of node i has c = a + b − 1 nodes nearby and the max-influence
+:math:`e(a,b) = \max_{x,y} [l_a(x,y) + r_b(x,y)]`; it allows (ε − e)/c per entry. A quilt on one
+side allows (ε − max l_a)/(n − 1 − i + a) or (ε − max r_b)/(i + b), none at all ε/n. A node takes
+the best, the chain the least over its nodes. No quilt of c nodes allows more than ε/c, so c rises
+only until ε/c is below the best so far. Times count from 0.
+
+**Stationary chains.** There l does not depend on the node, and whether a quilt fits at its node
+need not be checked. If a > i and b < n − i, then the quilt :math:`\{X_{i+b}\}` has i + b ≤ c nodes
+nearby and no more influence; likewise on the other side; and if both ends are outside, then c ≥ n
+and no quilt at all is as good. So with :math:`V = \max_{a,b} (ε - e(a,b))/c` a node allows the
+largest of V, its one-sided quilts and ε/n.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
@@ -14,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu._rounding import UNIT, down, gamma, up
+from takifugu.errors import InvalidPrior
 from takifugu.influence.chain.powers import LogProduct, largest_ratios, products, turned
-from takifugu.numeric import Floats
+from takifugu.numeric import Floats, Integers, frozen
 from takifugu.papers.composition.baselines.chain_laws import (
     check_request,
     initial_law,
@@ -24,10 +34,12 @@ from takifugu.papers.composition.baselines.chain_laws import (
     stationary,
     stationary_terms,
 )
+from takifugu.priors.markov import MarkovChain
 
-GUARD = 1e-9  # how far a computed spectral gap and the least stationary chance are trusted
+GUARD = 1e-9  # margin for the computed spectral gap and the least stationary probability
 
-Influence = Callable[[range, int | None, int | None], ArrayLike]
+Sides = Callable[[int], tuple[Floats, Floats]]  # steps -> l and r: [steps, pair of values]
+Quilt = tuple[int | None, int | None]  # how far back and ahead its nodes are; None if there is none
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,11 @@ class QuiltNoise:
     left: int | None
     right: int | None
 
+    @classmethod
+    def of(cls, allowed: float, node: int, quilt: Quilt) -> "QuiltNoise":
+        """The noise that a loss of ``allowed`` per entry takes."""
+        return cls(float(up(1 / allowed)) if allowed > 0 else inf, node, *quilt)
+
     @property
     def to_dp(self) -> float:
         """The per-entry DP loss of a Laplace mechanism with this much noise, rounded down."""
@@ -57,61 +74,35 @@ def mqm_exact(
 ) -> QuiltNoise:
     r"""MQMExact: the max-influence of every quilt, computed from powers of the matrix.
 
-    A quilt :math:`\{X_{i-a}, X_{i+b}\}` (or one of the two, or none) has the score
-    card(X_N)/(ε − e) if e < ε, else ∞; least over quilts, largest over nodes. With :math:`\mu_t`
-    the law at time t, e is the largest over values x, y that are possible at i of
+    With :math:`\mu_t` the law at time t, e is the largest over values x, y possible at i of
 
     .. math:: \max_z \log\frac{\mu_{i-a}(z) P^a_{zx} / \mu_i(x)}{\mu_{i-a}(z) P^a_{zy} / \mu_i(y)}
             + \max_z \log\frac{P^b_{xz}}{P^b_{yz}}.
 
-    Without ``start`` the chain is at rest.
+    Without ``start`` the chain is stationary.
     """
     check_request(length, epsilon)
     P = square(transition)
-    states, at_rest = len(P), start is None
-    law = stationary(P) if start is None else initial_law(start, P)
-    off = gamma(stationary_terms(states)) if at_rest else 0.0
-    x, y = (grid.ravel() for grid in np.indices((states, states)))
-    steps_ahead, steps_on = products(P, 0.0, repeat(P), 0.0), laws_over_time(law, off, P)
-    powers: list[LogProduct] = []
-    laws: list[LogProduct] = []
+    if start is not None:
+        return _node_by_node(P, initial_law(start, P), length, epsilon)
+    sides = _stationary_sides(P, stationary(P), gamma(stationary_terms(len(P))))
+    (found,) = _all_nodes(sides, length, np.array([epsilon]))
+    return QuiltNoise.of(*found)
 
-    def power(steps: int) -> LogProduct:
-        while len(powers) < steps:
-            powers.append(next(steps_ahead))
-        return powers[steps - 1]
 
-    def law_at(time: int) -> LogProduct:
-        while len(laws) <= (0 if at_rest else time):
-            laws.append(next(steps_on))
-        return laws[0 if at_rest else time]
-
-    @cache
-    def ahead(steps: int) -> Floats:  # [x, y]
-        return largest_ratios(power(steps), x, y).reshape(states, states)
-
-    @cache
-    def behind(steps: int, node: int) -> Floats:  # [x, y]
-        now, seen = law_at(node), law_at(node - steps).possible[0]
-        back = LogProduct(power(steps).log[seen], power(steps).error)
-        table = largest_ratios(turned(back), x, y).reshape(states, states)
-        odds = np.where(now.possible, now.log, 0.0)  # impossible values are left out below
-        slack = 2 * now.error + 4 * UNIT * np.abs(odds).max()
-        return np.asarray(table + (odds - odds.T) + slack)
-
-    @cache
-    def one(node: int, a: int | None, b: int | None) -> float:
-        possible = np.ix_(law_at(node).possible[0], law_at(node).possible[0])
-        left = 0.0 if a is None else behind(a, node)[possible]
-        right = 0.0 if b is None else ahead(b)[possible]
-        return float(up(np.max(left + right)))
-
-    def influence(nodes: range, a: int | None, b: int | None) -> ArrayLike:
-        if at_rest:  # the same for every node that has this much room
-            return one(0 if a is None else a, a, b)
-        return [one(node, a, b) for node in nodes]
-
-    return _worst_node(length, epsilon, influence)
+def quilt_allowances(chain: MarkovChain, epsilons: Sequence[float]) -> Floats:
+    """``[ε]``: the loss per entry that MQMExact allows, rounded down."""
+    length = chain.length
+    if length is None or not chain.homogeneous:
+        raise InvalidPrior(
+            "chain", given="has no length or many matrices", needed="have a length and one matrix"
+        )
+    if not isinstance(chain.start, str):
+        noises = (mqm_exact(chain.kernel(), length, e, start=chain.start) for e in epsilons)
+        return frozen([noise.to_dp for noise in noises])
+    sides = _stationary_sides(chain.kernel(), chain.stationary, chain.stationary_error)
+    found = _all_nodes(sides, length, np.asarray(epsilons, dtype=np.float64))
+    return frozen([allowed for allowed, _, _ in found])
 
 
 def mqm_approx(transition: ArrayLike, length: int, epsilon: float) -> QuiltNoise:
@@ -131,49 +122,165 @@ def mqm_approx(transition: ArrayLike, length: int, epsilon: float) -> QuiltNoise
     least = float(law.min()) * (1 - GUARD)
     gap = max(spectral_gap(P, law) - GUARD, 0.0)
 
-    def side(steps: int | None) -> float:
-        if steps is None:
-            return 0.0
+    @cache
+    def side(steps: int) -> float:
         delta = exp(-gap * steps / 2) / least
-        return log((1 + delta) / (1 - delta)) if delta < 1 else inf
+        return float(up(log((1 + delta) / (1 - delta)))) if delta < 1 else inf
 
-    def influence(_: range, a: int | None, b: int | None) -> ArrayLike:
-        return up(2 * side(a) + side(b))
+    def sides(steps: int) -> tuple[Floats, Floats]:
+        right = np.array([[side(d)] for d in range(1, steps + 1)])
+        return 2 * right, right
 
-    return _worst_node(length, epsilon, influence)
+    (found,) = _all_nodes(sides, length, np.array([epsilon]))
+    return QuiltNoise.of(*found)
 
 
-def _worst_node(length: int, epsilon: float, influence: Influence) -> QuiltNoise:
-    """Least score over quilts, by growing number c of nearby nodes; largest over nodes.
-
-    A score is at least c/ε, so the search ends when that passes every node's best.
-    """
-    best = np.full(length, float(up(length / epsilon)))
-    left, right = np.zeros(length, dtype=int), np.zeros(length, dtype=int)  # 0 stands for none
-
-    def offer(nodes: range, nearby: int, a: int | None, b: int | None) -> None:
-        if not nodes:
-            return
-        room = down(epsilon - np.asarray(influence(nodes, a, b), dtype=np.float64))
-        score = np.broadcast_to(up(nearby / np.where(room > 0, room, np.nan)), len(nodes))
-        span = slice(nodes.start, nodes.stop)
-        better = score < best[span]  # false for NaN: e ≥ ε
-        best[span] = np.where(better, score, best[span])
-        left[span] = np.where(better, a or 0, left[span])
-        right[span] = np.where(better, b or 0, right[span])
-
+def _all_nodes(sides: Sides, length: int, epsilons: Floats) -> list[tuple[float, int, Quilt]]:
+    """For each ε what the worst node allows, that node and its quilt; l the same for all nodes."""
+    group = down(epsilons / length)
+    best = np.maximum(group, 0.0)
+    quilts: list[Quilt] = [(None, None)] * len(epsilons)
+    reach = 0
     for nearby in range(1, length):
-        if nearby / epsilon >= best.max():
+        if (epsilons / nearby <= best).all():
             break
-        for a in range(1, nearby + 1):
-            b = nearby + 1 - a
-            offer(range(a, length - b), nearby, a, b)
-        for node in range(nearby):  # everything before the quilt is nearby
-            offer(range(node, node + 1), nearby, None, nearby - node)
-        for node in range(length - nearby, length):  # everything after it
-            offer(range(node, node + 1), nearby, nearby - (length - 1 - node), None)
-    node = int(np.argmax(best))
-    return QuiltNoise(float(best[node]), node, int(left[node]) or None, int(right[node]) or None)
+        reach = nearby
+        left, right = sides(nearby)
+        by_left = np.max(left + right[::-1], axis=1)  # [a − 1], with a + b = nearby + 1
+        a = int(np.argmin(by_left)) + 1
+        allowed = down(epsilons - float(up(by_left[a - 1]))) / nearby
+        quilts = [
+            (a, nearby + 1 - a) if more else known
+            for more, known in zip(allowed > best, quilts, strict=True)
+        ]
+        best = np.maximum(best, allowed)
+    ends = _ends(sides, reach)
+    found = []
+    for epsilon, whole, two_sided, quilt in zip(epsilons, group, best, quilts, strict=True):
+        one_sided, steps = _one_sided(ends, length, float(epsilon))
+        by_node = np.maximum(one_sided, two_sided)
+        node = int(np.argmin(by_node))
+        if one_sided[node] >= two_sided:
+            quilt = (-int(steps[node]), None) if steps[node] < 0 else (None, int(steps[node]))
+        allowed_here = float(down(np.maximum(whole, by_node[node])))
+        found.append((allowed_here, node, quilt))
+    return found
+
+
+def _ends(sides: Sides, reach: int) -> tuple[Floats, Floats]:
+    """``[step − 1]``: the influence of the quilts on one side, behind and ahead."""
+    if not reach:
+        return np.zeros(0), np.zeros(0)
+    left, right = sides(reach)
+    return left.max(axis=1), right.max(axis=1)
+
+
+def _one_sided(ends: tuple[Floats, Floats], length: int, epsilon: float) -> tuple[Floats, Integers]:
+    """``[node]``: what the best quilt on one side allows, and how far it is; behind is negative."""
+    reach = len(ends[0])
+    if not reach:
+        return np.zeros(length), np.zeros(length, dtype=np.int64)
+    nodes = np.arange(length)[:, None]
+    steps = np.arange(1, reach + 1)
+    behind = down(epsilon - ends[0]) / (length - 1 - nodes + steps)
+    ahead = down(epsilon - ends[1]) / (nodes + steps)
+    behind = np.where(steps <= nodes, behind, 0.0)
+    ahead = np.where(nodes + steps < length, ahead, 0.0)
+    both = np.concatenate([ahead, behind], axis=1)
+    place = np.argmax(both, axis=1)
+    return both.max(axis=1), np.concatenate([steps, -steps])[place]
+
+
+def _stationary_sides(P: Floats, law: Floats, error: float) -> Sides:
+    """L and r of a stationary chain, rounded up; ``error`` is that of the law, relatively."""
+    x, y = (grid.ravel() for grid in np.indices(P.shape))
+    now = next(laws_over_time(law, error, P))
+    slack = 2 * now.error + 4 * UNIT * np.abs(now.log).max()
+    odds = (now.log - now.log.T).ravel() + slack  # log μ(y)/μ(x)
+    powers = products(P, 0.0, repeat(P), 0.0)
+    left, right = np.zeros((2, 0, len(x)))
+    known = 0
+
+    def sides(steps: int) -> tuple[Floats, Floats]:
+        nonlocal left, right, known
+        if steps > len(left):
+            spare = np.zeros((steps, len(x)))  # doubles what there is room for
+            left, right = np.concatenate([left, spare]), np.concatenate([right, spare])
+        while known < steps:
+            power = next(powers)
+            left[known] = largest_ratios(turned(power), x, y) + odds
+            right[known] = largest_ratios(power, x, y)
+            known += 1
+        return left[:steps], right[:steps]
+
+    return sides
+
+
+def _node_by_node(P: Floats, law: Floats, length: int, epsilon: float) -> QuiltNoise:
+    """The same for a chain that is not stationary: every node has its own l."""
+    states = len(P)
+    x, y = (grid.ravel() for grid in np.indices((states, states)))
+    powers = _CachedProducts(products(P, 0.0, repeat(P), 0.0))
+    laws = _CachedProducts(laws_over_time(law, 0.0, P))
+
+    @cache
+    def ahead(steps: int) -> Floats:  # [x, y]
+        return largest_ratios(powers.at(steps - 1), x, y).reshape(states, states)
+
+    def behind(steps: int, node: int) -> Floats:  # [x, y]
+        now, before = laws.at(node), laws.at(node - steps).possible[0]
+        power = powers.at(steps - 1)
+        back = LogProduct(power.log[before], power.error)
+        table = largest_ratios(turned(back), x, y).reshape(states, states)
+        odds = np.where(now.possible, now.log, 0.0)  # impossible values are left out below
+        slack = 2 * now.error + 4 * UNIT * np.abs(odds).max()
+        return np.asarray(table + (odds - odds.T) + slack)
+
+    def best(node: int) -> tuple[float, Quilt]:
+        before, after = node, length - 1 - node
+        possible = np.ix_(laws.at(node).possible[0], laws.at(node).possible[0])
+        behind_node = cache(lambda steps: behind(steps, node)[possible])
+        allowed = float(down(epsilon / length))
+        quilt: Quilt = (None, None)
+        for nearby in range(1, length):
+            if epsilon / nearby <= allowed:
+                break
+            for a, b in _quilts(nearby, before, after):
+                influence = np.max(
+                    (0.0 if a is None else behind_node(a))
+                    + (0.0 if b is None else ahead(b)[possible])
+                )
+                here = float(down(down(epsilon - up(influence)) / nearby))
+                if here > allowed:
+                    allowed, quilt = here, (a, b)
+        return allowed, quilt
+
+    found = [(*best(node), node) for node in range(length)]
+    allowed, quilt, node = min(found, key=lambda one: one[0])
+    return QuiltNoise.of(allowed, node, quilt)
+
+
+def _quilts(nearby: int, before: int, after: int) -> Iterator[Quilt]:
+    """The quilts of a node with so many nodes nearby, ``before`` and ``after`` it in the chain."""
+    for a in range(max(1, nearby + 1 - after), min(nearby, before) + 1):
+        yield a, nearby + 1 - a
+    if 1 <= nearby - before <= after:  # everything before the quilt is nearby
+        yield None, nearby - before
+    if 1 <= nearby - after <= before:  # everything after it
+        yield nearby - after, None
+
+
+class _CachedProducts:
+    """The items of an iterator, by position."""
+
+    def __init__(self, items: Iterator[LogProduct]) -> None:
+        self._items, self._known = items, list[LogProduct]()
+
+    def at(self, place: int) -> LogProduct:
+        """The item at ``place``, counted from 0."""
+        while len(self._known) <= place:
+            self._known.append(next(self._items))
+        return self._known[place]
 
 
 def spectral_gap(P: Floats, law: Floats) -> float:

@@ -27,13 +27,13 @@ from takifugu import __version__
 from takifugu._rounding import UNIT, down, up
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
-from takifugu.papers.composition.baselines.quilt_allowances import quilt_allowances
+from takifugu.papers.composition.baselines.quilts import quilt_allowances
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import largest_within
+from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.chain.chain_transport import ChainTransport
-from takifugu.translation.chain.unbounded import UnboundedLosses, unbounded_losses
+from takifugu.translation.chain.unbounded_losses import UnboundedLosses, unbounded_losses
 
 PROOFS = ("curve", "quilts", "group", "exact")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -41,7 +41,7 @@ UNCERTAINTY = 0.2
 SHIFT = float(up(np.log1p(UNCERTAINTY) - np.log1p(-UNCERTAINTY)))  # log 1.5, rounded up
 TOLERANCE = 1e-3  # how close to the largest ε a search ends; it ends below
 FIRST_POINTS = 64  # of the curve; more are found when they could help
-FORMAT = 1  # of the file; a new number when an allowance may come out differently
+FORMAT = 2  # of the file; a new number when an allowance may come out differently
 
 Progress = Callable[[int, int], None]
 

@@ -41,7 +41,7 @@ from takifugu.papers.composition.experiments.metrics import (
 )
 
 Progress = Callable[[str, int, int], None]  # what is done, how many steps, of how many
-FORMAT = 1  # of a cell; a new number when a cell may come out differently
+FORMAT = 2  # of a cell; a new number when a cell may come out differently
 
 
 def run(

@@ -6,9 +6,9 @@ future are independent given X_i, so the pair (x, y) at entry i loses at most
 
 .. math:: ε_i + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ ε_{i+1}[u≠v] + F_{i+1}),\quad F_{T}=0,
 
-where T is the transport between rows x and y (`takifugu.translation.chain.steps`), and B runs the
-other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 means that
-entry i was not queried.
+where T is the transport between rows x and y (`takifugu.translation.chain.transport_steps`), and B
+runs the other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 means
+that entry i was not queried.
 
 Long stretches in which nothing changes are not walked one by one. T is monotone, and adding a
 constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
@@ -47,7 +47,14 @@ from takifugu.translation.chain.entry_laws import (
     transition_rows,
 )
 from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
-from takifugu.translation.chain.steps import LARGE, Couplings, bound, closed, improve, off_diagonal
+from takifugu.translation.chain.transport_steps import (
+    LARGE,
+    Couplings,
+    bound,
+    closed,
+    improve,
+    off_diagonal,
+)
 
 STILL = 1e-7  # a smaller relative change counts as none
 NOTHING = 1e-10  # and so does a smaller absolute change

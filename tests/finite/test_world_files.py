@@ -403,7 +403,12 @@ BAD = [
         ("'a9'",),
     ),
     ("overlap", changed(LISTED, "secret", 1, "datasets", to=["a1"]), "pairs", ()),
-    ("chance 0", changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5, 0, 0]), "priors", ("0",)),
+    (
+        "probability 0",
+        changed(LISTED, "prior", 0, "probability", to=[0.5, 0.5, 0, 0]),
+        "priors",
+        ("0",),
+    ),
     ("no pair", changed(LISTED, "pair", to=[]), "file", ()),
     ("no mechanism", changed(LISTED, "mechanism", to=[]), "file", ()),
     ("claim", changed(LISTED, "mechanism", 0, "claim", to=-1), "mechanism 1, claim", ("1",)),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from takifugu.errors import TooLarge
 from takifugu.numeric import Floats, Integers
-from takifugu.translation.chain.steps import bound, closed, follow, improve, off_diagonal
+from takifugu.translation.chain.transport_steps import bound, closed, follow, improve, off_diagonal
 from tests.oracles import transport as oracle
 from tests.raising import raises
 

@@ -85,11 +85,11 @@ def write_capture24(folder: Path, *, raw: str = "known", people: int = 10) -> No
 
 def refused(key: str, folder: Path) -> str:
     """The one line that is said; no value of the data is in it."""
-    with pytest.raises(InvalidFile) as told:
+    with pytest.raises(InvalidFile) as caught:
         prepared(key, folder, folder / "work")
-    line = str(told.value)
+    line = str(caught.value)
     assert "\n" not in line and HIDDEN not in line and "Error" not in line
-    assert told.value.__cause__ is None
+    assert caught.value.__cause__ is None
     assert not list((folder / "work").rglob("*.part"))
     return line
 
@@ -346,7 +346,7 @@ def test_prepared_data_that_was_changed_is_refused(
         read_prepared(tmp_path / "made.json")
 
 
-def test_the_made_up_activities_are_ready(tmp_path: Path) -> None:
+def test_the_simulated_activities_are_prepared(tmp_path: Path) -> None:
     found = prepared("simulated-activities", None, tmp_path)
     assert found.groups == ("18-29", "30-37", "38-52", "53+")
     assert found.counts.sum(axis=1).tolist() == [8 * 2880] * 4
@@ -354,7 +354,7 @@ def test_the_made_up_activities_are_ready(tmp_path: Path) -> None:
     assert found.facts["entities fitted on"] == 151 - 32
 
 
-def test_the_made_up_check_ins_are_ready_and_the_same_everywhere(tmp_path: Path) -> None:
+def test_the_simulated_check_ins_are_prepared_and_the_same_everywhere(tmp_path: Path) -> None:
     source = replace(SOURCES["simulated-checkins"], table=partial(check_ins_table, rows=20_000))
     one, two = (prepare(source, None, tmp_path / name, lambda *_: None) for name in "ab")
     assert one.fingerprint == two.fingerprint and (one.counts == two.counts).all()

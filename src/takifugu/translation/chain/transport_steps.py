@@ -79,7 +79,7 @@ def improve(
     neither way (use `bound`), and the couplings. ``known`` couplings are where the search starts;
     without them it starts from ``guess`` [x, y], roughly log t.
     """
-    from takifugu.translation.chain import kernel
+    from takifugu.translation.chain import tree_simplex as kernel
 
     n, m = numerator.shape
     if m > MOST_STATES:
@@ -117,7 +117,7 @@ def improve(
 
 def bound(numerator: Floats, denominator: Floats, cost: Floats, couplings: Couplings) -> Floats:
     """``[x, y]``: the loss that the couplings prove under ``cost``: an upper bound, at least 0."""
-    from takifugu.translation.chain import kernel
+    from takifugu.translation.chain import tree_simplex as kernel
 
     n, m = numerator.shape
     value, gain = np.zeros((n, n)), gains(cost)
@@ -141,7 +141,7 @@ def follow(
     With ``lower`` the potentials of the trees are first made admissible (``cost`` must be closed);
     what they show is then a loss that happens, rounded down.
     """
-    from takifugu.translation.chain import kernel
+    from takifugu.translation.chain import tree_simplex as kernel
 
     n, m = numerator.shape
     value, gain = np.zeros((n, n)), np.exp(cost)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.translation.chain.blocks import block_length, block_step, settle, walk_blocks
-from takifugu.translation.chain.recursion import chain_losses
-from takifugu.translation.chain.unbounded import unbounded_losses
+from takifugu.translation.chain.block_steps import block_length, block_step, settle, walk_blocks
+from takifugu.translation.chain.chain_losses import chain_losses
+from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from tests.oracles import transport as oracle
 
 

@@ -1,8 +1,8 @@
 r"""Coupling several entries at once: a tighter recursion for chains of few states.
 
-The step of `takifugu.translation.chain.recursion` bounds every pair of states of the next entry by
-the mechanism that is worst for that pair; one mechanism may not be worst for all at once. Coupling
-the next k entries together forgets less. With :math:`U = (u_1 … u_k)` their states,
+The step of `takifugu.translation.chain.chain_losses` bounds every pair of states of the next entry
+by the mechanism that is worst for that pair; one mechanism may not be worst for all at once.
+Coupling the next k entries together loses less. With :math:`U = (u_1 … u_k)` their states,
 
 .. math:: F_i(x,y) \le T\Big(P(U|x), P(V|y);\ \sum_j ε_{i+j}[u_j≠v_j] + F_{i+k}(u_k,v_k)\Big)
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from takifugu.numeric import Floats
 from takifugu.translation.chain.entry_laws import FAINT
-from takifugu.translation.chain.steps import (
+from takifugu.translation.chain.transport_steps import (
     LARGE,
     MOST_STATES,
     bound,

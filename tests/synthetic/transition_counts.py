@@ -1,4 +1,4 @@
-"""Reads made-up tables back, and compares counted transitions with a law, without the package."""
+"""Reads synthetic tables back, and compares counted transitions with a law, without the package."""
 
 from math import log
 from pathlib import Path
@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-FALSE_ALARM = 1e-9  # per question
+FALSE_ALARM = 1e-9  # per comparison
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -32,10 +32,10 @@ def farthest(counts: Integers, law: Floats) -> float:
     r"""How far counted moves ``[..., x, y]`` are from their law, 1 being the most that is allowed.
 
     The moves out of a state are independent draws, one card after the other from a stack of its
-    own (Billingsley, 1961), however often it is visited. For n draws of chance p,
+    own (Billingsley, 1961), however many times it is visited. For n draws of probability p,
     P(p̂ ≥ q) ≤ exp(−n KL(q, p)) for q ≥ p, and the same below (Chernoff). A union over both
-    sides, all cells and all numbers n of visits up to the number of moves bounds the chance of a
-    false alarm by `FALSE_ALARM`.
+    sides, all cells and all numbers n of visits up to the number of moves bounds the probability
+    of a false alarm by `FALSE_ALARM`.
     """
     visits = counts.sum(axis=-1, keepdims=True)
     allowed = log(2 * counts.size * max(int(counts.sum()), 1) / FALSE_ALARM)
@@ -51,7 +51,7 @@ def prefers(counts: Integers, model: Floats, rival: Floats) -> bool:
     """Whether counted moves speak against ``model``, for a ``rival`` chosen beforehand.
 
     Under the model the likelihood ratio of the rival is a martingale of mean 1, so that it ever
-    exceeds 1 / `FALSE_ALARM` with that chance at most (Ville). It has power where single cells
+    exceeds 1 / `FALSE_ALARM` with that probability at most (Ville). It has power where single cells
     have few moves, but only in the direction of the rival.
     """
     seen = counts > 0

@@ -44,11 +44,11 @@ def test_dp_style_costs_what_plain_ratios_say(given_: Problem) -> None:
             assert found[d, e] == value or found[d, e] - value < 1e-12
     condition = necessary_condition(given_.world, given_.mechanisms)
     for style in dp_styles(given_.world, given_.mechanisms, condition):
-        asked = style.certificate.requirement
-        best = min(exact[asked.dataset][e] for e in asked.among)
+        requirement = style.certificate.requirement
+        best = min(exact[requirement.dataset][e] for e in requirement.among)
         assert style.epsilon == pytest.approx(best, abs=1e-12)
         assert style.epsilon >= style.certificate.lower
-        assert style.behind in asked.among
+        assert style.behind in requirement.among
         assert style.same == (best <= style.certificate.lower + 1e-9)
         if style.one_hot:
             assert style.same
@@ -75,11 +75,11 @@ def test_the_fewest_constraints_are_found(given_: Problem, more: float) -> None:
             least_dp_constraints(given_.world, given_.mechanisms, 100.0)
         return
     found = least_dp_constraints(given_.world, given_.mechanisms, epsilon)
-    asked = [(r.dataset, r.among) for r in requirements(given_.world)]
+    requirement = [(r.dataset, r.among) for r in requirements(given_.world)]
     cost = dp_costs(given_.world, given_.mechanisms).tolist()
     assert found.minimum
-    assert len(found.constraints) == oracle.fewest_constraints(cost, asked, epsilon)
-    for d, among in asked:
+    assert len(found.constraints) == oracle.fewest_constraints(cost, requirement, epsilon)
+    for d, among in requirement:
         assert any(c == (d, e) for c in found.constraints for e in among)
     assert all(cost[d][e] <= epsilon for d, e in found.constraints)
 

@@ -17,8 +17,8 @@ from takifugu.translation.chain.interval_steps import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.chain.steps import bound, closed, improve, off_diagonal
-from takifugu.translation.chain.unbounded import unbounded_allowance
+from takifugu.translation.chain.transport_steps import bound, closed, improve, off_diagonal
+from takifugu.translation.chain.unbounded_losses import unbounded_allowance
 from tests.oracles import transport as oracle
 from tests.raising import raises
 

@@ -8,7 +8,11 @@ import pytest
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
-from takifugu.translation.accounting.table import TranslationTable, table_beside, tabulate
+from takifugu.translation.accounting.translation_table import (
+    TranslationTable,
+    table_beside,
+    tabulate,
+)
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 

@@ -16,8 +16,9 @@ from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import chain_losses
-from takifugu.translation.network import coupling_kernel, junction
-from takifugu.translation.network.junction import network_losses
+from takifugu.translation.network import coupling_kernel
+from takifugu.translation.network import junction_losses as junction
+from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.junction_tree import junction_tree
 from takifugu.translation.network.network_witness import product_witness
 from takifugu.translation.network.partition_function import PartitionSums

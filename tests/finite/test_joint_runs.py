@@ -35,8 +35,8 @@ def _masks(world: World) -> list[tuple[list[bool], list[bool]]]:
 
 
 def _product(world: World, parts: list[tuple[FiniteMechanism, int]]) -> mpmath.mpf:
-    chances = oracle.sequence([(m.likelihood.tolist(), k) for m, k in parts])
-    return oracle.worst(world.weights.tolist(), _masks(world), chances)
+    probabilities = oracle.sequence([(m.likelihood.tolist(), k) for m, k in parts])
+    return oracle.worst(world.weights.tolist(), _masks(world), probabilities)
 
 
 @settings(max_examples=60)
@@ -59,18 +59,18 @@ def test_the_loss_of_a_composition_is_that_of_the_k_fold_product(data: st.DataOb
             assert mpmath.mpf(result.attained) <= exact <= mpmath.mpf(result.epsilon)
         assert result.epsilon - result.attained < 1e-11
     # the worst multiset does what is said of it
-    chance = [Fraction(1)] * len(world.universe)
+    probability = [Fraction(1)] * len(world.universe)
     seen = list(result.worst.output)  # type: ignore[call-overload]
     for mechanism, runs in parts:
         for _ in range(runs):
             column = oracle.column(
                 mechanism.likelihood.tolist(), mechanism.outputs.index(seen.pop(0))
             )
-            chance = [a * b for a, b in zip(chance, column, strict=True)]
+            probability = [a * b for a, b in zip(probability, column, strict=True)]
     assert not seen
     pair = world.pairs.index(result.worst.pair)
     prior = [p.name for p in world.listed_priors].index(result.worst.prior)
-    ratio = oracle.loss(world.weights.tolist()[prior], *_masks(world)[pair], chance)
+    ratio = oracle.loss(world.weights.tolist()[prior], *_masks(world)[pair], probability)
     assert ratio is not None
     assert max(oracle.log(ratio), 0) == pytest.approx(result.attained, abs=1e-11)
 
@@ -84,14 +84,14 @@ def test_the_mechanism_written_out_has_the_loss_of_the_composition(data: st.Data
     parts = [(one, data.draw(st.integers(1, 3))), (two, 1)]
     whole = joint_mechanism(*parts)
     assert leakage(world, whole).epsilon == pytest.approx(float(_product(world, parts)), abs=1e-11)
-    # the chance of a multiset is that of all its orders together
+    # the probability of a multiset is that of all its orders together
     rows = [(m.likelihood.tolist(), k) for m, k in parts]
     for d in range(len(world.universe)):
-        total = sum((chance[d] for chance in oracle.sequence(rows)), Fraction(0))
+        total = sum((probability[d] for probability in oracle.sequence(rows)), Fraction(0))
         assert whole.likelihood[d].sum() == pytest.approx(float(total), rel=1e-12)
 
 
-def test_the_chance_of_a_multiset_counts_its_orders() -> None:
+def test_the_probability_of_a_multiset_counts_its_orders() -> None:
     coin = FiniteMechanism(
         Universe(("a", "b")), np.array([[0.25, 0.75], [0.5, 0.5]]), ("H", "T"), "coin"
     )
@@ -130,8 +130,8 @@ def test_branch_and_bound_finds_what_listing_in_fractions_finds(
     monkeypatch.setattr(composing, "LISTED", 0)
     world, runs = _halves(seed, 10), 9
     mechanism = _random(seed, 10, 4, never=never)
-    chances = oracle.unordered(mechanism.likelihood.tolist(), runs)
-    exact = oracle.worst(world.weights.tolist(), _masks(world), chances)
+    probabilities = oracle.unordered(mechanism.likelihood.tolist(), runs)
+    exact = oracle.worst(world.weights.tolist(), _masks(world), probabilities)
     result = joint_leakage(world, [(mechanism, runs)], tolerance=0.0)
     assert result.exact
     if mpmath.isinf(exact):
@@ -309,7 +309,7 @@ def test_what_cannot_be_written_out_is_refused_with_a_way_out() -> None:
         joint_mechanism((rough, 4))
 
 
-def test_bad_questions_get_one_clear_line() -> None:
+def test_bad_requests_get_one_clear_line() -> None:
     world, mechanism = _halves(0, 4), _random(0, 4, 2)
     other = FiniteMechanism(Universe(("x", "y")), np.eye(2), name="other")
     for runs in (0, -1, 1.5, True, "two"):
