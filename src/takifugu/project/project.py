@@ -213,6 +213,7 @@ class Project:
         progress: Progress | None = None,
     ) -> TranslationTable | None:
         """The translation as a table that is confirmed for the budgets of the ledger.
+
         A new table has points that differ by ``share``. None if the translation is computed each
         time: by policy, because it is fast, or for budgets beyond the table.
         """
