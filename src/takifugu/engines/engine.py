@@ -13,7 +13,7 @@ import numpy as np
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint
-from takifugu.engines.declarations.columns import Amount, Category
+from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
@@ -96,7 +96,7 @@ class Engine:
 
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""
-        category = self._category(column)
+        category = self._declaration.category(column)
         if category.values is not None:
             return category.keys
         if column not in self._keys:
@@ -218,7 +218,7 @@ class Engine:
         A row that is dropped for its value is skipped: what came before it is followed by what
         came after. With a window both ends of a step must be in it.
         """
-        category = self._category(column)
+        category = self._declaration.category(column)
         _, (keys,), codes = self._axes([column])
         rows = self._within(scope)
         if category.outside == "drop":
@@ -279,9 +279,6 @@ class Engine:
     def _zoned(self) -> bool:
         return self._backend.kinds[self._declaration.order.column] == "zoned"
 
-    def _category(self, column: str) -> Category:
-        return self._declaration.category(column)
-
     def _axes(
         self, columns: Sequence[str], *, also: int = 1
     ) -> tuple[tuple[str, ...], Keys, Mapping[str, Lookup]]:
@@ -307,7 +304,7 @@ class Engine:
 
     def _codes(self, column: str) -> Lookup:
         if column not in self._lookups:
-            category = self._category(column)
+            category = self._declaration.category(column)
             self._lookups[column] = (
                 Lookup({key: code for code, key in enumerate(self.keys(column))})
                 if category.values is None
@@ -322,7 +319,7 @@ class Engine:
         cell = tuple(look.code(place) for look, place in zip(codes.values(), places, strict=True))
         for column, code in zip(codes, cell, strict=True):
             if code == OUTSIDE:
-                if self._category(column).outside == "refuse":
+                if self._declaration.category(column).outside == "refuse":
                     raise InvalidDeclaration(
                         column,
                         given="has values outside its declared list, or missing",
@@ -356,7 +353,11 @@ class Engine:
                 given="is not a public column",
                 needed="be one: rows may not be chosen by what is protected",
             )
-        category, keys, codes = self._category(column), self.keys(column), self._codes(column)
+        category, keys, codes = (
+            self._declaration.category(column),
+            self.keys(column),
+            self._codes(column),
+        )
         place = {key: code for code, key in enumerate(keys)}
         for key in chosen:
             if key not in place:

@@ -182,7 +182,7 @@ class Ledger(OwnerDecisions, LedgerViews):
             shared = answer
             if analyst is not None:
                 shared = stored_answers.find(connection, body["question"], None)
-            last = accepted_terms.last_charge(connection, dataset)
+            last = accepted_terms.last_event(connection, "charge", dataset)
             cells = body["window"], body["groups"]
             found = payers(connection, dataset, paying(analyst), *cells, books)
         standings = self._translated(found, translation)

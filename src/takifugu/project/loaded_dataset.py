@@ -68,7 +68,9 @@ class LoadedDataset:
         found: dict[str, tuple[Prior, Entries | None]] = {}
         for policy in self.policy.priors:
             prior = with_policy(self._files[policy.file], policy, self.declaration)
-            entries = _entries(policy)
+            entries = None
+            if policy.over is not None:
+                entries = Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
             known, before = found.get(prior.fingerprint, (prior, entries))
             if entries != before:
                 raise InvalidProject(
@@ -144,12 +146,6 @@ class LoadedDataset:
             if isinstance(prior, SequencePrior) or self.secrets.entries is None:
                 for values in prior.entry_values:
                     self.secrets.sides(values)
-
-
-def _entries(policy: PriorPolicy) -> Entries | None:
-    if policy.over is None:
-        return None
-    return Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
 
 
 def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:

@@ -251,12 +251,13 @@ def _prior(given: TomlSection) -> PriorPolicy:
                 needed=f"go with another `fitted` than {fitted!r}",
                 reason="superfluous",
             )
+    share = given.optional("share")
     return PriorPolicy(
         given.text("file"),
         fingerprint=given.optional("fingerprint"),
         fitted=fitted,  # type: ignore[arg-type]
         released_from=_place(given),
-        share=_share(given),
+        share=None if share is None else share_of(share, given.at("share")),
         salt=given.optional("salt"),
         statement=given.optional("statement"),
         over=over,
@@ -291,11 +292,6 @@ def share_of(text: str, field: str) -> Fraction:
             reason="range",
         )
     return share
-
-
-def _share(given: TomlSection) -> Fraction | None:
-    text = given.optional("share")
-    return None if text is None else share_of(text, given.at("share"))
 
 
 def _uncertainty(given: TomlSection) -> float:

@@ -19,7 +19,7 @@ from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
-from takifugu.ledger import Answer, Charge, Event, Ledger, Quote, Snapshot, open_ledger
+from takifugu.ledger import Charge, Event, Ledger, Quote, Snapshot, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
@@ -35,10 +35,8 @@ from takifugu.session.held_out import (
     releasable_rows,
 )
 from takifugu.session.prior_checks import (
-    prior_fingerprint,
     protected_column,
     refuse_misfit,
-    secrets_fingerprint,
     terms_of,
 )
 from takifugu.session.query.query import Aim, Query, draw
@@ -165,7 +163,8 @@ class Session:
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
-            snapshot.refuse(terms_of(translation), rules)
+            self._terms = terms_of(translation)
+            snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
@@ -313,8 +312,9 @@ class Session:
 
     def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
         """What a plan costs now."""
-        loss = _loss(made.mechanism)
-        return self._prices.of(loss, made.delta, quote.standings, reuse=quote.reuse)
+        return self._prices.of(
+            _loss(made.mechanism), made.delta, quote.standings, reuse=quote.reuse
+        )
 
     def _refuse_rows(self, query: Query) -> None:
         """Raise if the rows of a query were fitted on, or are not what the priors are about.
@@ -335,8 +335,8 @@ class Session:
             mechanism=mechanism.describe(),
             loss=loss,
             data=data,
-            prior=prior_fingerprint(self._prior),
-            secrets=secrets_fingerprint(self._prior),
+            prior=self._terms.prior,
+            secrets=self._terms.secrets,
             translation=self._mark,
             cells=self._cells,
             declared=self._read_as,
@@ -375,7 +375,10 @@ class Session:
         quote = self._quote(made, charge)
         cost = self._cost(made, quote)
         try:
-            known = self._known(charge, quote)
+            known = quote.answer
+            if known is None and quote.shared:  # another analyst's: charged to this one alone
+                again = replace(charge, key=uuid.uuid4().hex)
+                known = self._ledger.reuse(again, self._translation)
             if known is not None:
                 free = not quote.reuse
                 return self._result(made, cost, known.value["drawn"], known.at, free=free)
@@ -389,12 +392,6 @@ class Session:
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
         return self._result(made, cost, answer, stored.at, free=False)
-
-    def _known(self, charge: Charge, quote: Quote) -> Answer | None:
-        """The stored answer; another analyst's is charged to this analyst alone."""
-        if quote.answer is not None or not quote.shared:
-            return quote.answer
-        return self._ledger.reuse(replace(charge, key=uuid.uuid4().hex), self._translation)
 
     def _result(
         self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
