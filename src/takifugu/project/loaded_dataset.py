@@ -133,7 +133,18 @@ class LoadedDataset:
     @property
     def rules(self) -> dict[str, Any]:
         """The column and the rows that are released from, by the policy, as JSON."""
-        return _released_rules(self.policy, self.about)
+        fits = [_fit(prior) for prior in self.policy.priors if prior.fitted is not None]
+        entries = [
+            [prior.file, prior.over, *map(str, prior.positions or ())]
+            for prior in self.policy.priors
+            if prior.over is not None
+        ]
+        return {
+            "about": self.about,
+            "over": sorted(entries),
+            "release_fitted_rows": self.policy.release_fitted_rows,
+            "fits": sorted(fits, key=str),
+        }
 
     def refuse_misfit(self, engine: Engine) -> None:
         """Raise if the priors do not fit the data."""
@@ -175,22 +186,6 @@ def _same(rule: FittedRows, rows: FittedRows, declaration: Declaration) -> bool:
         except InvalidQuery:
             return False
     return rule.same_limits(rows)
-
-
-def _released_rules(policy: DatasetPolicy, about: str) -> dict[str, Any]:
-    """The column and the rows that are released from, as JSON: what fitted priors leave."""
-    fits = [_fit(prior) for prior in policy.priors if prior.fitted is not None]
-    entries = [
-        [prior.file, prior.over, *map(str, prior.positions or ())]
-        for prior in policy.priors
-        if prior.over is not None
-    ]
-    return {
-        "about": about,
-        "over": sorted(entries),
-        "release_fitted_rows": policy.release_fitted_rows,
-        "fits": sorted(fits, key=str),
-    }
 
 
 def _fit(prior: PriorPolicy) -> dict[str, Any]:

@@ -89,17 +89,13 @@ class PlanFile:
         dataset: The dataset of the project.
         options: The options of the query; a key of a column may be given as text.
         analyst: Who asks.
-        document: All that the file says of the plan.
+        document: The plan as the file has it.
     """
 
     dataset: str
     options: QueryOptions
     analyst: str | None = None
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    def resolved(self, session: PolicySession) -> "PlanFile":
-        """The same with the keys and bounds that the columns of the dataset have."""
-        return replace(self, options=session.resolved(self.options))
 
     def differences(self, made: Plan) -> tuple[str, ...]:
         """The parts in which the file is not the plan that was made from its options now."""
@@ -112,8 +108,8 @@ class PlanFile:
 def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
     """A plan as JSON, ready to be released from later."""
     options = plan.options.document()
-    asked = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
-    return {"form": FORM, "asked": asked, **plan.describe(), "guarantee": guarantee}
+    query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
+    return {"form": FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -127,8 +123,8 @@ def read_plan(path: Path) -> PlanFile:
             reason="not-a-plan",
         )
     try:
-        asked = document["asked"]
-        dataset, kind, analyst, how = (asked[key] for key in ("dataset", "kind", "analyst", "how"))
+        query = document["asked"]
+        dataset, kind, analyst, how = (query[key] for key in ("dataset", "kind", "analyst", "how"))
         if not (isinstance(dataset, str) and isinstance(kind, str) and isinstance(how, dict)):
             raise TypeError
         if not isinstance(analyst, str | None) or "kind" in how:

@@ -29,7 +29,7 @@ HEAD = """\
 
 [ledger]
 place = {place}  # a file, from this folder, or postgresql://user@host/database
-# witness = "/srv/witness/study"       # where its head is noted; left out: each user's state folder
+# witness = "/srv/witness/study"       # where its head is recorded; by default in the state folder
 id = {id}  # its first event: no other ledger will do
 
 # `takifugu dataset add NAME DECLARATION.toml` adds a section for each dataset:
@@ -40,11 +40,11 @@ id = {id}  # its first event: no other ledger will do
 # pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values
 # entries = [3, 4]                     # entries that have secrets; left out: all
 # uncertainty = 0.2                    # how far every joint probability may be off
-# analysts = ["ana"]                   # who may ask; left out: anybody
+# analysts = ["ana"]                   # who may run queries; left out: anybody
 # release_fitted_rows = true           # also release from rows that a prior was fitted on
-# table = true                         # look translations up in a table that is made once
+# table = true                         # cache the translation as a table
 #
-# [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
+# [[dataset.visits.prior]]             # what an adversary may believe; the guarantee holds for each
 # file = "visits.prior.json"
 # over = "entities"                    # of a network: "entities", one row each, or "sequence"
 """

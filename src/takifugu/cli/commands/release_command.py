@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,7 +78,7 @@ def run_release(
                 table=not no_table,
             ) as session,
         ):
-            query = query.resolved(session)
+            query = replace(query, options=session.resolved(query.options))
             plan = session.replan(query) if query.document else session.plan(query.options)
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
