@@ -267,12 +267,12 @@ class Engine:
         return self._backend.rows(ex.sql(expression, self._backend.dialect))
 
     def _public(self, expression: Any) -> list[tuple[Any, ...]]:
-        """A public result; remembered for files, which must not change while they are open."""
-        if self.may_change:
-            return self._run(expression)
+        """A public result; remembered for files, which are refused once they change."""
         text = ex.sql(expression, self._backend.dialect)
-        if text not in self._facts:
+        if self.may_change or text not in self._facts:
             self._facts[text] = self._backend.rows(text)
+        else:
+            self._backend.refuse_change()
         return self._facts[text]
 
     @property

@@ -202,8 +202,12 @@ class FileBackend(DuckDBBackend):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates; refused once a file has changed."""
-        self._files.refuse_change()
+        self.refuse_change()
         return super().rows(sql)
+
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened."""
+        self._files.refuse_change()
 
     def fingerprint(self) -> DataFingerprint:
         """Every byte of the files."""

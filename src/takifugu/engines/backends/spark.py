@@ -100,10 +100,14 @@ class SparkBackend(Backend):
             raise misread(paths[0])
         return frame
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query that returns aggregates."""
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened."""
         if self._files is not None:
             self._files.refuse_change()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+        self.refuse_change()
         advice = "see that the cluster is up and that every value is of its column's kind"
         return without_values(
             lambda: [tuple(row) for row in self._session.sql(sql).collect()],
