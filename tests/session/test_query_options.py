@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.session.query.kinds import KINDS
 from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
-from takifugu.session.query_planner import Planner
+from takifugu.session.query_planner import KINDS, Planner
 from tests.raising import raises
 
 OWN: dict[str, dict[str, Any]] = {"count": {"values": ["a"]}, "top_k": {"k": 2}}

@@ -12,7 +12,7 @@ import numpy as np
 
 from takifugu._atomic import real_path, write_whole
 from takifugu.engines.backends.frames import Frame, is_frame
-from takifugu.engines.backends.source_paths import source_files
+from takifugu.engines.backends.opened_files import source_files
 from takifugu.engines.declarations.columns import OrderKind, Outside
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import (

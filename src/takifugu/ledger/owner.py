@@ -8,16 +8,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from takifugu.errors import InvalidCharge, LedgerConflict
-from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.canonical_text import check_name, write_fraction
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import Groups
-from takifugu.ledger.events import accepted_terms, cell_naming, row_marks
+from takifugu.ledger.events import accepted_terms, cell_naming
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms
-from takifugu.ledger.events.analysts import refuse_second_spelling
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.open_store import OpenStore
+from takifugu.ledger.snapshot import refuse_second_spelling
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Number, exactly
 from takifugu.translation.protocol import LossTranslation
@@ -116,7 +116,7 @@ class OwnerDecisions(OpenStore):
     def counted_separately(self, dataset: str) -> frozenset[str]:
         """The datasets that the owner allowed to have the same rows as ``dataset``."""
         with self._store.reading() as connection:
-            return frozenset(row_marks.separated(connection, dataset))
+            return frozenset(cell_naming.separated(connection, dataset))
 
     def review(
         self, dataset: str, new: LossTranslation, old: LossTranslation | None = None

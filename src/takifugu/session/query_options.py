@@ -19,7 +19,7 @@ from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.losses import Number, exactly
 from takifugu.priors import Name
-from takifugu.session.rows import Bound
+from takifugu.session.cells import Bound
 
 Kind = Literal[
     "histogram", "count", "top_k", "sum", "mean", "quantile", "proportions", "transitions"
