@@ -9,6 +9,7 @@ from docutils.nodes import SkipNode, math, math_block
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from pygments.lexers.special import TextLexer
+from sphinx.domains.python import PyObject
 from sphinx.errors import SphinxError
 
 import takifugu
@@ -78,6 +79,9 @@ def block_formula(writer: Any, node: math_block) -> None:
 
 def setup(app: Any) -> None:
     """Register the above."""
+    for fields in PyObject.doc_field_types:
+        if fields.name == "variable":
+            fields.label = "Attributes"
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", show_file_names)
     app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))

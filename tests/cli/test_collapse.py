@@ -77,13 +77,19 @@ def test_json_stands_alone_and_holds_the_documented_keys(example: str, n: str) -
     assert [step["run"] for step in facts["posterior"]] == [0, 1, 2, 3, 4]
     for step in facts["posterior"]:
         assert set(step) == {"run", "output", "datasets_left", "revealed", "chances"}
-        for chance in step["chances"].values():
-            assert set(chance) == {"exact", "value", "low", "high"}
-            assert Fraction(chance["low"]) <= Fraction(chance["exact"]) <= Fraction(chance["high"])
+        for probability in step["chances"].values():
+            assert set(probability) == {"exact", "value", "low", "high"}
+            assert (
+                Fraction(probability["low"])
+                <= Fraction(probability["exact"])
+                <= Fraction(probability["high"])
+            )
     last = facts["posterior"][-1]
     assert last["revealed"] == (facts["revealed_at"] is not None)
     if last["revealed"]:
-        declared = {name: chance["exact"] == "1" for name, chance in last["chances"].items()}
+        declared = {
+            name: probability["exact"] == "1" for name, probability in last["chances"].items()
+        }
         assert declared == facts["truth"]
 
 
@@ -134,7 +140,7 @@ def test_a_figure_is_written_beside_clean_json(suffix: str, tmp_path: Path) -> N
         (["2", "--runs", "0"], "`--runs` is 0; it must be from 1 to 1000"),
         (["2", "--repetitions", "1"], "`--repetitions` is 1; it must be from 2 to 10000000"),
         (["2", "--seed", "-1"], "`--seed` is -1; it must be from 0 to"),
-        (["2", "--plot", "missing/x.png"], "lie in an existing folder"),
+        (["2", "--plot", "missing/x.png"], "be in an existing folder"),
         (["2", "--plot", "x.gif", "--json"], "end in .pdf, .png, .svg"),
     ],
 )

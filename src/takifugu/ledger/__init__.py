@@ -1,5 +1,7 @@
 """A budget ledger that cannot be overspent and survives crashes.
 
+For example::
+
     with open_ledger("ward.ledger") as ledger:
         ledger.set_budget("ward", 1)
         receipt = ledger.charge(charge, translation)   # durable, or an error

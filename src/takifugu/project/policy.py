@@ -17,7 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, is_name, parse_toml
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
+from takifugu.losses import exactly
 from takifugu.priors import Name
 
 FILE = "takifugu.toml"
@@ -281,8 +282,8 @@ def _place(given: TomlSection) -> datetime | int | None:
 def share_of(text: str, field: str) -> Fraction:
     """A share of the entities, as 1/5."""
     try:
-        share = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        share = exactly(text, field)
+    except UnsoundRequest:
         share = Fraction(0)
     if not 0 < share < 1 or share.denominator > 10**6:
         raise InvalidProject(

@@ -1,8 +1,10 @@
 """Plan, charge, release: queries about a declared table, paid from a ledger.
 
-with Session(table, prior, ledger="visits.ledger", budget=2) as session:
-    plan = session.plan.histogram(by="country", epsilon=0.5)   # nothing is spent
-    print(session.release(plan))                                 # charged, then drawn
+For example::
+
+    with Session(table, prior, ledger="visits.ledger", budget=2) as session:
+        plan = session.plan.histogram(by="country", epsilon=0.5)   # nothing is spent
+        print(session.release(plan))                                 # charged, then drawn
 """
 
 from takifugu.session.cost import Cost

@@ -130,6 +130,9 @@ class Session:
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
     ) -> None:
+        _refuse_types(table, translation_table, statement, release_fitted_rows)
+        if budget is None and budget_delta:
+            raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
             raise UnsoundRequest(
@@ -222,9 +225,9 @@ class Session:
         given = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
         whole = snapshot.whole
         if whole is None:
-            self._ledger.set_budget(self._dataset, given[0], delta=given[1])
-            return
-        current = whole.epsilon or Fraction(0), whole.delta
+            current = self._ledger.begin_budget(self._dataset, given[0], delta=given[1])
+        else:
+            current = whole.epsilon or Fraction(0), whole.delta
         same = (
             exact == known or (isinstance(number, float) and number == float(known))  # 0.1 is "0.1"
             for number, exact, known in zip((budget, budget_delta), given, current, strict=True)
@@ -264,6 +267,11 @@ class Session:
 
     def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
         """All of a plan but its price: the one place where plans are made."""
+        if not isinstance(options, QueryOptions):
+            raise UnsoundRequest(
+                f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
+                field="options",
+            )
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
@@ -369,6 +377,11 @@ class Session:
         was made here is charged, read and drawn. What was released to another analyst costs this
         one's own budget, if they have one.
         """
+        if not isinstance(plan, Plan):
+            raise UnsoundRequest(
+                f"a {type(plan).__name__} is no plan; release what `session.plan` made",
+                field="plan",
+            )
         made = self._unpriced(plan.options)
         _refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
@@ -387,7 +400,10 @@ class Session:
                 charge = replace(charge, key=uuid.uuid4().hex)
                 receipt = self._ledger.charge(charge, self._translation)
         except BudgetExceeded as refused:
-            raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
+            most = self._cost(
+                made, self._quote(made, charge)
+            ).most  # others may have spent meanwhile
+            raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
@@ -432,6 +448,20 @@ def _loss(mechanism: Mechanism) -> Pure | Concentrated:
     if not isinstance(loss, Pure | Concentrated):
         raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
     return loss
+
+
+def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:
+    """Refuse what a type checker would: "no" counts as true, and would release fitted rows."""
+    for field, value, kinds, needed in (
+        ("table", table, Table | Engine, "a table: `tf.table(…)` makes one"),
+        ("translation_table", translation_table, TranslationTable | None, "made by `tabulate`"),
+        ("statement", statement, str, "text"),
+        ("release_fitted_rows", release, bool, "true or false"),
+    ):
+        if not isinstance(value, kinds):
+            raise UnsoundRequest(
+                f"{field} is a {type(value).__name__}; it must be {needed}", field=field
+            )
 
 
 def _translation(

@@ -162,6 +162,13 @@ def _is_text(name: str) -> bool:
 
 
 def _address(where: str | Path) -> URL:
+    if not isinstance(where, str | Path):  # None would be a file of that name
+        raise InvalidFile(
+            "ledger",
+            given=f"is a {type(where).__name__}",
+            needed="be a path or a URL",
+            reason="address",
+        )
     text = str(where)
     if isinstance(where, Path) or "://" not in text:
         if not text or text == ":memory:":
