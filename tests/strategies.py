@@ -20,10 +20,10 @@ from takifugu.priors import (
 def laws(
     size: int, *, zeros: bool = True, smallest: float = 1e-6, positive: Sequence[int] = ()
 ) -> st.SearchStrategy[list[float]]:
-    """Distributions on ``size`` points; the points in ``positive`` are given a chance."""
-    chance = st.floats(smallest, 1.0)
-    some = st.one_of(st.just(0.0), chance) if zeros else chance
-    places = [chance if i in positive else some for i in range(size)]
+    """Distributions on ``size`` points; the points in ``positive`` are given a probability."""
+    probability = st.floats(smallest, 1.0)
+    some = st.one_of(st.just(0.0), probability) if zeros else probability
+    places = [probability if i in positive else some for i in range(size)]
     return st.tuples(*places).filter(any).map(lambda w: [x / sum(w) for x in w])
 
 

@@ -45,7 +45,7 @@ def as_json(monkeypatch: pytest.MonkeyPatch, capsys: Capture, *arguments: str | 
 def test_randomised_response_on_the_ward_composes(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    """By hand: reporting the truth with chance 3/4 costs log 3 a run, whatever the prior."""
+    """By hand: reporting the truth with probability 3/4 costs log 3 a run, whatever the prior."""
     ask, count = as_json(monkeypatch, capsys, EXAMPLES / "ward.toml", "--runs", "3")["mechanisms"]
     assert ask["one_run"]["epsilon"] == pytest.approx(math.log(3), abs=1e-12)
     assert ask["one_run"]["at_least"] <= math.log(3) <= ask["one_run"]["epsilon"]
@@ -65,7 +65,7 @@ def test_randomised_response_on_the_ward_composes(
 def ward_count_loss(k: int) -> float:
     """By hand: "2 ward days" seen k times, for Monday on the ward against at home.
 
-    The chance of a ward day on Tuesday is .7 after a ward day and .1 after a day at home.
+    The probability of a ward day on Tuesday is .7 after a ward day and .1 after a day at home.
     """
     a = math.exp(-0.5)
     two, one, none = (a**d / (1 + a) for d in (0, 1, 2))

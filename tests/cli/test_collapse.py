@@ -77,13 +77,19 @@ def test_json_stands_alone_and_holds_the_documented_keys(example: str, n: str) -
     assert [step["run"] for step in facts["posterior"]] == [0, 1, 2, 3, 4]
     for step in facts["posterior"]:
         assert set(step) == {"run", "output", "datasets_left", "revealed", "chances"}
-        for chance in step["chances"].values():
-            assert set(chance) == {"exact", "value", "low", "high"}
-            assert Fraction(chance["low"]) <= Fraction(chance["exact"]) <= Fraction(chance["high"])
+        for probability in step["chances"].values():
+            assert set(probability) == {"exact", "value", "low", "high"}
+            assert (
+                Fraction(probability["low"])
+                <= Fraction(probability["exact"])
+                <= Fraction(probability["high"])
+            )
     last = facts["posterior"][-1]
     assert last["revealed"] == (facts["revealed_at"] is not None)
     if last["revealed"]:
-        declared = {name: chance["exact"] == "1" for name, chance in last["chances"].items()}
+        declared = {
+            name: probability["exact"] == "1" for name, probability in last["chances"].items()
+        }
         assert declared == facts["truth"]
 
 

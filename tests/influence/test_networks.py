@@ -59,7 +59,7 @@ def check_exact(model: FactorModel, curve: InfluenceCurve) -> None:
     for entry, states in enumerate(model.states):
         for x in range(len(states)):
             for y in range(len(states)):
-                possible = min(oracle.chance(law, entry, (v,)) for v in (x, y)) > 0
+                possible = min(oracle.probability(law, entry, (v,)) for v in (x, y)) > 0
                 assert x == y or possible == ((entry, (x,), (y,)) in seen)
 
 
@@ -71,7 +71,7 @@ def test_network_curve_is_what_all_splits_give(model: BayesianNetwork) -> None:
     except InvalidPrior:  # every entry has one possible value
         law = written_out(model)
         assert all(
-            sum(oracle.chance(law, e, (v,)) > 0 for v in range(len(s))) == 1
+            sum(oracle.probability(law, e, (v,)) > 0 for v in range(len(s))) == 1
             for e, s in enumerate(model.states)
         )
         return
@@ -92,7 +92,7 @@ def test_field_curve_with_zeros_is_what_all_splits_give(model: MarkovRandomField
     except InvalidPrior:  # every entry has one possible value
         law = written_out(model)
         assert all(
-            sum(oracle.chance(law, e, (v,)) > 0 for v in range(len(s))) == 1
+            sum(oracle.probability(law, e, (v,)) > 0 for v in range(len(s))) == 1
             for e, s in enumerate(model.states)
         )
         return

@@ -13,14 +13,14 @@ Row = tuple[int, ...]
 def law(
     start: Sequence[Fraction], steps: Sequence[Sequence[Sequence[Fraction]]]
 ) -> dict[Row, float]:
-    """The chance of every path that can happen."""
+    """The probability of every path that can happen."""
     found: dict[Row, float] = {}
     for path in product(range(len(start)), repeat=len(steps) + 1):
-        chance = float(start[path[0]])
+        probability = float(start[path[0]])
         for step, x, y in zip(steps, path, path[1:], strict=False):
-            chance *= float(step[x][y])
-        if chance:
-            found[path] = chance
+            probability *= float(step[x][y])
+        if probability:
+            found[path] = probability
     return found
 
 
@@ -51,15 +51,15 @@ def leak(
     """The largest log P(x_L | entry in left) / P(x_L | entry in right)."""
     given: tuple[dict[Row, float], dict[Row, float]] = (defaultdict(float), defaultdict(float))
     mass = [0.0, 0.0]
-    for path, chance in paths.items():
+    for path, probability in paths.items():
         for side, values in enumerate((left, right)):
             if path[entry] in values:
-                given[side][tuple(path[j] for j in low)] += chance
-                mass[side] += chance
+                given[side][tuple(path[j] for j in low)] += probability
+                mass[side] += probability
     worst = 0.0
-    for seen, chance in given[0].items():
+    for seen, probability in given[0].items():
         other = given[1].get(seen, 0.0)
-        worst = max(worst, log((chance / mass[0]) / (other / mass[1])) if other else inf)
+        worst = max(worst, log((probability / mass[0]) / (other / mass[1])) if other else inf)
     return worst
 
 

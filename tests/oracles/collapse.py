@@ -1,6 +1,6 @@
 """The collapse examples by enumeration: every dataset, every sequence of outputs.
 
-A world here is a list of ``(prior chance, label, row)``: the label is all that is secret about
+A world here is a list of ``(prior probability, label, row)``: the label is all that is secret about
 the dataset, the row its law of outputs. Nothing of the package is used.
 """
 
@@ -19,15 +19,15 @@ World = list[tuple[Fraction, Any, Mapping[Hashable, Fraction]]]
 HALF = Fraction(1, 2)
 
 
-def single(first: Sequence[int], second: Sequence[int], chance: Fraction) -> World:
+def single(first: Sequence[int], second: Sequence[int], probability: Fraction) -> World:
     """Example 1, from weights; datasets a1, a2, … and b1, b2, …."""
     p = {f"a{i}": Fraction(w, sum(first)) for i, w in enumerate(first, 1)}
     q = {f"b{i}": Fraction(w, sum(second)) for i, w in enumerate(second, 1)}
     world: World = []
     for d in p:
-        world.append((chance * p[d], "s1", {(d, other): q[other] for other in q}))
+        world.append((probability * p[d], "s1", {(d, other): q[other] for other in q}))
     for d in q:
-        world.append(((1 - chance) * q[d], "s2", {(other, d): p[other] for other in p}))
+        world.append(((1 - probability) * q[d], "s2", {(other, d): p[other] for other in p}))
     return world
 
 
@@ -42,7 +42,9 @@ def bits(n: int) -> World:
 
 
 def linear(
-    maps: Sequence[Sequence[Sequence[int]]], chances: Sequence[Fraction], secrets: Sequence[int]
+    maps: Sequence[Sequence[Sequence[int]]],
+    probabilities: Sequence[Fraction],
+    secrets: Sequence[int],
 ) -> World:
     """Any list of 0/1 matrices, one drawn for each run."""
     n = len(maps[0][0])
@@ -50,18 +52,18 @@ def linear(
     for x in product((0, 1), repeat=n):
         row: dict[Hashable, Fraction] = {}
         for j, matrix in enumerate(maps):
-            row[f"map{j}", tuple(int(np.dot(line, x)) % 2 for line in matrix)] = chances[j]
+            row[f"map{j}", tuple(int(np.dot(line, x)) % 2 for line in matrix)] = probabilities[j]
         world.append((Fraction(1, 2**n), tuple(x[i] for i in secrets), row))
     return world
 
 
-def four_cases(chance: Fraction, true_inside: Fraction, false_inside: Fraction) -> World:
+def four_cases(probability: Fraction, true_inside: Fraction, false_inside: Fraction) -> World:
     """Example 3 under one prior, with one dataset in each case."""
     return [
-        (chance * true_inside, "s1", {("1a", "2a"): HALF, ("1a", "2b"): HALF}),
-        (chance * (1 - true_inside), "s1", {("1b", "2a"): HALF, ("1b", "2b"): HALF}),
-        ((1 - chance) * false_inside, "not", {("1a", "2a"): HALF, ("1b", "2a"): HALF}),
-        ((1 - chance) * (1 - false_inside), "not", {("1a", "2b"): HALF, ("1b", "2b"): HALF}),
+        (probability * true_inside, "s1", {("1a", "2a"): HALF, ("1a", "2b"): HALF}),
+        (probability * (1 - true_inside), "s1", {("1b", "2a"): HALF, ("1b", "2b"): HALF}),
+        ((1 - probability) * false_inside, "not", {("1a", "2a"): HALF, ("1b", "2a"): HALF}),
+        ((1 - probability) * (1 - false_inside), "not", {("1a", "2b"): HALF, ("1b", "2b"): HALF}),
     ]
 
 
@@ -69,7 +71,7 @@ def law(world: World, runs: int) -> list[Fraction]:
     """P(T = 1), …, P(T = runs): when the datasets still possible first share one label."""
     outputs = {output for _, _, row in world for output in row}
     found = [Fraction(0)] * runs
-    open_ = [[p for p, _, _ in world]]  # for every sequence so far, the joint chances
+    open_ = [[p for p, _, _ in world]]  # for every sequence so far, the joint probabilities
     for k in range(runs):
         still: list[list[Fraction]] = []
         for joint in open_:
@@ -112,7 +114,9 @@ def worst_odds(
 
 
 def collector_mean(
-    maps: Sequence[Sequence[Sequence[int]]], chances: Sequence[Fraction], secrets: Sequence[int]
+    maps: Sequence[Sequence[Sequence[int]]],
+    probabilities: Sequence[Fraction],
+    secrets: Sequence[int],
 ) -> Fraction | float:
     """Expected draws until the maps seen determine the secrets: a Markov chain over sets."""
     n = len(maps[0][0])
@@ -128,9 +132,10 @@ def collector_mean(
     def mean(seen: frozenset[int]) -> Fraction:
         if determined(seen):
             return Fraction(0)
-        stay = sum((chances[j] for j in seen), Fraction(0))
+        stay = sum((probabilities[j] for j in seen), Fraction(0))
         on = sum(
-            (chances[j] * mean(seen | {j}) for j in range(len(maps)) if j not in seen), Fraction(0)
+            (probabilities[j] * mean(seen | {j}) for j in range(len(maps)) if j not in seen),
+            Fraction(0),
         )
         return (1 + on) / (1 - stay)
 

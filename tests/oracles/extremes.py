@@ -184,7 +184,7 @@ def chain_leak(
 
 
 def mixture_loss(
-    prior: Any, chances: Any, counts: Any, left: Iterable[Any], right: Iterable[Any]
+    prior: Any, probabilities: Any, counts: Any, left: Iterable[Any], right: Iterable[Any]
 ) -> Any:
     """The log of P(outputs | left) / P(outputs | right) when output w is seen counts[w] times."""
     sums = []
@@ -196,7 +196,7 @@ def mixture_loss(
         for d in side:
             weight = mp.mpf(float(prior[d]))
             for w, count in enumerate(counts):
-                weight *= mp.mpf(float(chances[d][w])) ** int(count)
+                weight *= mp.mpf(float(probabilities[d][w])) ** int(count)
             seen += weight
         sums.append(seen / total)
     if sums[0] == 0:

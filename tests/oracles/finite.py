@@ -31,14 +31,14 @@ def _exact(value: Fraction) -> Any:
 
 
 def conditional(
-    prior: Sequence[float], mask: Sequence[bool], chance: Sequence[Fraction]
+    prior: Sequence[float], mask: Sequence[bool], probability: Sequence[Fraction]
 ) -> Fraction | None:
-    """P(ω | s), where ``chance[D]`` = P(ω | D); None if the secret has no chance."""
+    """P(ω | s), where ``probability[D]`` = P(ω | D); None if the secret has no probability."""
     total = sum((Fraction(p) for p, true in zip(prior, mask, strict=True) if true), Fraction(0))
     if total == 0:
         return None
     joint = Fraction(0)
-    for p, true, c in zip(prior, mask, chance, strict=True):
+    for p, true, c in zip(prior, mask, probability, strict=True):
         if true:
             joint += Fraction(p) * c
     return joint / total
@@ -48,10 +48,10 @@ def loss(
     prior: Sequence[float],
     left: Sequence[bool],
     right: Sequence[bool],
-    chance: Sequence[Fraction],
+    probability: Sequence[Fraction],
 ) -> Ratio | None:
     """P(ω|s) over P(ω|s′); None if the pair is left out under this prior."""
-    n, d = conditional(prior, left, chance), conditional(prior, right, chance)
+    n, d = conditional(prior, left, probability), conditional(prior, right, probability)
     return None if n is None or d is None else (n, d)
 
 
@@ -60,26 +60,28 @@ def column(likelihood: Rows, output: int) -> list[Fraction]:
 
 
 def sequence(runs: Sequence[tuple[Rows, int]]) -> Iterable[list[Fraction]]:
-    """The chance of every *sequence* of outputs, for each dataset: the k-fold product."""
+    """The probability of every *sequence* of outputs, for each dataset: the k-fold product."""
     each = [rows for rows, k in runs for _ in range(k)]
     for outputs in product(*(range(len(rows[0])) for rows in each)):
-        chance = [Fraction(1)] * len(each[0])
+        probability = [Fraction(1)] * len(each[0])
         for rows, output in zip(each, outputs, strict=True):
-            chance = [c * Fraction(row[output]) for c, row in zip(chance, rows, strict=True)]
-        yield chance
+            probability = [
+                c * Fraction(row[output]) for c, row in zip(probability, rows, strict=True)
+            ]
+        yield probability
 
 
 def worst(
     priors: Rows,
     pairs: Sequence[tuple[Sequence[bool], Sequence[bool]]],
-    chances: Iterable[Sequence[Fraction]],
+    probabilities: Iterable[Sequence[Fraction]],
 ) -> Any:
     """The largest loss over all pairs, priors and outputs, at least 0, to 50 digits."""
     largest = mpmath.mpf(0)
-    for chance in chances:
+    for probability in probabilities:
         for left, right in pairs:
             for prior in priors:
-                ratio = loss(prior, left, right, chance)
+                ratio = loss(prior, left, right, probability)
                 if ratio is not None:
                     largest = max(largest, log(ratio))
     return largest
@@ -155,13 +157,13 @@ def multisets(outputs: int, runs: int) -> Iterable[tuple[int, ...]]:
 
 
 def unordered(likelihood: Rows, runs: int) -> Iterable[list[Fraction]]:
-    """The chance of one order of every multiset of outputs, for each dataset."""
+    """The probability of one order of every multiset of outputs, for each dataset."""
     exact = [[Fraction(x) for x in row] for row in likelihood]
     for counts in multisets(len(likelihood[0]), runs):
-        chances = []
+        probabilities = []
         for row in exact:
-            chance = Fraction(1)
+            probability = Fraction(1)
             for x, c in zip(row, counts, strict=True):
-                chance *= x**c
-            chances.append(chance)
-        yield chances
+                probability *= x**c
+            probabilities.append(probability)
+        yield probabilities

@@ -74,7 +74,7 @@ def product_loss(
     left: Sequence[int],
     right: Sequence[int],
 ) -> float:
-    """The loss log E[g|left] / E[g|right] of the mechanism whose output has chance ∝ Π factors."""
+    """The loss log E[g|left] / E[g|right] of a mechanism with output probability ∝ Π factors."""
     total = {True: [0.0, 0.0], False: [0.0, 0.0]}
     for w, dataset in zip(probability, product(*(range(n) for n in shape)), strict=True):
         if dataset[entry] in left or dataset[entry] in right:

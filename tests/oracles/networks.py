@@ -42,7 +42,7 @@ def best_leak(
     )
 
 
-def chance(law: Explicit, entry: int, values: Sequence[int]) -> float:
+def probability(law: Explicit, entry: int, values: Sequence[int]) -> float:
     """P(entry in values)."""
     universe = law.universe
     assert isinstance(universe, Tables)

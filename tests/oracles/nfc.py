@@ -85,14 +85,14 @@ def composed_odds(
     """P(outputs | s) / P(outputs | s') in fractions, output after output; None for x/0."""
     sides = []
     for side in (left, right):
-        seen, chance = Fraction(0), Fraction(0)
+        seen, probability = Fraction(0), Fraction(0)
         for d in side:
             weight = Fraction(prior[d])
-            chance += weight
+            probability += weight
             for output in sequence:
                 weight *= Fraction(table[output][d])
             seen += weight
-        sides.append(seen / chance)
+        sides.append(seen / probability)
     return sides[0] / sides[1] if sides[1] else None
 
 

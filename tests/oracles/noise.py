@@ -29,13 +29,13 @@ def softmax(scores: Sequence[float], scale: float) -> list[float]:
 def permute_and_flip(scores: Sequence[float], scale: float) -> list[float]:
     """Every order of the candidates, every run of flips."""
     accept = [exp((x - max(scores)) / scale) for x in scores]
-    chances = [0.0] * len(scores)
+    probabilities = [0.0] * len(scores)
     for order in permutations(range(len(scores))):
         reached = 1.0
         for candidate in order:
-            chances[candidate] += reached * accept[candidate]
+            probabilities[candidate] += reached * accept[candidate]
             reached *= 1 - accept[candidate]
-    return [c / factorial(len(scores)) for c in chances]
+    return [c / factorial(len(scores)) for c in probabilities]
 
 
 def peeled(
@@ -47,11 +47,11 @@ def peeled(
     """P(named in this order): k rounds of ``law``, each over what is left."""
     found: Law = {}
     for order in permutations(range(len(scores)), k):
-        left, chance = list(range(len(scores))), 1.0
+        left, probability = list(range(len(scores))), 1.0
         for candidate in order:
-            chance *= law([scores[i] for i in left], scale)[left.index(candidate)]
+            probability *= law([scores[i] for i in left], scale)[left.index(candidate)]
             left.remove(candidate)
-        found[order] = chance
+        found[order] = probability
     return found
 
 
@@ -59,12 +59,12 @@ def noisy_order(scores: Sequence[int], k: int, scale: float, *, reach: int) -> L
     """P(named in this order): integer Laplace noise on each score, all outcomes of the noise."""
     found: Law = {}
     for noise in product(range(-reach, reach + 1), repeat=len(scores)):
-        chance = 1.0
+        probability = 1.0
         for z in noise:
-            chance *= laplace(scale, z)
+            probability *= laplace(scale, z)
         noisy = [x + z for x, z in zip(scores, noise, strict=True)]
         order = tuple(sorted(range(len(scores)), key=lambda i: (-noisy[i], i))[:k])
-        found[order] = found.get(order, 0.0) + chance
+        found[order] = found.get(order, 0.0) + probability
     return found
 
 
@@ -89,22 +89,22 @@ def renyi(left: Mapping[Any, float], right: Mapping[Any, float], order: float) -
     return log(total) / (order - 1)
 
 
-def plausible(hits: int, draws: int, chance: float, *, alarm: float) -> bool:
-    """Whether ``hits`` of ``draws`` agree with ``chance``; wrongly no at most ``alarm`` often."""
+def plausible(hits: int, draws: int, probability: float, *, alarm: float) -> bool:
+    """Whether ``hits`` of ``draws`` agree with ``probability``; false alarm rate ``alarm``."""
     from scipy.stats import binom
 
-    low, high = binom.cdf(hits, draws, chance), binom.sf(hits - 1, draws, chance)
+    low, high = binom.cdf(hits, draws, probability), binom.sf(hits - 1, draws, probability)
     return bool(min(low, high) >= alarm / 2)
 
 
-def power(draws: int, chance: float, other: float, *, alarm: float) -> float:
-    """How often `plausible` says no when the chance is ``other`` instead."""
+def power(draws: int, probability: float, other: float, *, alarm: float) -> float:
+    """How often `plausible` says no when the probability is ``other`` instead."""
     from scipy.stats import binom
 
-    low = int(binom.ppf(alarm / 2, draws, chance))  # the least count whose cdf reaches alarm/2
-    high = int(binom.isf(alarm / 2, draws, chance))
-    while binom.sf(high - 1, draws, chance) < alarm / 2:
+    low = int(binom.ppf(alarm / 2, draws, probability))  # the least count whose cdf reaches alarm/2
+    high = int(binom.isf(alarm / 2, draws, probability))
+    while binom.sf(high - 1, draws, probability) < alarm / 2:
         high -= 1
-    while binom.sf(high, draws, chance) >= alarm / 2:
+    while binom.sf(high, draws, probability) >= alarm / 2:
         high += 1
     return float(binom.cdf(low - 1, draws, other) + binom.sf(high, draws, other))

@@ -54,12 +54,12 @@ def mildest(counts: Sequence[int], k: int) -> dict[str, float]:
     return {metric: change if change < inf else 0.0 for metric, change in least.items()}
 
 
-def coverage(draws: int, chance: float, halves: Mapping[int, float]) -> float:
-    """How often an interval of these half-widths, by number of hits, holds a binomial chance."""
+def coverage(draws: int, probability: float, halves: Mapping[int, float]) -> float:
+    """How often intervals of these half-widths, by number of hits, cover a binomial probability."""
     return sum(
-        comb(draws, hits) * chance**hits * (1 - chance) ** (draws - hits)
+        comb(draws, hits) * probability**hits * (1 - probability) ** (draws - hits)
         for hits in range(draws + 1)
-        if abs(hits / draws - chance) <= halves[hits]
+        if abs(hits / draws - probability) <= halves[hits]
     )
 
 

@@ -27,19 +27,19 @@ class Noisy:
 def tables(
     lengths: Sequence[int], start: Sequence[float], step: Sequence[Sequence[float]]
 ) -> tuple[NDArray[np.int64], Floats]:
-    """``[table, row]`` and ``[table]``: all tables of independent people, and their chances."""
-    every, chances = [], []
+    """``[table, row]`` and ``[table]``: tables of independent people, their probabilities."""
+    every, probabilities = [], []
     for table in product((0, 1), repeat=sum(lengths)):
-        chance, first = 1.0, 0
+        probability, first = 1.0, 0
         for length in lengths:
             person = table[first : first + length]
-            chance *= start[person[0]]
+            probability *= start[person[0]]
             for before, after in pairwise(person):
-                chance *= step[before][after]
+                probability *= step[before][after]
             first += length
         every.append(table)
-        chances.append(chance)
-    return np.array(every), np.array(chances)
+        probabilities.append(probability)
+    return np.array(every), np.array(probabilities)
 
 
 def likelihoods(every: NDArray[np.int64], release: Noisy, most: int) -> Floats:
@@ -85,7 +85,7 @@ def steps(every: NDArray[np.int64], people: Sequence[Sequence[int]]) -> NDArray[
 
 def quantile(values: NDArray[np.int64], level: float, grid: Sequence[int], scale: float) -> Floats:
     """``[candidate, table]``: permute-and-flip by rank distance, order by order."""
-    chances = np.zeros((len(grid), len(values)))
+    probabilities = np.zeros((len(grid), len(values)))
     orders = list(permutations(range(len(grid))))
     for t, row in enumerate(values):
         n = len(row)
@@ -97,26 +97,28 @@ def quantile(values: NDArray[np.int64], level: float, grid: Sequence[int], scale
             left = 1 / len(orders)
             for candidate in order:
                 taken = np.exp((min(far) - far[candidate]) / scale)
-                chances[candidate, t] += left * taken
+                probabilities[candidate, t] += left * taken
                 left *= 1 - taken
-    return chances
+    return probabilities
 
 
 def leak(
-    every: NDArray[np.int64], chances: Floats, releases: Sequence[Noisy], *, most: int = 16
+    every: NDArray[np.int64], probabilities: Floats, releases: Sequence[Noisy], *, most: int = 16
 ) -> float:
-    """The largest |log| ratio of the chances of all outputs together, given a row is 0 or 1."""
-    return joint_leak(every, chances, [likelihoods(every, one, most) for one in releases])
+    """The largest |log| ratio of the joint probabilities of all outputs, given a row is 0 or 1."""
+    return joint_leak(every, probabilities, [likelihoods(every, one, most) for one in releases])
 
 
-def joint_leak(every: NDArray[np.int64], chances: Floats, channels: Sequence[Floats]) -> float:
+def joint_leak(
+    every: NDArray[np.int64], probabilities: Floats, channels: Sequence[Floats]
+) -> float:
     """The same for releases given as ``[output, table]``."""
     joint = np.ones((1, len(every)))
     for one in channels:
         joint = (joint[:, None, :] * one[None, :, :]).reshape(-1, len(every))
     worst = 0.0
     for row in range(every.shape[1]):
-        given = [np.where(every[:, row] == state, chances, 0) for state in (0, 1)]
+        given = [np.where(every[:, row] == state, probabilities, 0) for state in (0, 1)]
         zero, one_ = (joint @ (weights / weights.sum()) for weights in given)
         worst = max(worst, float(np.max(np.abs(np.log(zero) - np.log(one_)))))
     return worst

@@ -13,7 +13,7 @@ MISSED = 1e-13
 
 
 def gaussian(scale: float) -> tuple[NDArray[np.int64], Floats]:
-    """Integers and their chances, P(z) ∝ exp(−z²/2 scale²)."""
+    """Integers and their probabilities, P(z) ∝ exp(−z²/2 scale²)."""
     far = int(np.ceil(8 * scale)) + 3
     z = np.arange(-far, far + 1)
     weights = np.exp(-((z / scale) ** 2) / 2)
@@ -21,7 +21,7 @@ def gaussian(scale: float) -> tuple[NDArray[np.int64], Floats]:
 
 
 def laplace(scale: float) -> tuple[NDArray[np.int64], Floats]:
-    """Integers and their chances, P(z) ∝ exp(−|z|/scale)."""
+    """Integers and their probabilities, P(z) ∝ exp(−|z|/scale)."""
     far = int(np.ceil(31 * scale)) + 3
     z = np.arange(-far, far + 1)
     weights = np.exp(-np.abs(z) / scale)
@@ -29,7 +29,7 @@ def laplace(scale: float) -> tuple[NDArray[np.int64], Floats]:
 
 
 def channel(values: Sequence[int], noise: tuple[NDArray[np.int64], Floats]) -> Floats:
-    """``[dataset, output]``: the chances of the noisy value, for each dataset's exact one."""
+    """``[dataset, output]``: the probabilities of the noisy value, for each dataset's exact one."""
     z, p = noise
     low, high = min(values), max(values)
     found = np.zeros((len(values), len(z) + high - low))
@@ -50,12 +50,12 @@ def delta(left: Floats, right: Floats, epsilon: float) -> float:
 
 
 def worst_delta(
-    outputs: Floats, chances: Floats, sides: NDArray[np.bool_], epsilon: float
+    outputs: Floats, probabilities: Floats, sides: NDArray[np.bool_], epsilon: float
 ) -> float:
     """The largest δ of any question ``sides[question, dataset]`` against its opposite."""
     worst = 0.0
     for one in (*sides, *~sides):
-        left = (chances * one) @ outputs / (chances * one).sum()
-        right = (chances * ~one) @ outputs / (chances * ~one).sum()
+        left = (probabilities * one) @ outputs / (probabilities * one).sum()
+        right = (probabilities * ~one) @ outputs / (probabilities * ~one).sum()
         worst = max(worst, delta(left, right, epsilon))
     return worst

@@ -603,7 +603,7 @@ def test_a_plan_file_is_planned_anew_and_must_cost_the_same(tmp_path: Path) -> N
 
 
 def test_a_plan_file_of_an_earlier_version_is_released(tmp_path: Path) -> None:
-    """Its keys are text, and the confidence was called chance."""
+    """Its keys are text, and the confidence was called probability."""
     project = with_prior(tmp_path)
     how = {"where": {"floor": ["1"]}, "within": 50, "chance": 0.9, "window": ["2", None]}
     asked = {"dataset": "stays", "kind": "histogram", "analyst": None, "how": how}

@@ -81,7 +81,7 @@ FOUR = ("p0", "p1", "p2", "p3")
 
 
 def worlds(rows: int) -> tuple[Any, Any]:
-    """``[table, row]`` and their chances: the field over people, each the same in all rows."""
+    """``[table, row]`` and probabilities: the field over people, each the same in all rows."""
     every, probabilities = [], []
     for people in product((0, 1), repeat=4):
         confidence = 1.0

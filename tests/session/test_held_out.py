@@ -42,7 +42,7 @@ ROWS = [
     for i, who in enumerate(PEOPLE)
     for step in range(6)
 ]
-SURE = 1000  # noise is 0 but with a chance below 1e-9
+SURE = 1000  # noise is 0 but with a probability below 1e-9
 
 
 def _names(engine: Any) -> set[str]:

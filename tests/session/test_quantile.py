@@ -29,7 +29,7 @@ from takifugu.session.query_options import QueryOptions
 from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
-SURE = 20_000  # at this ε the rank is right but with a chance below 1e-9
+SURE = 20_000  # at this ε the rank is right but with a probability below 1e-9
 HOW: dict[str, Any] = {"protected": (WEIGHT,), "translation": PLAIN}
 
 

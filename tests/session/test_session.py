@@ -23,7 +23,7 @@ from takifugu.translation.translation import Translation
 from tests.raising import raises
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 
-SURE = 400  # at ε = 400 the noise on any number here is 0 but with a chance below 1e-9
+SURE = 400  # at ε = 400 the noise on any number here is 0 but with a probability below 1e-9
 
 
 def test_answers_are_those_of_the_table(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ DELTA = Fraction(1, 100)
 
 
 def exact_channel(how: dict[str, Any], plan: Plan) -> oracle.Floats:
-    """``[table, output]``: every output of a count, and its chance."""
+    """``[table, output]``: every output of a count, and its probability."""
     counts = EVERY[:, sorted(read(how))].sum(axis=1).tolist()
     scale = plan.mechanism.describe()["scale"]
     return exact.channel(counts, (exact.gaussian if how["smooth"] else exact.laplace)(scale))

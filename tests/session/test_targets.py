@@ -28,7 +28,7 @@ NUMBERS: list[tuple[dict[str, Any], float, float]] = [  # query, within, unit of
 
 
 def beyond(plan: Plan, steps: int) -> float:
-    """The chance that the noise of a plan is more than so many units."""
+    """The probability that the noise of a plan is more than so many units."""
     found = plan.mechanism.describe()
     gaussian = "integer-gaussian" in (found["kind"], found.get("noise"))
     return (gaussian_beyond if gaussian else laplace_beyond)(found["scale"], steps)
