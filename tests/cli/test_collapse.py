@@ -140,7 +140,7 @@ def test_a_figure_is_written_beside_clean_json(suffix: str, tmp_path: Path) -> N
         (["2", "--runs", "0"], "`--runs` is 0; it must be from 1 to 1000"),
         (["2", "--repetitions", "1"], "`--repetitions` is 1; it must be from 2 to 10000000"),
         (["2", "--seed", "-1"], "`--seed` is -1; it must be from 0 to"),
-        (["2", "--plot", "missing/x.png"], "lie in an existing folder"),
+        (["2", "--plot", "missing/x.png"], "be in an existing folder"),
         (["2", "--plot", "x.gif", "--json"], "end in .pdf, .png, .svg"),
     ],
 )

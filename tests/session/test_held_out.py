@@ -46,7 +46,7 @@ SURE = 1000  # noise is 0 but with a probability below 1e-9
 
 
 def _names(engine: Any) -> set[str]:
-    rows = engine._ask(ask.distinct(engine._within(Scope()), "person"))
+    rows = engine._run(ask.distinct(engine._within(Scope()), "person"))
     return {name for (name,) in rows}
 
 
