@@ -19,13 +19,13 @@ from time import perf_counter, process_time
 from sqlalchemy import create_engine, event, insert, text, update
 
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
-from takifugu.ledger.accounts.books import Books
+from takifugu.ledger.accounts.account import Books
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS, HEAD
+from takifugu.ledger.storage.statement import transaction_state
 from takifugu.ledger.storage.store import Store
-from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.losses import Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge

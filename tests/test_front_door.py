@@ -14,8 +14,8 @@ import pytest
 import takifugu
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.ledger import open_ledger
-from takifugu.session import BudgetConflict, Session, SessionClosed
+from takifugu.ledger import Ledger, open_ledger
+from takifugu.session import BudgetConflict, OverBudget, Session, SessionClosed
 from tests.raising import raises
 from tests.readme_example import example
 from tests.session.world import CHAIN, ROWS, TRANSLATION, opened
@@ -113,11 +113,6 @@ def test_a_session_closes_what_it_opened(tmp_path: Path) -> None:
         assert ledger.positions()[0].dataset == visits.name == "visits"
 
 
-def test_only_a_plan_is_released(tmp_path: Path) -> None:
-    with opened(tmp_path) as (session, _, _), raises(InvalidQuery, field="plan"):
-        session.release("histogram")  # type: ignore[arg-type]
-
-
 def test_what_was_opened_is_closed_if_the_session_is_refused(tmp_path: Path) -> None:
     visits, path = declared(tmp_path), tmp_path / "visits.ledger"
     with pytest.raises(UnsoundRequest):
@@ -155,3 +150,92 @@ def test_a_prior_a_mapping_of_them_or_a_translation(tmp_path: Path) -> None:
         assert kept.guarantee() != plain.guarantee()
         with pytest.raises(UnsoundRequest):
             Session(engine, CHAIN, ledger=ledger)  # an engine has no name
+
+
+def test_two_sessions_that_begin_at_once_agree_on_one_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits, path = declared(tmp_path), tmp_path / "visits.ledger"
+    begin = Ledger.begin_budget
+
+    def late(self: Ledger, *given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(Ledger, "begin_budget", begin)
+        Session(visits, CHAIN, ledger=path, budget=1).close()  # another process, in between
+        return begin(self, *given, **more)
+
+    monkeypatch.setattr(Ledger, "begin_budget", late)
+    with raises(BudgetConflict, given=(50, 0), current=(1, 0)):
+        Session(visits, CHAIN, ledger=path, budget=50)
+    with open_ledger(path) as ledger:
+        assert [event.kind for event in ledger.history()].count("budget") == 1
+
+
+def test_the_advice_of_a_refusal_counts_what_others_spent_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits, path = declared(tmp_path), tmp_path / "visits.ledger"
+    charge = Ledger.charge
+    with (
+        Session(visits, CHAIN, ledger=path, budget=1) as session,
+        Session(visits, CHAIN, ledger=path) as other,
+    ):
+
+        def late(self: Ledger, *given: Any, **more: Any) -> Any:
+            monkeypatch.setattr(Ledger, "charge", charge)
+            other.release(other.plan.histogram(epsilon="0.9"))
+            return charge(self, *given, **more)
+
+        plan = session.plan.histogram(epsilon="0.5")
+        monkeypatch.setattr(Ledger, "charge", late)
+        with pytest.raises(OverBudget) as refused:
+            session.release(plan)
+        assert 0 < refused.value.most < 0.2
+        session.release(session.plan.histogram(epsilon=refused.value.most))
+        assert session.spent() <= 1
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("budget", {"budget": True}),
+        ("budget", {"budget_delta": "1e-6"}),
+        ("release_fitted_rows", {"release_fitted_rows": "no"}),
+        ("statement", {"statement": 5}),
+        ("translation_table", {"translation_table": 5}),
+        ("uncertainty", {"uncertainty": "0.1"}),
+        ("secrets", {"secrets": "home"}),
+        ("prior", {"prior": None}),
+        ("prior", {"prior": "prior.json"}),
+        ("prior 0", {"prior": [[0.8, 0.2], [0.3, 0.7]]}),
+        ("table", {"table": "visits.csv"}),
+        ("ledger", {"ledger": None}),
+    ],
+)
+def test_an_argument_of_another_type_is_named(
+    tmp_path: Path, field: str, given: dict[str, Any]
+) -> None:
+    path = tmp_path / "visits.ledger"
+    arguments = {"table": declared(tmp_path), "prior": CHAIN, "ledger": path} | given
+    with raises(takifugu.TakifuguError, field=field):
+        Session(**arguments)
+
+
+def test_only_a_plan_is_released_and_only_options_are_planned(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan.histogram(epsilon=1)
+        for wrong in (None, plan.options):
+            with raises(UnsoundRequest, field="plan"):
+                session.release(wrong)  # type: ignore[arg-type]
+        with raises(UnsoundRequest, field="options"):
+            session.plan(None)  # type: ignore[arg-type]
+        assert ledger.spent("visits", TRANSLATION) == 0
+
+
+@pytest.mark.parametrize("days", [10**7, 10**10])
+def test_days_beyond_the_calendar_are_refused(tmp_path: Path, days: int) -> None:
+    (tmp_path / "visits.csv").write_text("user,at,place\nAnn,2012-04-03,home\n", encoding="utf-8")
+    visits = takifugu.table(
+        tmp_path / "visits.csv", entity="user", order="at", protected={"place": LABELS}
+    )
+    with raises(InvalidQuery, field="days"):
+        takifugu.fit_markov(visits, "place", first_days=days)

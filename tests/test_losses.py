@@ -1,5 +1,6 @@
 """Losses are exact, and add without rounding."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -53,7 +54,17 @@ def test_delta_stays_below_one() -> None:
         Approximate(1, 1)
 
 
-@pytest.mark.parametrize("text", ["1e999999999", "1E-1000", "2.5e+0001000"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e999999999",
+        "1E-1000",
+        "2.5e+0001000",
+        "1e9_999_999_999",
+        "1e９９９９９９９９９",
+        "1e-1_000 ",
+    ],
+)
 def test_a_number_that_would_fill_the_memory_is_refused(text: str) -> None:
     with raises(UnsoundRequest, field="epsilon", needed=LARGEST_EXPONENT):
         exactly(text, "epsilon")
@@ -62,3 +73,12 @@ def test_a_number_that_would_fill_the_memory_is_refused(text: str) -> None:
 def test_the_longest_numbers_are_exact() -> None:
     assert exactly("1e-999", "epsilon") == Fraction(1, 10**999)
     assert exactly("1e0300", "epsilon") == 10**300
+
+
+def test_digits_are_exact_and_a_truth_is_no_number() -> None:
+    assert exactly(Decimal("0.1"), "epsilon") == exactly("0.1", "epsilon") == Fraction(1, 10)
+    with raises(UnsoundRequest, field="epsilon", needed=LARGEST_EXPONENT):
+        exactly(Decimal("1e99999"), "epsilon")
+    for wrong in (True, False, Decimal("NaN"), Decimal("Infinity")):
+        with raises(UnsoundRequest, field="epsilon"):
+            exactly(wrong, "epsilon")

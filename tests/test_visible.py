@@ -163,7 +163,7 @@ def test_commands_print_by_one_function() -> None:
         if (text := path.read_text(encoding="utf-8"))
     }
     assert {name: many for name, many in found.items() if many} == {
-        "terminal.py": 1,
+        "shared_options.py": 1,
         "collapse_command.py": 1,
     }
 

@@ -13,7 +13,7 @@ import pytest
 
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import NotAccepted, UnsoundRequest
-from takifugu.ledger.actors import current_actor
+from takifugu.ledger.lifecycle import current_actor
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.project import init_project, open_project
 from tests.cli.running import Call, Ran, call, start

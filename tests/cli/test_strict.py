@@ -12,8 +12,7 @@ import typer.main
 from takifugu.cli import app, exit_status
 from takifugu.cli.command_reference import commands
 from takifugu.cli.query_flags import requested
-from takifugu.cli.shared_options import InvalidOption
-from takifugu.cli.strict_options import StrictCommand, StrictGroup
+from takifugu.cli.shared_options import InvalidOption, StrictCommand, StrictGroup
 from tests.cli.running import call, start
 from tests.raising import raises
 from tests.session.study import write_data

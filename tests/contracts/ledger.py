@@ -36,9 +36,8 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Terms, Window
-from takifugu.ledger.accounts.books import Book, Books
-from takifugu.ledger.accounts.budget_limits import Limit
-from takifugu.ledger.accounts.standings import Limits
+from takifugu.ledger.accounts.account import Book, Books
+from takifugu.ledger.accounts.standings import Limit, Limits
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation

@@ -100,6 +100,8 @@ def test_public_columns_have_the_keys_that_the_data_has(tmp_path: Path) -> None:
         ("visits.parquet", {"order_kind": "number", "zone": "UTC"}, "order, zone"),
         ("visits.parquet", {"zone": "Nowhere"}, "order, zone"),
         ("visits.parquet", {"name": "my visits"}, "name"),
+        ("visits.parquet", {"name": 5}, "name"),
+        ("visits.parquet", {"protected": {"place": {"home", "work"}}}, "protected, place"),
         ("*.parquet", {}, "name"),
         ("visits.xlsx", {}, "source"),
         ("postgresql://host/db", {}, "source"),
@@ -231,7 +233,11 @@ def test_a_fitted_prior_knows_its_rows(tmp_path: Path) -> None:
         "first days": {"first_days": 3, "share": 0.5},
         "other": {"other": "elsewhere"},
     }
-    for field, options in wrong.items():
+    for field, options in [
+        *wrong.items(),
+        ("share", {"share": "1e-9_999_999_999"}),
+        ("split", {"first_days": 10**9}),
+    ]:
         with pytest.raises(InvalidQuery) as refused:
             fit_markov(stays, "state", **options)
         assert refused.value.field == field

@@ -15,10 +15,10 @@ from takifugu.engines import (
     Source,
     open_engine,
 )
-from takifugu.engines.backends import file_hashes as hashes
 from takifugu.engines.backends import opened_files as files
+from takifugu.engines.backends import opened_files as hashes
 from takifugu.engines.backends.duckdb_backend import FileBackend
-from takifugu.engines.backends.file_hashes import file_hash
+from takifugu.engines.backends.opened_files import file_hash
 from tests.raising import raises
 
 

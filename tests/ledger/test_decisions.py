@@ -18,7 +18,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
 from takifugu.ledger.events.accepted_terms import decimal_up
-from takifugu.ledger.events.analysts import folded, similar_names
+from takifugu.ledger.snapshot import folded, similar_names
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
 from tests.raising import raises

@@ -1,13 +1,18 @@
 """Secrets are true where they say, and pairs go both ways."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 
 from takifugu.errors import InvalidWorld
+from takifugu.fingerprint import fingerprint
 from takifugu.priors import (
     EntryIs,
     Holds,
     OneOf,
     SecretPair,
+    Secrets,
     Tables,
     Universe,
     both_ways,
@@ -72,3 +77,35 @@ def test_secrets_that_name_nothing_are_refused() -> None:
         OneOf("z", ("z",)).mask(bits)
     with raises(InvalidWorld, field="entry"):
         entry_pairs(bits, entries=[7])
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("secrets, pairs", {"pairs": ()}),  # nothing would be protected, at any loss
+        ("secrets, entries", {"entries": ()}),
+        ("secrets, entries", {"entries": 5}),
+        ("secrets, entries", {"entries": "ward"}),
+        ("secrets, entries", {"entries": (True,)}),
+        ("secrets, pairs", {"pairs": "ward"}),
+        ("secrets, pairs", {"pairs": (("home", "ward"),)}),  # letters are no values
+        ("secrets, pairs", {"pairs": ((("home",), ("ward",), ("work",)),)}),
+        ("secrets, pairs", {"pairs": ((("home",), ()),)}),
+    ],
+)
+def test_secrets_of_no_form_are_refused(field: str, given: dict[str, Any]) -> None:
+    with raises(InvalidWorld, field=field):
+        Secrets(**given)
+
+
+def test_secrets_are_a_value_whatever_list_they_came_from() -> None:
+    pairs: list[Any] = [[["home"], ["ward"]]]
+    secrets = Secrets(entries=[0, 1], pairs=pairs)  # type: ignore[arg-type]
+    pairs.clear()
+    assert secrets == Secrets((0, 1), ((("home",), ("ward",)),))
+    assert fingerprint(secrets) == fingerprint(Secrets((0, 1), ((("home",), ("ward",)),)))
+
+
+def test_a_value_is_not_set_against_itself_by_another_spelling() -> None:
+    with raises(InvalidWorld, field="secrets"):
+        Secrets(pairs=(((1,), ("1",)),)).sides((0, 1))

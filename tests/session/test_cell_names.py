@@ -22,7 +22,7 @@ from takifugu.ledger import Ledger, open_ledger
 from takifugu.priors import write_prior
 from takifugu.project.project import Project, open_project
 from takifugu.session import Session
-from takifugu.session.cell_names import cells_of
+from takifugu.session.cells import cells_of
 from tests.raising import raises
 from tests.session.study import study
 from tests.session.world import CHAIN, ROWS, TRANSLATION, declaration
@@ -256,7 +256,7 @@ def test_a_lost_key_costs_budget_and_is_said(tmp_path: Path) -> None:
 
 def test_no_plain_hash_of_the_data_is_stored_or_printed(tmp_path: Path) -> None:
     from takifugu.engines import check
-    from takifugu.engines.backends.file_hashes import file_hash
+    from takifugu.engines.backends.opened_files import file_hash
 
     ledger = tmp_path / "a.ledger"
     made = declaration(tmp_path)
@@ -366,7 +366,7 @@ def test_a_project_waits_for_its_owner_after_an_edit(project: Project) -> None:
     with project.session("stays") as session, pytest.raises(CellsChanged):
         session.plan.histogram(where={"zone": ["other"]}, epsilon="0.5")
     found = project.pending("stays")
-    assert found.charged and found.told and found.before == found.after == spent
+    assert found.charged and found.recorded and found.before == found.after == spent
     assert any("public zone values" in change for change in found.changes)
     project.accept(found)
     with project.session("stays") as session:

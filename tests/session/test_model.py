@@ -27,7 +27,7 @@ from takifugu.keys import state_folder
 from takifugu.ledger import Groups, Ledger, Window, accept_loss, open_ledger, restore_ledger
 from takifugu.priors import MarkovChain
 from takifugu.session import Session
-from takifugu.session.cell_names import cells_of
+from takifugu.session.cells import cells_of
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.release_plan import Plan
 from takifugu.translation.translation import Translation

@@ -4,6 +4,7 @@ import inspect
 import json
 from dataclasses import fields, replace
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -14,9 +15,8 @@ from hypothesis import strategies as st
 
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
-from takifugu.session.query.kinds import KINDS
 from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
-from takifugu.session.query_planner import Planner
+from takifugu.session.query_planner import KINDS, Planner
 from tests.raising import raises
 
 OWN: dict[str, dict[str, Any]] = {"count": {"values": ["a"]}, "top_k": {"k": 2}}
@@ -185,3 +185,15 @@ def test_either_a_loss_or_an_error_is_given(given: dict[str, Any], field: str) -
 def test_the_earlier_name_of_the_confidence_is_read() -> None:
     found = QueryOptions.from_document({"kind": "sum", "within": 3, "chance": 0.9})
     assert found == QueryOptions("sum", within=3, confidence=0.9)
+
+
+def test_options_that_are_no_object_and_columns_that_are_no_text_are_named() -> None:
+    for wrong in (None, [1]):
+        with raises(InvalidQuery, field="query"):
+            QueryOptions.from_document(wrong)  # type: ignore[arg-type]
+    with raises(InvalidQuery, field="where"):
+        QueryOptions("histogram", epsilon=1, where={5: ["a"], "zone": ["a"]})  # type: ignore[dict-item]
+
+
+def test_a_decimal_is_kept_by_its_digits() -> None:
+    assert QueryOptions("histogram", epsilon=Decimal("0.1")).epsilon == "0.1"

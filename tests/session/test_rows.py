@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from takifugu.engines import Category, Declaration, InvalidQuery, Order, Source
 from takifugu.engines.scope import place_in_order
 from takifugu.errors import TooLarge
-from takifugu.session.rows import Bound, rows_of
+from takifugu.session.cells import Bound, rows_of
 from tests.raising import raises
 
 ZONE = "Europe/Berlin"  # clocks go on at 2012-03-25 02:00 and back at 2012-10-28 03:00

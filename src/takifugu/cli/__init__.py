@@ -28,8 +28,7 @@ from takifugu.cli.commands.reproduce_command import run_reproduce
 from takifugu.cli.commands.translate_command import run_translate
 from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
-from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import StrictTyper, echo
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 

@@ -12,7 +12,7 @@ from takifugu.cli.shared_options import InvalidOption, listed
 from takifugu.errors import InvalidFile
 
 if TYPE_CHECKING:
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.project.policy_session import PlanFile
 
 KIND_HELP = (
     "The kind of query: histogram, count, top_k, sum, mean, quantile, proportions or transitions."
@@ -101,7 +101,7 @@ def with_query_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
     """The query that the options describe."""
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.project.policy_session import PlanFile
     from takifugu.session.query_options import QueryOptions
 
     options = {"kind": kind} | dict(flags)

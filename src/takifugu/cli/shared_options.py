@@ -1,16 +1,24 @@
-"""What several commands share: options, the project, secrets, JSON, a spinner."""
+"""What commands share: strict options, the project, secrets, printing, warnings, a spinner.
+
+Parsers keep the last value of an option that is given twice and drop the others silently: ``--by
+zone --by floor`` would be charged for another query than the one that was meant. So every command
+and group of ``takifugu`` is made by `StrictTyper`, which refuses it unless the option takes a list.
+"""
 
 import json
-from contextlib import AbstractContextManager
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from takifugu._atomic import read_whole
 from takifugu._toml import parse_json
 from takifugu.cli.shell_completion import FILE, complete_dataset, nearest_project
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import visible
 
@@ -179,3 +187,71 @@ class Spinner(AbstractContextManager["Spinner"]):
         from rich.markup import escape
 
         self._status.update(f"{self._activity}: {escape(visible(detail))}")
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text or JSON, with invisible characters written out."""
+    typer.echo(visible(text, keep="\n"), err=err, nl=nl)
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print on stderr, one line each, why a translation is looser than it could be."""
+    from takifugu.translation.bounds import LooserTranslation
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LooserTranslation)
+        yield
+    for message in dict.fromkeys(
+        str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
+    ):
+        echo(f"takifugu: {message}", err=True)
+    for other in caught:  # all other warnings are passed on
+        if not issubclass(other.category, LooserTranslation):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+
+
+def _once(parser: Any, ctx: Any) -> Any:
+    """The parser, made to count the options that it meets."""
+    if ctx.resilient_parsing:  # a shell that completes a line
+        return parser
+    parse = parser.parse_args
+
+    def parse_args(args: list[str]) -> Any:
+        found = parse(args=args)
+        for option, times in Counter(found[2]).items():
+            lists = option.multiple or option.param_type_name != "option"
+            if times > 1 and not lists and not getattr(option, "count", False):
+                flag = max(option.opts, key=len)
+                raise InvalidOption(flag, given=f"is given {times} times", needed="be given once")
+        return found
+
+    parser.parse_args = parse_args
+    return parser
+
+
+class StrictCommand(TyperCommand):
+    """A command whose options are given once each."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser of this command."""
+        return _once(super().make_parser(ctx), ctx)
+
+
+class StrictGroup(TyperGroup):
+    """A group whose options are given once each."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser of this command."""
+        return _once(super().make_parser(ctx), ctx)
+
+
+class StrictTyper(typer.Typer):
+    """A `typer.Typer` whose commands and groups are strict."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=StrictGroup, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        """Register a command."""
+        return super().command(name, **({"cls": StrictCommand} | settings))

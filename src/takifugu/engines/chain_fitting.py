@@ -10,6 +10,8 @@ from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.scope import EVERYTHING, Scope, Share
+from takifugu.errors import UnsoundRequest
+from takifugu.losses import exactly
 from takifugu.priors import FittedRows, IntervalMarkovChain, MarkovChain, Name, Transitions
 from takifugu.priors.fitting import TAU
 
@@ -119,12 +121,7 @@ def _parts(
         case None:
             return scope, None
         case FirstDays(days):
-            first = engine.span(scope)[0]
-            cut = (
-                datetime.combine(first.date(), time()) + timedelta(days=days)
-                if isinstance(first, datetime)
-                else first + days
-            )
+            cut = _days_after(engine.span(scope)[0], days)
             return replace(scope, end=cut), replace(scope, start=cut)
         case ByEntity(share, salt):
             if scope.entities is not None:
@@ -133,6 +130,17 @@ def _parts(
                 )
             train, test = Share(salt, Fraction(0), share), Share(salt, share, Fraction(1))
             return replace(scope, entities=train), replace(scope, entities=test)
+
+
+def _days_after(first: datetime | float, days: int) -> datetime | float:
+    if not isinstance(first, datetime):
+        return first + days
+    try:
+        return datetime.combine(first.date(), time()) + timedelta(days=days)
+    except OverflowError:
+        raise InvalidQuery(
+            "days", given=f"is {days}", needed="end before the last day of the calendar"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -277,8 +285,8 @@ def fit_markov(
 def _share(given: Fraction | float | str) -> Fraction:
     """A share by its digits: 0.2 is a fifth."""
     try:
-        return Fraction(str(given))
-    except (ValueError, ZeroDivisionError):
+        return exactly(str(given), "share")
+    except UnsoundRequest:
         raise InvalidQuery(
             "share", given=f"is {given!r:.40}", needed="be between 0 and 1, as 0.2 or '1/5'"
         ) from None

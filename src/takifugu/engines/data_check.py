@@ -7,8 +7,7 @@ from datetime import datetime
 from takifugu.engines.backends.backend import DataFingerprint
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.engine import Engine
-from takifugu.engines.engine_errors import DatabaseFailed
-from takifugu.engines.isolation import run_isolated
+from takifugu.engines.engine_errors import DatabaseFailed, run_isolated
 from takifugu.errors import TakifuguError
 from takifugu.visible import visible
 

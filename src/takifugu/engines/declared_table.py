@@ -12,7 +12,7 @@ import numpy as np
 
 from takifugu._atomic import real_path, write_whole
 from takifugu.engines.backends.frames import Frame, is_frame
-from takifugu.engines.backends.source_paths import source_files
+from takifugu.engines.backends.opened_files import source_files
 from takifugu.engines.declarations.columns import OrderKind, Outside
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import (
@@ -189,7 +189,7 @@ def table(
 
 def _checked_name(name: str | None) -> str:
     """The name of an account, if it can be one."""
-    if name is None or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InvalidDeclaration(
             "name",
             given="is missing" if name is None else f"is {name!r:.80}",
@@ -233,7 +233,7 @@ def _mapping(value: Any, place: str) -> Mapping[str, Any]:
 
 
 def _listed(value: Any, place: str) -> Iterable[Any]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str | set | frozenset) or not isinstance(value, Iterable):
         raise InvalidDeclaration(place, given="is not a list", needed="be a list of names")
     return value
 

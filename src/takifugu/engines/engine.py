@@ -13,12 +13,18 @@ import numpy as np
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint
-from takifugu.engines.declarations.columns import Amount, Category
+from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
-from takifugu.engines.fitted_scope import fitted_rows
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
-from takifugu.engines.scope import EVERYTHING, Moment, Scope, first_moment, place_in_order
+from takifugu.engines.scope import (
+    EVERYTHING,
+    Moment,
+    Scope,
+    first_moment,
+    fitted_rows,
+    place_in_order,
+)
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name, Transitions
@@ -42,6 +48,7 @@ class Engine:
         self._backend = backend
         self._keys = dict[str, tuple[Name, ...]]()
         self._lookups = dict[str, Lookup]()
+        self._facts = dict[str, list[tuple[Any, ...]]]()  # public results, by their SQL
 
     def __enter__(self) -> "Engine":
         return self
@@ -89,7 +96,7 @@ class Engine:
 
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""
-        category = self._category(column)
+        category = self._declaration.category(column)
         if category.values is not None:
             return category.keys
         if column not in self._keys:
@@ -103,7 +110,7 @@ class Engine:
 
     def count(self, scope: Scope = EVERYTHING) -> int:
         """How many rows there are: public, by declaration."""
-        ((count,),) = self._run(ex.count(self._within(scope)))
+        ((count,),) = self._public(ex.count(self._within(scope)))
         return int(count)
 
     def span(self, scope: Scope = EVERYTHING) -> tuple[datetime, datetime] | tuple[float, float]:
@@ -120,7 +127,7 @@ class Engine:
 
     def lengths(self, scope: Scope = EVERYTHING) -> Lengths:
         """How many entities have how many rows; no value of a protected column matters."""
-        found = sorted(self._run(ex.lengths(self._within(scope), self._declaration.entity)))
+        found = sorted(self._public(ex.lengths(self._within(scope), self._declaration.entity)))
         if any(nameless for *_, nameless in found):
             raise _no_place(self._declaration)
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
@@ -211,7 +218,7 @@ class Engine:
         A row that is dropped for its value is skipped: what came before it is followed by what
         came after. With a window both ends of a step must be in it.
         """
-        category = self._category(column)
+        category = self._declaration.category(column)
         _, (keys,), codes = self._axes([column])
         rows = self._within(scope)
         if category.outside == "drop":
@@ -259,12 +266,18 @@ class Engine:
     def _run(self, expression: Any) -> list[tuple[Any, ...]]:
         return self._backend.rows(ex.sql(expression, self._backend.dialect))
 
+    def _public(self, expression: Any) -> list[tuple[Any, ...]]:
+        """A public result; remembered for files, which are refused once they change."""
+        text = ex.sql(expression, self._backend.dialect)
+        if self.may_change or text not in self._facts:
+            self._facts[text] = self._backend.rows(text)
+        else:
+            self._backend.refuse_change()
+        return self._facts[text]
+
     @property
     def _zoned(self) -> bool:
         return self._backend.kinds[self._declaration.order.column] == "zoned"
-
-    def _category(self, column: str) -> Category:
-        return self._declaration.category(column)
 
     def _axes(
         self, columns: Sequence[str], *, also: int = 1
@@ -291,7 +304,7 @@ class Engine:
 
     def _codes(self, column: str) -> Lookup:
         if column not in self._lookups:
-            category = self._category(column)
+            category = self._declaration.category(column)
             self._lookups[column] = (
                 Lookup({key: code for code, key in enumerate(self.keys(column))})
                 if category.values is None
@@ -306,7 +319,7 @@ class Engine:
         cell = tuple(look.code(place) for look, place in zip(codes.values(), places, strict=True))
         for column, code in zip(codes, cell, strict=True):
             if code == OUTSIDE:
-                if self._category(column).outside == "refuse":
+                if self._declaration.category(column).outside == "refuse":
                     raise InvalidDeclaration(
                         column,
                         given="has values outside its declared list, or missing",
@@ -340,7 +353,11 @@ class Engine:
                 given="is not a public column",
                 needed="be one: rows may not be chosen by what is protected",
             )
-        category, keys, codes = self._category(column), self.keys(column), self._codes(column)
+        category, keys, codes = (
+            self._declaration.category(column),
+            self.keys(column),
+            self._codes(column),
+        )
         place = {key: code for code, key in enumerate(keys)}
         for key in chosen:
             if key not in place:

@@ -9,7 +9,7 @@ from typing import Any
 
 from takifugu._atomic import real_path
 from takifugu.engines.backends.backend import COUNT, DATA, HashSQL, Kind
-from takifugu.engines.backends.file_hashes import file_hash
+from takifugu.engines.backends.opened_files import file_hash
 from takifugu.engines.engine import Engine
 
 MOST_FILES = 10_000  # of a pattern that are compared one by one, by where they are

@@ -3,37 +3,144 @@
 `charge` is durable before it returns a receipt; noise is drawn after that; `record_answer` stores
 the answer beside its charge. A crash in between costs budget, never privacy: noise may have been
 drawn and seen, so a charge without an answer is spent, and the same query pays again.
+
+Inside its transaction a charge finds the totals, compares them with the budgets and writes. The
+budget of the whole dataset bounds everybody's charges together; an analyst's own budget bounds that
+analyst's charges. Both filters see the totals after the charge, under the ledger's lock, so that no
+two charges can pass on the same remainder.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from takifugu.errors import (
     BudgetExceeded,
     CellsChanged,
     LedgerConflict,
+    NoBudget,
     SameRows,
     UnsoundRequest,
 )
-from takifugu.ledger.accounts.standings import Limits, payers, paying
-from takifugu.ledger.charge_values import Charge, Receipt
-from takifugu.ledger.charging import Refusal, enter_charge, unknown_marks
-from takifugu.ledger.events import accepted_terms, analysts, replay, row_marks, stored_answers
+from takifugu.ledger.accounts.account import WHOLE, charged
+from takifugu.ledger.accounts.standings import Limits, Standing, amount, payers, paying
+from takifugu.ledger.charge_values import Charge, Receipt, loss_of
+from takifugu.ledger.events import accepted_terms, cell_naming, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Anchor, Event
+from takifugu.ledger.events.accepted_terms import Terms
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.events.stored_answers import Answer
 from takifugu.ledger.owner import OwnerDecisions
-from takifugu.ledger.snapshot import Quote, read_snapshot
+from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
+from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
 from takifugu.translation.protocol import LossTranslation
+
+
+@dataclass(frozen=True)
+class Untranslated:
+    """Budgets that must be translated, without the lock, before the charge can be judged."""
+
+    budgets: tuple[tuple[Fraction, Fraction], ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A charge that some budget does not admit; nothing was written."""
+
+    standings: tuple[Standing, ...]
+
+    def error(self, body: Mapping[str, Any]) -> BudgetExceeded:
+        """What was needed, what is left and what to do."""
+        loss = loss_of(body["loss"])
+        currency, needs = amount(loss)
+        rooms = [(standing.room(loss), standing.analyst) for standing in self.standings]
+        left, analyst = min(rooms, key=lambda room: (room[0], room[1] is None))
+        name = body["query"].get("name") or body["query_fingerprint"][:12]
+        return BudgetExceeded(
+            str(name),
+            dataset=body["dataset"],
+            analyst=analyst,
+            currency=currency,
+            needs=needs,
+            left=left,
+        )
+
+
+def enter_charge(
+    connection: Connection,
+    last: Head,
+    kind: str,
+    body: Mapping[str, Any],
+    translation: LossTranslation,
+    limits: Limits,
+    now: datetime,
+    charge: Charge,
+) -> Event | Untranslated | Refusal:
+    """Write a charge or reuse and its totals, unless a budget or an owner's decision forbids it."""
+    dataset = body["dataset"]
+    found = tables.find(connection, dataset, body["analyst"] or WHOLE)
+    whole = found.get(WHOLE)
+    if whole is None or whole.epsilon is None:
+        raise NoBudget(dataset)
+    snapshot = read_snapshot(connection, dataset, body["analyst"], charge.cells, found)
+    snapshot.refuse(Terms(body["prior"], body["secrets"]), charge.rules)
+    marks = unknown_marks(connection, charge)
+    names = charged({**body, "kind": kind})
+    books = [found.get(name) or whole.of(name) for name in names]
+    touch = whole.shape.touch(body["window"], body["groups"])
+    translated = [limits.known(translation, book) for book in books]
+    cold = tuple(
+        (book.epsilon, book.delta)
+        for book, limit in zip(books, translated, strict=True)
+        if book.epsilon is not None and limit is None
+    )
+    if cold:
+        return Untranslated(cold)
+    loss, entries = loss_of(body["loss"]), []
+    for book in books:
+        if not touch.everything:
+            tables.load(connection, book, touch)
+        known = {(segment.start, cell) for segment in book.account.segments for cell in segment.own}
+        entries.append((book, book.account.apply(touch, loss), known))
+    for book, limit in zip(books, translated, strict=True):
+        if limit is not None and not limit.admits(book.account.worst):
+            stored = payers(connection, dataset, names, body["window"], body["groups"])
+            return Refusal(
+                tuple(
+                    Standing(payer, limits.limit(translation, payer.epsilon, payer.delta))
+                    for payer in stored
+                )
+            )
+    if marks:
+        chain.append(connection, last, "source", marks, now)
+        last = chain.head(connection)
+    for book, changed, known in entries:
+        if not book.id:
+            tables.open_book(connection, book)
+        elif changed:
+            tables.save_segments(connection, book, changed, touch, known)
+    tables.save(connection, books)
+    named = {**body, "naming": charge.cells.parts} if snapshot.first else body
+    return chain.append(connection, last, kind, named, now)
+
+
+def unknown_marks(connection: Connection, charge: Charge) -> Mapping[str, Any] | None:
+    """What to file about a state of the data that is new; an error if another dataset has it."""
+    if not charge.sources or cell_naming.is_known(connection, charge.dataset, charge.data):
+        return None
+    cell_naming.refuse_twins(connection, charge.dataset, charge.sources)
+    return cell_naming.marks_body(charge.dataset, charge.data, charge.sources)
+
 
 _BY_KEY = Statement(select(EVENTS.c.seq).where(EVENTS.c.key == bindparam("which")))
 
@@ -58,24 +165,33 @@ class Ledger(OwnerDecisions, LedgerViews):
         """What ``charge`` would meet now, in one read. Nothing is written.
 
         Raises:
+            UnknownAnalyst: Analysts have budgets, and that of the charge is none of them.
+            NotAccepted: The terms or the rules are not those in force.
+            CellsChanged: The declared cells are not those of earlier charges.
             SameRows: Another dataset has the same rows.
             NoBudget: The dataset has no budget.
         """
         _same(charge, translation)
         body, dataset, analyst = charge.body(), charge.dataset, charge.analyst
         with self._store.reading() as connection:
-            snapshot = read_snapshot(connection, dataset, analyst, charge.cells)
+            books = tables.find(connection, dataset, analyst or WHOLE)
+            snapshot = read_snapshot(connection, dataset, analyst, charge.cells, books)
+            snapshot.refuse(Terms(charge.prior, charge.secrets), charge.rules)
             unknown_marks(connection, charge)
             answer = stored_answers.find(connection, body["question"], analyst)
-            shared = stored_answers.find(connection, body["question"], None) is not None
-            last = accepted_terms.last_charge(connection, dataset)
-            found = payers(connection, dataset, paying(analyst), body["window"], body["groups"])
-        return Quote(snapshot, answer, shared, last, self._translated(found, translation))
+            shared = answer
+            if analyst is not None:
+                shared = stored_answers.find(connection, body["question"], None)
+            last = accepted_terms.last_event(connection, "charge", dataset)
+            cells = body["window"], body["groups"]
+            found = payers(connection, dataset, paying(analyst), *cells, books)
+        standings = self._translated(found, translation)
+        return Quote(snapshot, answer, shared is not None, last, standings)
 
     def knows_data(self, dataset: str, data: str) -> bool:
         """Whether a charge was made on this state of the data, so that its sources are known."""
         with self._store.reading() as connection:
-            return row_marks.is_known(connection, dataset, data)
+            return cell_naming.is_known(connection, dataset, data)
 
     def charge(self, charge: Charge, translation: LossTranslation) -> Receipt:
         """Pay for a release before it happens. Durable once it returns; otherwise it raises.
@@ -125,7 +241,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         without an analyst gets any stored answer.
         """
         with self._store.reading() as connection:
-            analysts.refuse_unknown(connection, charge.dataset, charge.analyst)
+            refuse_unknown(connection, charge.dataset, charge.analyst)
             return stored_answers.find(connection, charge.body()["question"], charge.analyst)
 
     def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
@@ -136,7 +252,7 @@ class Ledger(OwnerDecisions, LedgerViews):
         body = charge.body()
         _same(charge, translation)
         with self._store.reading() as connection:
-            analysts.refuse_unknown(connection, charge.dataset, charge.analyst)
+            refuse_unknown(connection, charge.dataset, charge.analyst)
             answer = stored_answers.find(connection, body["question"], charge.analyst)
             others = stored_answers.find(connection, body["question"], None)
         if answer is not None or others is None:

@@ -1,10 +1,10 @@
 """Opening a ledger, putting back a copy, accepting that history is lost."""
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from takifugu.ledger.actors import current_actor
 from takifugu.ledger.canonical_text import check_name
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event
@@ -20,6 +20,16 @@ from takifugu.ledger.witnesses.file_witness import FileWitness, heads_folder
 from takifugu.ledger.witnesses.head_witness import Guard, HeadWitness
 from takifugu.ledger.witnesses.lost_history import Budgets
 from takifugu.translation.protocol import LossTranslation
+
+
+def current_actor() -> str:
+    """The user that this process runs as: its name, or its number where it has none."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"uid {os.geteuid()}"
 
 
 def _now() -> datetime:

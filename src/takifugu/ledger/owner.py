@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection
 
 from takifugu.errors import InvalidCharge, LedgerConflict
-from takifugu.ledger.accounts.books import WHOLE, Book
+from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.canonical_text import check_name, write_fraction
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import Groups
-from takifugu.ledger.events import accepted_terms, cell_naming, row_marks
+from takifugu.ledger.events import accepted_terms, cell_naming
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Review, Terms
-from takifugu.ledger.events.analysts import refuse_second_spelling
 from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.open_store import OpenStore
+from takifugu.ledger.snapshot import refuse_second_spelling
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.losses import Number, exactly
 from takifugu.translation.protocol import LossTranslation
@@ -45,33 +46,27 @@ class OwnerDecisions(OpenStore):
 
         With ``analyst``, that of the analyst's own charges, beside the budget of the whole.
         """
-        check_name(dataset, "dataset")
         if analyst is not None:
             check_name(analyst, "analyst")
-        limit = exactly(epsilon, "epsilon"), exactly(delta, "delta")
-        if limit[0] < 0 or not 0 <= limit[1] < 1:
-            shown = f"is ε = {four_digits(limit[0])}, δ = {four_digits(limit[1])}"
-            raise InvalidCharge(
-                "budget", given=shown, needed="have ε of 0 or more and δ from 0 to below 1"
-            )
-        content = {
-            "dataset": dataset,
-            "analyst": analyst,
-            "epsilon": write_fraction(limit[0], "budget"),
-            "delta": write_fraction(limit[1], "budget"),
-        }
+        limit, content = _budget(dataset, analyst, epsilon, delta)
         with self._deciding() as (connection, append):
-            who = analyst or WHOLE
             if analyst is not None:
                 refuse_second_spelling(connection, dataset, analyst)
-            found = tables.find(connection, dataset, who)
-            book = found.get(who)
-            if book is None:
-                whole = found.get(WHOLE) or Book(dataset, WHOLE)
-                book = tables.open_book(connection, whole.of(who))
-            book.epsilon, book.delta = limit
-            tables.save(connection, [book])
+            _limit(connection, dataset, analyst or WHOLE, limit)
             return append("budget", content)
+
+    def begin_budget(
+        self, dataset: str, epsilon: Number, *, delta: Number = 0
+    ) -> tuple[Fraction, Fraction]:
+        """Set the budget of a dataset that has none; the budget that it has then."""
+        limit, content = _budget(dataset, None, epsilon, delta)
+        with self._deciding() as (connection, append):
+            whole = tables.find(connection, dataset).get(WHOLE)
+            if whole is not None and whole.epsilon is not None:
+                return whole.epsilon, whole.delta
+            _limit(connection, dataset, WHOLE, limit)
+            append("budget", content)
+        return limit
 
     def set_partition(self, dataset: str, columns: tuple[str, ...]) -> Event:
         """Count the groups of ``dataset`` by these public columns, from the first release on.
@@ -121,7 +116,7 @@ class OwnerDecisions(OpenStore):
     def counted_separately(self, dataset: str) -> frozenset[str]:
         """The datasets that the owner allowed to have the same rows as ``dataset``."""
         with self._store.reading() as connection:
-            return frozenset(row_marks.separated(connection, dataset))
+            return frozenset(cell_naming.separated(connection, dataset))
 
     def review(
         self, dataset: str, new: LossTranslation, old: LossTranslation | None = None
@@ -162,3 +157,35 @@ class OwnerDecisions(OpenStore):
             return accepted_terms.enter_policy(
                 connection, last, dataset, terms, details, self._actor, self._time()
             )
+
+
+def _budget(
+    dataset: str, analyst: str | None, epsilon: Number, delta: Number
+) -> tuple[tuple[Fraction, Fraction], dict[str, Any]]:
+    """A budget, exactly, and the content of its event."""
+    check_name(dataset, "dataset")
+    limit = exactly(epsilon, "epsilon"), exactly(delta, "delta")
+    if limit[0] < 0 or not 0 <= limit[1] < 1:
+        shown = f"is ε = {four_digits(limit[0])}, δ = {four_digits(limit[1])}"
+        raise InvalidCharge(
+            "budget", given=shown, needed="have ε of 0 or more and δ from 0 to below 1"
+        )
+    return limit, {
+        "dataset": dataset,
+        "analyst": analyst,
+        "epsilon": write_fraction(limit[0], "budget"),
+        "delta": write_fraction(limit[1], "budget"),
+    }
+
+
+def _limit(
+    connection: Connection, dataset: str, who: str, limit: tuple[Fraction, Fraction]
+) -> None:
+    """Write the budget of an account, which is opened if there is none."""
+    found = tables.find(connection, dataset, who)
+    book = found.get(who)
+    if book is None:
+        whole = found.get(WHOLE) or Book(dataset, WHOLE)
+        book = tables.open_book(connection, whole.of(who))
+    book.epsilon, book.delta = limit
+    tables.save(connection, [book])

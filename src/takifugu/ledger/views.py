@@ -11,11 +11,16 @@ from sqlalchemy import Connection, select
 
 from takifugu._atomic import whole_file
 from takifugu.errors import NoBudget
-from takifugu.ledger.accounts.account import Touch
-from takifugu.ledger.accounts.books import WHOLE, Book, Books, charged
-from takifugu.ledger.accounts.budget_limits import spent_epsilon
+from takifugu.ledger.accounts.account import WHOLE, Book, Books, Touch, charged
 from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.standings import Limits, Payer, Standing, payers, paying
+from takifugu.ledger.accounts.standings import (
+    Limits,
+    Payer,
+    Standing,
+    payers,
+    paying,
+    spent_epsilon,
+)
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import event_chain as chain

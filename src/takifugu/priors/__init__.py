@@ -12,7 +12,7 @@ from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import Prior
+from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.provenance import FittedRows
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import (
@@ -25,7 +25,6 @@ from takifugu.priors.secrets import (
     both_ways,
     entry_pairs,
 )
-from takifugu.priors.sequence_prior import SequencePrior
 from takifugu.priors.universe import Name, Tables, Universe
 
 __all__ = [

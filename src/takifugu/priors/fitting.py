@@ -10,8 +10,8 @@ from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import named_states
 from takifugu.priors.provenance import Provenance
-from takifugu.priors.sequence_prior import named_states
 from takifugu.priors.universe import Name
 
 TAU = 1e-5  # the paper's tolerance, appendix "Smoothing and Stability"

@@ -12,7 +12,7 @@ from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.fitting import TAU, smooth, state_codes
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.sequence_prior import (
+from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     known_keys,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.sequence_prior import (
+from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     known_keys,

@@ -11,7 +11,7 @@ from takifugu._rounding import gamma
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.sequence_prior import (
+from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
     known_keys,

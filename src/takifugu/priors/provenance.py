@@ -13,8 +13,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Self
 
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.fingerprint import ByContent
+from takifugu.losses import exactly
 
 KEY = "fitted_on"  # in documents
 PUBLIC = (
@@ -146,8 +147,8 @@ class FittedRows:
             if given.get("share") is not None:
                 if not isinstance(given["share"], str):
                     raise ValueError
-                given["share"] = Fraction(given["share"])
-        except (ValueError, ZeroDivisionError):
+                given["share"] = exactly(given["share"], "share")
+        except (ValueError, UnsoundRequest):
             raise InvalidPrior(
                 KEY,
                 given="has a `before` or a `share` that cannot be read",

@@ -143,6 +143,12 @@ class Secrets:
     entries: tuple[Name, ...] | None = None
     pairs: tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...] | None = None
 
+    def __post_init__(self) -> None:
+        if self.entries is not None:
+            object.__setattr__(self, "entries", _names(self.entries, "entries"))
+        if self.pairs is not None:
+            object.__setattr__(self, "pairs", _groups(self.pairs))
+
     def sides(
         self, states: Sequence[Hashable]
     ) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -159,12 +165,45 @@ class Secrets:
                     raise InvalidWorld(
                         "secrets", given=f"name the value {value!r}", needed=f"use {known}"
                     )
-            if not left or not right or set(left) & set(right):
+            a, b = (tuple(sorted({number[v] for v in side})) for side in (left, right))
+            if set(a) & set(b):
                 raise InvalidWorld(
                     "secrets",
                     given=f"set {left} against {right}",
                     needed="be pairs of groups of values that have no value in common",
                 )
-            a, b = (tuple(sorted({number[v] for v in side})) for side in (left, right))
             ordered += [(a, b), (b, a)]
         return tuple(dict.fromkeys(ordered))
+
+
+def _groups(pairs: Any) -> tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...]:
+    """Pairs of groups of values; at least one, since nothing is protected by none."""
+    if not isinstance(pairs, Sequence) or isinstance(pairs, str) or not pairs:
+        raise InvalidWorld(
+            "secrets, pairs", given="are none", needed="be pairs, or be left out for all of them"
+        )
+    groups = []
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise InvalidWorld(
+                "secrets, pairs", given="hold something else", needed="hold two groups each"
+            )
+        left, right = (_names(side, "pairs") for side in pair)
+        groups.append((left, right))
+    return tuple(groups)
+
+
+def _names(names: Any, field: str) -> tuple[Name, ...]:
+    """A group of names, which is a list also if it holds one: ("ward",)."""
+    if (
+        not isinstance(names, Sequence)
+        or isinstance(names, str)
+        or not names
+        or any(isinstance(name, bool) or not isinstance(name, Hashable) for name in names)
+    ):
+        raise InvalidWorld(
+            f"secrets, {field}",
+            given="hold something else than a list of names",
+            needed="hold lists of at least one name, as ('ward',)",
+        )
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""How the budgets of a dataset stand, in Pufferfish units, by the present policy."""
+"""The budgets of a dataset under the present policy: spent and remaining, in Pufferfish ε."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from takifugu._rounding import float_down
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.accounts.budget_limits import spent_epsilon
+from takifugu.ledger.accounts.standings import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.cost import Prices
@@ -16,12 +16,12 @@ from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
-class Spell:
-    """A stretch of the order, and the Pufferfish ε that its rows have lost at worst.
+class StretchLoss:
+    """The Pufferfish ε that the rows in a stretch of the order have lost at worst.
 
     Attributes:
-        start: In ticks of the ledger; None for no beginning.
-        end: In the same; None for no end.
+        start: In ticks of the ledger; None if it is unbounded.
+        end: In the same; None if it is unbounded.
         spent: Rounded up.
     """
 
@@ -31,15 +31,15 @@ class Spell:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A budget, and what became of it.
+class BudgetStanding:
+    """A budget: what was spent of it and what is left.
 
     Attributes:
         analyst: Whose it is; None for the dataset as a whole.
         budget: The Pufferfish ε that is allowed; None if nobody has set one.
         delta: The δ beside it.
         spent: The Pufferfish ε of all releases together, rounded up; None without a prior.
-        left: What the budget leaves of it, rounded down; None without a prior or a budget.
+        left: The rest of the budget, rounded down; None without a prior or a budget.
         most: A Pufferfish ε that would be accepted on all rows now, rounded down.
         history: The odometer after each of the latest charges.
         stretches: What each stretch of the order has lost.
@@ -52,16 +52,16 @@ class Standing:
     left: float | None = None
     most: Decimal | None = None
     history: tuple[Reading, ...] = ()
-    stretches: tuple[Spell, ...] = ()
+    stretches: tuple[StretchLoss, ...] = ()
 
 
-def standings(
+def budget_standings(
     ledger: Ledger, dataset: str, translation: LossTranslation | None, *, last: int
-) -> tuple[Standing, ...]:
+) -> tuple[BudgetStanding, ...]:
     """The budget of the whole dataset, then that of each analyst who has one or has spent."""
-    found = [position for position in ledger.positions() if position.dataset == dataset]
-    whole = next((p.epsilon for p in found if p.analyst is None), None)
-    ordered = sorted(found, key=lambda position: position.analyst or "")
+    positions = [position for position in ledger.positions() if position.dataset == dataset]
+    whole = next((p.epsilon for p in positions if p.analyst is None), None)
+    ordered = sorted(positions, key=lambda position: position.analyst or "")
     return tuple(_standing(ledger, position, whole, translation, last) for position in ordered)
 
 
@@ -71,10 +71,10 @@ def _standing(
     whole: Fraction | None,
     view: LossTranslation | None,
     last: int,
-) -> Standing:
+) -> BudgetStanding:
     dataset, analyst, budget = position.dataset, position.analyst, position.epsilon
     if view is None:
-        return Standing(analyst, budget, position.delta)
+        return BudgetStanding(analyst, budget, position.delta)
     spent = ledger.spent(dataset, view, analyst=analyst)
     left = most = None
     if budget is not None:
@@ -84,10 +84,12 @@ def _standing(
         most = Prices(dataset, view).most(Pure(0), Fraction(0), standings)
     history = deque(ledger.odometer(dataset, view, analyst=analyst), maxlen=last)
     stretches = tuple(
-        Spell(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
+        StretchLoss(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
-    return Standing(analyst, budget, position.delta, spent, left, most, tuple(history), stretches)
+    return BudgetStanding(
+        analyst, budget, position.delta, spent, left, most, tuple(history), stretches
+    )
 
 
 def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:

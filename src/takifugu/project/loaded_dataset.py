@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.engines import Declaration, Engine, InvalidQuery
-from takifugu.engines.fitted_scope import fitted_rows
-from takifugu.engines.scope import EVERYTHING
+from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.priors import FittedRows, Secrets, read_prior
-from takifugu.priors.prior import Prior
-from takifugu.priors.sequence_prior import SequencePrior
+from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
-from takifugu.project.terms import refuse_sizes, released_rules
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import (
     ReleasableRows,
@@ -27,7 +24,7 @@ from takifugu.translation.translation import Translation
 
 @dataclass(frozen=True)
 class LoadedDataset:
-    """What a policy says of a dataset, with the contents of the files that it names.
+    """The policy of a dataset, with the contents of the files that it names.
 
     Attributes:
         name: What the project calls it.
@@ -56,7 +53,7 @@ class LoadedDataset:
 
     @property
     def over(self) -> dict[str, Entries | None]:
-        """What the entries of each prior are, as far as the policy says."""
+        """What the entries of each prior are, where the policy defines it."""
         return {name: entries for name, (_, entries) in self._priors.items()}
 
     @cached_property
@@ -66,17 +63,21 @@ class LoadedDataset:
                 f"dataset, {self.name}, prior",
                 given="is missing",
                 needed="be given: `takifugu prior fit` fits one, or name a file in the project",
+                reason="missing",
             )
         found: dict[str, tuple[Prior, Entries | None]] = {}
         for policy in self.policy.priors:
             prior = with_policy(self._files[policy.file], policy, self.declaration)
-            entries = _entries(policy)
+            entries = None
+            if policy.over is not None:
+                entries = Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
             known, before = found.get(prior.fingerprint, (prior, entries))
             if entries != before:
                 raise InvalidProject(
                     f"dataset, {self.name}, prior",
                     given="names one prior twice, with another `over` or other `positions`",
-                    needed="name it once, or say the same",
+                    needed="name it once, or give both the same",
+                    reason="named-twice",
                 )
             found[prior.fingerprint] = known.also_fitted_on(*prior.fitted_on), entries
         alone = len(found) == 1
@@ -93,6 +94,7 @@ class LoadedDataset:
                     policy.file,
                     given="was changed after it was entered into the project",
                     needed="be as it was; fit it again, or enter it as a prior of your own",
+                    reason="changed",
                 )
             found[policy.file] = prior
         return found
@@ -107,7 +109,7 @@ class LoadedDataset:
         """From per-entry DP losses to Pufferfish losses, by the present policy."""
         priors = self.priors
         if len(priors) > 1:
-            refuse_sizes(self.name, self._files)
+            _refuse_sizes(self.name, self._files)
         return Translation(priors, self.secrets, uncertainty=self.policy.uncertainty)
 
     @property
@@ -131,7 +133,18 @@ class LoadedDataset:
     @property
     def rules(self) -> dict[str, Any]:
         """The column and the rows that are released from, by the policy, as JSON."""
-        return released_rules(self.policy, self.about)
+        fits = [_fit(prior) for prior in self.policy.priors if prior.fitted is not None]
+        entries = [
+            [prior.file, prior.over, *map(str, prior.positions or ())]
+            for prior in self.policy.priors
+            if prior.over is not None
+        ]
+        return {
+            "about": self.about,
+            "over": sorted(entries),
+            "release_fitted_rows": self.policy.release_fitted_rows,
+            "fits": sorted(fits, key=str),
+        }
 
     def refuse_misfit(self, engine: Engine) -> None:
         """Raise if the priors do not fit the data."""
@@ -146,17 +159,11 @@ class LoadedDataset:
                     self.secrets.sides(values)
 
 
-def _entries(policy: PriorPolicy) -> Entries | None:
-    if policy.over is None:
-        return None
-    return Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
-
-
 def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:
     """The prior as the policy has it: fitted on the rows that the policy names, and on its own.
 
     The policy is about this very table, whatever its files are called by now, so that it stands
-    for what the prior says of itself where both name the same rows.
+    for the prior's own provenance where both name the same rows.
     """
     if policy.fitted is None:
         return prior
@@ -172,10 +179,44 @@ def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> 
 
 
 def _same(rule: FittedRows, rows: FittedRows, declaration: Declaration) -> bool:
-    """Whether a prior says of itself what the policy says: a start is rounded up in a policy."""
+    """Whether a prior and the policy name the same rows; a policy rounds the start up."""
     if rule.before is not None and rows.before is not None:
         try:
             rule = replace(rule, before=first_releasable(rule.before, declaration))
         except InvalidQuery:
             return False
     return rule.same_limits(rows)
+
+
+def _fit(prior: PriorPolicy) -> dict[str, Any]:
+    start = prior.released_from
+    return {
+        "prior": prior.fingerprint,
+        "fitted": prior.fitted,
+        "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
+        "share": None if prior.share is None else str(prior.share),
+        "salt": prior.salt,
+    }
+
+
+def _refuse_sizes(name: str, priors: Mapping[str, Prior]) -> None:
+    """Raise if the priors of a dataset, by file, are about different numbers of entries."""
+    sizes = {file: prior.size for file, prior in priors.items()}
+    first, *others = sizes.items()
+    for other in others:
+        if other[1] != first[1]:
+            given = " and ".join(
+                f"{file} is about {entries_in_words(n)}" for file, n in (first, other)
+            )
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given=given,
+                needed="be about the same number of entries in each; write or fit one again"
+                " (--length)",
+                reason="sizes-differ",
+            )
+
+
+def entries_in_words(size: int | None) -> str:
+    """How many entries a prior is about."""
+    return "an unbounded sequence" if size is None else f"{size} entries"

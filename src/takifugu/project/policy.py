@@ -1,7 +1,7 @@
 """The policy of a project, read from its ``takifugu.toml``: strictly, and without the data.
 
 What is protected, against whom and where it is paid for stands in one file that people edit. An
-unknown key is refused: a policy that is half understood is no policy. The format is documented in
+unknown key is refused: a policy must be understood in full. The format is documented in
 docs/how-to/projects.md.
 """
 
@@ -17,14 +17,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, is_name, parse_toml
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
+from takifugu.losses import exactly
 from takifugu.priors import Name
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
 Side = tuple[Name, ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
-OVER = ("sequence", "entities", "columns")  # what entries may be; sessions say which are served
+OVER = ("sequence", "entities", "columns")  # what entries may be; sessions support some of them
 
 
 class InvalidProject(Malformed):
@@ -42,7 +43,7 @@ class PriorPolicy:
         released_from: With ``first-days``: the first place in the order that it has not seen.
         share: With ``share``: how large a share of the entities it has seen.
         salt: With ``share``: what deals the entities out.
-        statement: What readers of the policy are told about the fit.
+        statement: How the prior was fitted, for readers of the policy.
         over: What its entries are, ``sequence`` or ``entities``; None where only one is possible.
         positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
     """
@@ -66,13 +67,13 @@ class DatasetPolicy:
         name: What it is called, in the ledger too.
         declaration: The declaration, from the folder of the project.
         about: The protected column that the priors are about; None if there is only one.
-        priors: What an adversary may believe: all of them are kept to.
+        priors: What an adversary may believe; the guarantee holds for each.
         pairs: The secret pairs; None for all pairs of values.
         entries: The entries that have secrets; None for all.
         uncertainty: How far every joint probability may be off.
-        analysts: Who may ask; none listed: anybody, and nobody in particular.
+        analysts: Who may run queries; empty for anybody.
         release_fitted_rows: Whether rows that a prior was fitted on may be released from.
-        table: Whether the translation is looked up in a table; None for priors of many states.
+        table: Whether to cache the translation as a table; None: only for priors of many states.
     """
 
     name: str
@@ -93,8 +94,8 @@ class Policy:
 
     Attributes:
         ledger: A path from the folder of the project, or an address without a password.
-        ledger_id: The hash of the first event of that ledger: no other one will do.
-        witness: Where its head is noted, a path or an address too; None: each user's state folder.
+        ledger_id: The hash of the first event of that ledger; no other ledger is accepted.
+        witness: Where its head is recorded, a path or an address; None: each user's state folder.
         datasets: The datasets by name.
     """
 
@@ -111,7 +112,7 @@ def read_policy(path: Path) -> Policy:
         return parse_policy(text)
     except Malformed as error:
         raise InvalidProject(
-            f"{path}: {error.field}", given=error.given, needed=error.needed
+            f"{path}: {error.field}", given=error.given, needed=error.needed, reason=error.reason
         ) from None
 
 
@@ -125,7 +126,9 @@ def parse_policy(text: str) -> Policy:
     try:
         document = parse_toml(text)
     except InvalidFile as error:
-        raise InvalidProject("file", given=error.given, needed=error.needed) from None
+        raise InvalidProject(
+            "file", given=error.given, needed=error.needed, reason="syntax"
+        ) from None
     top = TomlSection(document, error=InvalidProject)
     top.only(("ledger", "dataset"))
     ledger = top.section("ledger", ("place", "id", "witness"))
@@ -143,16 +146,17 @@ def refuse_password(place: str, field: str) -> None:
         return
     try:
         parts = urlsplit(place)
-        told = parts.password is not None or "password" in dict(parse_qsl(parts.query))
+        has_password = parts.password is not None or "password" in dict(parse_qsl(parts.query))
     except ValueError:
         raise InvalidProject(
-            field, given="is not an address", needed="be a path or a URL"
+            field, given="is not an address", needed="be a path or a URL", reason="address"
         ) from None
-    if told:
+    if has_password:
         raise InvalidProject(
             field,
             given="holds a password",
             needed="leave it out; PGPASSWORD or a password file supplies it",
+            reason="password",
         )
 
 
@@ -163,6 +167,7 @@ def checked_name(name: str) -> str:
             "dataset",
             given=f"is called {name!r:.80}",
             needed="have a name of letters a-z, digits, - and _",
+            reason="name",
         )
     return name
 
@@ -173,7 +178,9 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     given = named.section(name, (*known, "release_fitted_rows", "table"))
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
-        raise InvalidProject(given.at("analysts"), given="hold a number", needed="be names")
+        raise InvalidProject(
+            given.at("analysts"), given="holds a number", needed="hold names", reason="kind"
+        )
     return DatasetPolicy(
         name,
         given.text("declaration"),
@@ -209,35 +216,49 @@ def _prior(given: TomlSection) -> PriorPolicy:
     fitted, over = given.optional("fitted"), given.optional("over")
     if over not in (None, *OVER):
         raise InvalidProject(
-            given.at("over"), given=f"is {over!r:.80}", needed=f"be one of {', '.join(OVER)}"
+            given.at("over"),
+            given=f"is {over!r:.80}",
+            needed=f"be one of {', '.join(OVER)}",
+            reason="choice",
         )
     if over != "sequence" and "positions" in given.content:
         raise InvalidProject(
-            given.at("positions"), given="is given", needed="go with over = 'sequence'"
+            given.at("positions"),
+            given="is given",
+            needed="go with over = 'sequence'",
+            reason="superfluous",
         )
     if fitted not in (None, *get_args(FittedOn)):
         raise InvalidProject(
             given.at("fitted"),
             given=f"is {fitted!r}",
             needed=f"be one of {', '.join(get_args(FittedOn))}, or left out",
+            reason="choice",
         )
-    wanted = {"released_from": fitted == "first-days", "share": fitted == "share"}
-    wanted |= {"salt": fitted == "share", "fingerprint": fitted is not None}
-    for key, needed in wanted.items():
+    keys = {"released_from": fitted == "first-days", "share": fitted == "share"}
+    keys |= {"salt": fitted == "share", "fingerprint": fitted is not None}
+    for key, needed in keys.items():
         if needed and key not in given.content:
             raise InvalidProject(
-                given.at(key), given="is missing", needed=f"be given with fitted = {fitted!r}"
+                given.at(key),
+                given="is missing",
+                needed=f"be given with fitted = {fitted!r}",
+                reason="missing",
             )
         if not needed and key in given.content and key != "fingerprint":
             raise InvalidProject(
-                given.at(key), given="is given", needed=f"go with another `fitted` than {fitted!r}"
+                given.at(key),
+                given="is given",
+                needed=f"go with another `fitted` than {fitted!r}",
+                reason="superfluous",
             )
+    share = given.optional("share")
     return PriorPolicy(
         given.text("file"),
         fingerprint=given.optional("fingerprint"),
         fitted=fitted,  # type: ignore[arg-type]
         released_from=_place(given),
-        share=_share(given),
+        share=None if share is None else share_of(share, given.at("share")),
         salt=given.optional("salt"),
         statement=given.optional("statement"),
         over=over,
@@ -252,34 +273,36 @@ def _place(given: TomlSection) -> datetime | int | None:
         return value
     raise InvalidProject(
         given.at("released_from"),
-        given="is something else",
+        given="is neither",
         needed="be a local time without quotes, as 2012-05-08T00:00:00, or a whole number",
+        reason="kind",
     )
 
 
 def share_of(text: str, field: str) -> Fraction:
     """A share of the entities, as 1/5."""
     try:
-        share = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        share = exactly(text, field)
+    except UnsoundRequest:
         share = Fraction(0)
     if not 0 < share < 1 or share.denominator > 10**6:
         raise InvalidProject(
-            field, given=f"is {text!r:.40}", needed="be between 0 and 1, as '1/5' or '0.2'"
+            field,
+            given=f"is {text!r:.40}",
+            needed="be between 0 and 1, as '1/5' or '0.2'",
+            reason="range",
         )
     return share
-
-
-def _share(given: TomlSection) -> Fraction | None:
-    text = given.optional("share")
-    return None if text is None else share_of(text, given.at("share"))
 
 
 def _uncertainty(given: TomlSection) -> float:
     value = given.content.get("uncertainty", 0.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise InvalidProject(
-            given.at("uncertainty"), given=f"is {value!r:.40}", needed="be at least 0 and below 1"
+            given.at("uncertainty"),
+            given=f"is {value!r:.40}",
+            needed="be at least 0 and below 1",
+            reason="range",
         )
     return float(value)
 
@@ -293,6 +316,7 @@ def _pairs(given: TomlSection) -> tuple[tuple[Side, Side], ...] | None:
             given.at("pairs"),
             given="is not a list of pairs",
             needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]]",
+            reason="kind",
         )
     return tuple((_side(left), _side(right)) for left, right in listed)
 

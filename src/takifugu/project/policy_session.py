@@ -1,42 +1,45 @@
-"""What a project adds to a session: keys given as text, and prices confirmed."""
+"""What a project adds to a session: keys given as text, confirmed prices, plan files.
 
-from collections.abc import Sequence
-from dataclasses import replace
+A plan file is never trusted: its options are planned anew, and must come to the same price.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from takifugu._rounding import float_up
+from takifugu.errors import InvalidFile
 from takifugu.ledger import Quote
 from takifugu.losses import Total
 from takifugu.priors import Name
+from takifugu.priors.documents import read_json
+from takifugu.session.cells import Bound
 from takifugu.session.cost import Cost
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_plan import UnpricedPlan
-from takifugu.session.rows import Bound
+from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
 
 
-def _bound(word: Any, number: bool) -> Bound:
-    if word is None or isinstance(word, int):
-        return word
-    if number and str(word).strip().removeprefix("-").isdecimal():
-        return int(word)
-    return str(word)
+def _bound(text: Any, number: bool) -> Bound:
+    if text is None or isinstance(text, int):
+        return text
+    if number and str(text).strip().removeprefix("-").isdecimal():
+        return int(text)
+    return str(text)
 
 
 class PolicySession(Session):
-    """A session that understands the words of commands; made by `Project.session`.
+    """A session of a project, made by `Project.session`; its options may be given as text.
 
-    Its prices hold by the translation itself, whatever a table that was kept in a file says.
+    Its prices hold by the translation itself, whatever a cached table contains.
     """
 
     def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
-        """As `Session` has it, its price confirmed."""
-        return self._confirmed(super()._cost(made, quote))
-
-    def _confirmed(self, cost: Cost) -> Cost:
-        """The cost, its price not below what the translation itself finds."""
+        """The cost of a plan, its price not below what the translation itself finds."""
+        cost = super()._cost(made, quote)
         if self._translation is self._prior:
             return cost
         lost = Total(**{cost.currency: cost.per_entry})
@@ -50,7 +53,7 @@ class PolicySession(Session):
 
     @cached_property
     def _alone(self) -> dict[tuple[Total, Fraction], float]:
-        """Prices that were confirmed."""
+        """Confirmed prices."""
         return {}
 
     def resolved(self, options: QueryOptions) -> QueryOptions:
@@ -71,3 +74,66 @@ class PolicySession(Session):
         """The keys of a column that the texts name; a text that names none is passed on."""
         keys = {str(key): key for key in self._engine.keys(column)}
         return tuple(keys.get(str(text), text) for text in texts)
+
+
+FORM = "takifugu-plan-1"
+SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
+SAME_COST = ("currency", "per_entry", "delta")  # nor in its cost: the rest moves with the ledger
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file holds.
+
+    Attributes:
+        dataset: The dataset of the project.
+        options: The options of the query; a key of a column may be given as text.
+        analyst: Who asks.
+        document: The plan as the file has it.
+    """
+
+    dataset: str
+    options: QueryOptions
+    analyst: str | None = None
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def differences(self, made: Plan) -> tuple[str, ...]:
+        """The parts in which the file is not the plan that was made from its options now."""
+        now, cost = made.describe(), self.document.get("cost")
+        then = cost if isinstance(cost, dict) else {}
+        parts = [key for key in SAME if self.document.get(key) != now[key]]
+        return (*parts, *(key for key in SAME_COST if then.get(key) != now["cost"][key]))
+
+
+def plan_document(dataset: str, analyst: str | None, plan: Plan, guarantee: str) -> dict[str, Any]:
+    """A plan as JSON, ready to be released from later."""
+    options = plan.options.document()
+    query = {"dataset": dataset, "kind": options.pop("kind"), "analyst": analyst, "how": options}
+    return {"form": FORM, "asked": query, **plan.describe(), "guarantee": guarantee}
+
+
+def read_plan(path: Path) -> PlanFile:
+    """What a plan file holds."""
+    document = read_json(path, needed="be a plan: `takifugu plan … --out FILE` writes one")
+    if not isinstance(document, dict) or document.get("form") != FORM:
+        raise InvalidFile(
+            str(path),
+            given="is not a plan",
+            needed="be one: `takifugu plan … --out FILE` writes it",
+            reason="not-a-plan",
+        )
+    try:
+        query = document["asked"]
+        dataset, kind, analyst, how = (query[key] for key in ("dataset", "kind", "analyst", "how"))
+        if not (isinstance(dataset, str) and isinstance(kind, str) and isinstance(how, dict)):
+            raise TypeError
+        if not isinstance(analyst, str | None) or "kind" in how:
+            raise TypeError
+    except (KeyError, TypeError):
+        raise InvalidFile(
+            str(path),
+            given="was changed",
+            needed="be as `takifugu plan` wrote it",
+            reason="changed",
+        ) from None
+    return PlanFile(dataset, QueryOptions.from_document({"kind": kind} | how), analyst, document)

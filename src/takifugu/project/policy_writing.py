@@ -1,7 +1,7 @@
-"""Changing a project file: whole or not at all, and with the comments of whoever wrote it.
+"""Changing a project file: whole or not at all, and keeping the comments in it.
 
-Sections are added to the end of the text, or cut out of it, line by line. What comes of it is read
-again and must say exactly what was meant; if it does not, the file is left as it was.
+Sections are added to the end of the text, or cut out of it, line by line. The
+result is read again and must hold exactly the new values; otherwise the file is left as it was.
 """
 
 import json
@@ -13,8 +13,11 @@ from typing import Any
 
 from takifugu._atomic import whole_file
 from takifugu._toml import parse_toml
+from takifugu.engines import ByEntity, Declaration, FirstDays, Fitted
 from takifugu.errors import InvalidFile
+from takifugu.priors.prior import Prior
 from takifugu.project.policy import InvalidProject, Policy, parse_policy, read_text
+from takifugu.session.held_out import first_releasable
 
 Check = Callable[[Policy], None]  # raises if a policy is not to be written
 
@@ -26,7 +29,7 @@ HEAD = """\
 
 [ledger]
 place = {place}  # a file, from this folder, or postgresql://user@host/database
-# witness = "/srv/witness/study"       # where its head is noted; left out: each user's state folder
+# witness = "/srv/witness/study"       # where its head is recorded; by default in the state folder
 id = {id}  # its first event: no other ledger will do
 
 # `takifugu dataset add NAME DECLARATION.toml` adds a section for each dataset:
@@ -37,11 +40,11 @@ id = {id}  # its first event: no other ledger will do
 # pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values
 # entries = [3, 4]                     # entries that have secrets; left out: all
 # uncertainty = 0.2                    # how far every joint probability may be off
-# analysts = ["ana"]                   # who may ask; left out: anybody
+# analysts = ["ana"]                   # who may run queries; left out: anybody
 # release_fitted_rows = true           # also release from rows that a prior was fitted on
-# table = true                         # look translations up in a table that is made once
+# table = true                         # cache the translation as a table
 #
-# [[dataset.visits.prior]]             # what an adversary may believe; several: all are kept to
+# [[dataset.visits.prior]]             # what an adversary may believe; the guarantee holds for each
 # file = "visits.prior.json"
 # over = "entities"                    # of a network: "entities", one row each, or "sequence"
 """
@@ -55,7 +58,7 @@ def head(place: str, identity: str) -> str:
 def add_dataset(
     path: Path, name: str, values: Mapping[str, Any], *, check: Check | None = None
 ) -> None:
-    """Add the section of a dataset, and one for each prior, unless ``check`` objects."""
+    """Add the section of a dataset, and one for each prior, if ``check`` accepts them."""
     text = read_text(path)
     document = parse_toml(text)
     document.setdefault("dataset", {})[name] = dict(deepcopy(values))
@@ -96,6 +99,7 @@ def _write(
             str(path),
             given="is written in a way that cannot be added to here",
             needed="have [dataset.NAME] and [[dataset.NAME.prior]] sections, or be edited by hand",
+            reason="layout",
         )
     policy = parse_policy(text)
     if check is not None:
@@ -104,8 +108,8 @@ def _write(
         part.write_text(text, encoding="utf-8")
         if read_text(path) != before:
             raise InvalidProject(
-                str(path), given="was changed by somebody else just now", needed="be left alone;"
-                " try again"
+                str(path), given="was changed by another process", needed="not change meanwhile;"
+                " try again", reason="changed-meanwhile",
             )  # fmt: skip
 
 
@@ -143,7 +147,21 @@ def _section(header: str, values: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML; texts, numbers, truths and lists are written as JSON writes them."""
+    """A value as TOML; texts, numbers, booleans and lists are written as JSON writes them."""
     if isinstance(value, datetime):
         return value.isoformat()
     return json.dumps(value, ensure_ascii=False)
+
+
+def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) -> dict[str, Any]:
+    """The section of a project file for a fitted prior."""
+    section: dict[str, Any] = {"file": file, "fingerprint": prior.fingerprint}
+    match found.split:
+        case None:
+            section["fitted"] = "all-rows"
+        case FirstDays():
+            section |= {"fitted": "first-days"}
+            section["released_from"] = first_releasable(found.train.end, declaration)
+        case ByEntity(share, salt):
+            section |= {"fitted": "share", "share": str(share), "salt": salt}
+    return section | {"statement": found.statement}

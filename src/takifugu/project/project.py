@@ -29,9 +29,14 @@ from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, read_prior, write_prior
 from takifugu.project import policy_writing as write
-from takifugu.project.cell_changes import Pending, pending, places, refuse_same_files
-from takifugu.project.fits import policy_of
 from takifugu.project.loaded_dataset import LoadedDataset
+from takifugu.project.owner_changes import (
+    CellChange,
+    PolicyChange,
+    cell_change,
+    places,
+    refuse_same_files,
+)
 from takifugu.project.policy import (
     FILE,
     DatasetPolicy,
@@ -44,20 +49,18 @@ from takifugu.project.policy import (
     refuse_password,
 )
 from takifugu.project.policy_session import PolicySession
-from takifugu.project.terms import (
-    Change,
-    keep_terms,
-    kept_terms,
-)
-from takifugu.project.translation_tables import (
+from takifugu.project.policy_writing import policy_of
+from takifugu.project.project_cache import (
     SHARE,
     Progress,
+    keep_terms,
+    kept_terms,
     pays,
     project_table,
     reach,
     table_path,
 )
-from takifugu.session.cell_names import cells_of
+from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import protected_column, terms_of
@@ -79,9 +82,9 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
     folder = Path(folder)
     file = folder / FILE
     if file.exists():
-        raise InvalidProject(str(file), given="exists", needed="not be there yet")
+        raise InvalidProject(str(file), given="exists", needed="not exist yet", reason="exists")
     refuse_password(ledger, "ledger")
-    parse_policy(write.head(ledger, "0" * 64))  # what cannot be written down is refused at first
+    parse_policy(write.head(ledger, "0" * 64))  # refuse first what cannot be written
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,12 +97,12 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
         with whole_file(file, field="project", fsync=True, refuse_existing=True) as part:
             with open_ledger(_ledger_place(folder, ledger)) as opened:
                 identity = opened.origin.hash
-                opened.mark()  # makes the key, so that later nothing is made by mere queries
+                opened.mark()  # makes the key now, so that no query makes it later
             part.write_text(write.head(ledger, identity), encoding="utf-8")
             read_policy(part)
     except BaseException:
         if made:
-            with suppress(OSError):  # a ledger that was made stays, and so does its folder
+            with suppress(OSError):  # a new ledger stays, and so does its folder
                 folder.rmdir()
         raise
     return open_project(file)
@@ -117,17 +120,17 @@ def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
 
 
 def _details(dataset: LoadedDataset) -> dict[str, Any]:
-    """What an event of the ledger says of a policy, beside its terms."""
+    """The policy as an event of the ledger records it, beside its terms."""
     return {"uncertainty": str(dataset.policy.uncertainty), "rules": dataset.rules}
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project file and what it says. Nothing is kept open: every call reads what it needs.
+    """A project file and its policy. Nothing is kept open: every call reads what it needs.
 
     Attributes:
         file: The project file.
-        policy: What it said when it was opened.
+        policy: The policy when the file was opened.
     """
 
     file: Path
@@ -146,7 +149,12 @@ class Project:
         needed = one_of(known) if known else "be added first: there are no datasets yet"
         if not known:
             needed += " (`takifugu dataset add`)"
-        raise InvalidProject("dataset", given=f"{name!r:.80} is not in {self.file}", needed=needed)
+        raise InvalidProject(
+            "dataset",
+            given=f"{name!r:.80} is not in {self.file}",
+            needed=needed,
+            reason="unknown",
+        )
 
     # --- what the policy names ---
 
@@ -157,15 +165,15 @@ class Project:
 
     @property
     def witness(self) -> str | Path | bool:
-        """Where the head of the ledger is noted: as the policy says, or in the state folder."""
-        said = self.policy.witness
-        return True if said is None else _ledger_place(self.folder, said)
+        """Where the head of the ledger is recorded: by the policy, or in the state folder."""
+        place = self.policy.witness
+        return True if place is None else _ledger_place(self.folder, place)
 
     @contextmanager
     def ledger(self, *, read_only: bool = False, inspect: bool = False) -> Iterator[Ledger]:
         """The ledger of the project: the one it began with, never a new one.
 
-        With ``inspect`` also an older copy of it, to look into.
+        With ``inspect`` an older copy of it can be opened too, read-only.
         """
         with open_ledger(
             self.ledger_place,
@@ -177,7 +185,8 @@ class Project:
             if ledger.origin.hash != self.policy.ledger_id:
                 raise NotALedger(
                     f"{ledger.name!r} is not the ledger that {self.file} began with; put that one"
-                    " back: what was spent is written there"
+                    " back: what was spent is written there",
+                    reason="other-ledger",
                 )
             yield ledger
 
@@ -208,11 +217,11 @@ class Project:
     ) -> TranslationTable | None:
         """The translation as a table that is confirmed for the budgets of the ledger.
 
-        A table that has to be made has points that differ by ``share``. None if the translation is
-        to be asked each time: by policy, because it is quick, or for budgets beyond the table.
+        A new table has points that differ by ``share``. None if the translation is computed each
+        time: by policy, because it is fast, or for budgets beyond the table.
         """
-        wanted = self.dataset(name).table
-        if not (pays(translation) if wanted is None else wanted):
+        by_policy = self.dataset(name).table
+        if not (pays(translation) if by_policy is None else by_policy):
             return None
         budgets = {
             position.epsilon
@@ -227,24 +236,27 @@ class Project:
             path, translation, sorted(budgets), most=most, share=share, progress=progress
         )
 
-    def refuse_stranger(self, name: str, analyst: str | None) -> None:
-        """Raise if the policy lists who may ask and ``analyst`` is not among them.
+    def refuse_unlisted(self, name: str, analyst: str | None) -> None:
+        """Raise if the policy lists analysts and ``analyst`` is not one of them.
 
-        A name that is misspelt would have a budget of its own, so names are listed.
+        A misspelt name would have a budget of its own, so names are listed.
         """
         listed = self.dataset(name).analysts
         if listed and analyst not in listed:
             given = "nobody is named" if analyst is None else f"{analyst!r:.80} is not listed"
-            raise InvalidProject("analyst", given=given, needed=one_of(listed))
+            raise InvalidProject("analyst", given=given, needed=one_of(listed), reason="unlisted")
 
-    def refuse_known(self, name: str) -> None:
+    def refuse_taken_name(self, name: str) -> None:
         """Raise unless a new dataset can have this name."""
         if checked_name(name) in self.policy.datasets:
             raise InvalidProject(
-                "dataset", given=f"{name!r} is in {self.file} already", needed="have another name"
+                "dataset",
+                given=f"{name!r} is in {self.file} already",
+                needed="have another name",
+                reason="taken",
             )
 
-    # --- what is done with them ---
+    # --- sessions, datasets and fits ---
 
     @contextmanager
     def session(
@@ -260,18 +272,19 @@ class Project:
 
         Args:
             name: The dataset.
-            analyst: Who asks; a budget of their own counts beside that of the whole.
+            analyst: Who runs the queries; a budget of their own counts beside the dataset's.
             backend: What reads the data; by default what its source needs.
-            table: Whether to look the translation up in a table, which is made if there is none.
-            progress: Is told what is being done.
+            table: Whether to use the cached translation table, which is made if there is none.
+            progress: Called with what is being done.
         """
-        self.refuse_stranger(name, analyst)
+        self.refuse_unlisted(name, analyst)
         found = self.load(name)
         translation, rules = found.translation, found.rules
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
             ledger.snapshot(name, analyst=analyst).refuse(terms_of(translation), rules)
             keep_terms(self.folder, translation)
-            refuse_same_files(self, found, ledger)
+            if len(self.policy.datasets) > 1:
+                refuse_same_files(self, found, ledger)
             found.refuse_misfit(engine)  # before a table is made
             cached = self.table(name, translation, ledger, progress=progress) if table else None
             yield PolicySession(
@@ -303,7 +316,7 @@ class Project:
         engine: Engine | None = None,
         backend: BackendName | None = None,
     ) -> "Project":
-        """Enter a dataset into the project file, once it is seen to fit; the project then.
+        """Enter a dataset into the project file if it fits; the project with it.
 
         Its data must be as declared, and its priors and secrets must fit the data: what `dataset
         check` refuses is not entered.
@@ -312,16 +325,16 @@ class Project:
             name: What to call it.
             declaration: The declaration of its table.
             about: The protected column that the priors are about, if there are several.
-            priors: Files of priors; all of them are kept to.
+            priors: Files of priors; the guarantee holds for each.
             over: What the entries of the priors are; None where only one reading is possible.
             pairs: The secret pairs; None for all.
             entries: The entries that have secrets; None for all.
             uncertainty: How far every joint probability may be off.
-            analysts: Who may ask; none for anybody.
-            engine: The table, if it is open and was checked; opened and checked here if not.
+            analysts: Who may run queries; empty for anybody.
+            engine: The table, if it is open and checked; otherwise it is opened and checked here.
             backend: What reads the data then.
         """
-        self.refuse_known(name)
+        self.refuse_taken_name(name)
         declared = read_declaration(declaration)
         column = protected_column(declared, about)
         for known in self.policy.datasets:
@@ -333,10 +346,11 @@ class Project:
                     "dataset",
                     given=f"{known!r} is about the same column of the same rows",
                     needed="be the only one: two budgets for the same cells would add up to more",
+                    reason="same-rows",
                 )
         for prior in priors:
             read_prior(prior)
-        said = {} if over is None else {"over": Entries(over).over}  # type: ignore[arg-type]
+        entries_of = {} if over is None else {"over": Entries(over).over}  # type: ignore[arg-type]
         values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
         if pairs is not None:
             values["pairs"] = [[list(left), list(right)] for left, right in pairs]
@@ -347,7 +361,7 @@ class Project:
         if analysts:
             values["analysts"] = list(analysts)
         if priors:
-            values["prior"] = [{"file": self._relative(prior)} | said for prior in priors]
+            values["prior"] = [{"file": self._relative(prior)} | entries_of for prior in priors]
         with ExitStack() as stack:
             if engine is None:
                 engine = stack.enter_context(open_engine(declared, backend=backend))
@@ -364,7 +378,7 @@ class Project:
             write.add_dataset(self.file, name, values, check=fits)
             made = open_project(self.file)
             if ledger is not None:
-                made.entered(
+                made.record_policy(
                     ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
                 )
         return made
@@ -381,14 +395,15 @@ class Project:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Priors that are there are replaced or kept, whichever is said.
+        the one that counts. Earlier priors are replaced or kept, as requested.
         """
         policy = self.dataset(name)
         if policy.priors and replace == keep:
             raise InvalidProject(
                 f"dataset, {name}, prior",
-                given="is there already",
+                given="exists already",
                 needed="be replaced (--replace) or kept beside the new one (--add)",
+                reason="exists",
             )
         found = self.load(name)
         declaration, column = found.declaration, found.about
@@ -412,18 +427,20 @@ class Project:
             made = open_project(self.file)
             how = "all-rows" if fitted.split is None else section["fitted"]
             replaced = replace and bool(policy.priors)
-            made.entered(ledger, name, how="fitted", files=[file], rows=how, replaced=replaced)
+            made.record_policy(
+                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
+            )
         return made, path, prior, fitted
 
     # --- what the owner accepts ---
 
-    def entered(self, ledger: Ledger, name: str, **details: Any) -> None:
-        """Write in the ledger what a command entered into the policy of a dataset."""
+    def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
+        """Record in the ledger what a command entered into the policy of a dataset."""
         found = self.load(name)
         keep_terms(self.folder, found.translation)
         ledger.enter_policy(name, terms_of(found.translation), _details(found) | details)
 
-    def change(self, name: str) -> Change:
+    def change(self, name: str) -> PolicyChange:
         """What is spent under the prior and secrets in force, and under those of the policy."""
         found = self.load(name)
         translation, rules = found.translation, found.rules
@@ -444,34 +461,37 @@ class Project:
                 if position.dataset == name and position.analyst and position.epsilon is not None
             }
             needed = known != terms or "rules" in snapshot.changed(terms, rules)
-        return Change(terms, rules, seen, analysts, needed)
+        return PolicyChange(terms, rules, seen, analysts, needed)
 
-    def awaits(self, name: str) -> bool:
-        """Whether nothing is released before the owner accepts the policy as it is."""
+    def needs_acceptance(self, name: str) -> bool:
+        """Whether the owner must accept the policy before anything is released."""
         found = self.load(name)
         with self.ledger(read_only=True) as ledger:
             snapshot = ledger.snapshot(name)
             return bool(snapshot.changed(terms_of(found.translation), found.rules))
 
-    def accept_prior(self, name: str, change: Change) -> Event:
+    def accept_prior(self, name: str, change: PolicyChange) -> Event:
         """Put the prior and the secrets of the policy in force, as they were shown."""
         found = self.load(name)
         if (terms_of(found.translation), found.rules) != (change.terms, change.rules):
             raise InvalidProject(
-                str(self.file), given="was changed just now", needed="be left alone; look again"
+                str(self.file),
+                given="was changed meanwhile",
+                needed="be as it was shown; look again",
+                reason="changed",
             )
         with self.ledger() as ledger:
             keep_terms(self.folder, found.translation)
             return ledger.accept(change.terms, change.seen, **_details(found))
 
     @contextmanager
-    def noting(self, file: Path) -> Iterator[None]:
-        """Note in the ledger which datasets have ``file``, which is written inside, as a prior."""
-        wanted = real_path(file)
+    def recording_prior(self, file: Path) -> Iterator[None]:
+        """Record in the ledger that ``file``, written inside, is a prior of some datasets."""
+        written = real_path(file)
         names = [
             name
             for name, policy in self.policy.datasets.items()
-            if any(real_path(self.folder / prior.file) == wanted for prior in policy.priors)
+            if any(real_path(self.folder / prior.file) == written for prior in policy.priors)
         ]
         if not names:
             yield
@@ -479,8 +499,8 @@ class Project:
         with self.ledger() as ledger:
             yield
             for name in names:
-                with suppress(Malformed, UnsoundRequest):  # then nothing is released under it
-                    self.entered(ledger, name, how="written", files=[self._relative(file)])
+                with suppress(Malformed, UnsoundRequest):  # then nothing can be released under it
+                    self.record_policy(ledger, name, how="written", files=[self._relative(file)])
 
     def set_budget(
         self, name: str, epsilon: str, *, analyst: str | None = None, delta: str = "0"
@@ -488,26 +508,26 @@ class Project:
         """Set the budget of a dataset, or of one analyst on it."""
         self.dataset(name)
         if analyst is not None:
-            self.refuse_stranger(name, analyst)
+            self.refuse_unlisted(name, analyst)
         with self.ledger() as ledger:
             ledger.set_budget(name, epsilon, analyst=analyst, delta=delta)
 
-    def pending(self, name: str, *, backend: BackendName | None = None) -> Pending:
+    def pending(self, name: str, *, backend: BackendName | None = None) -> CellChange:
         """How the declaration of a dataset differs from the one that was charged under."""
         found = self.load(name)
         translation = found.translation if found.policy.priors else None
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
             cells = cells_of(engine, found.about, self.folder)
-            return pending(ledger, name, cells, translation)
+            return cell_change(ledger, name, cells, translation)
 
-    def accept(self, found: Pending, *, unchanged: bool = False) -> Event:
-        """Go on with the present declaration: all earlier releases then count on every row.
+    def accept(self, change: CellChange, *, unchanged: bool = False) -> Event:
+        """Accept the present declaration: all earlier releases then count on every row.
 
-        With ``unchanged`` the owner says that it is the one used before. Either is an event of the
-        ledger that names who decided.
+        With ``unchanged`` the owner states that it is the one used before. Either is an event of
+        the ledger that names who decided.
         """
         with self.ledger() as ledger:
-            return ledger.accept_cells(found.dataset, found.cells, unchanged=unchanged)
+            return ledger.accept_cells(change.dataset, change.cells, unchanged=unchanged)
 
     def count_separately(self, name: str, other: str) -> Event:
         """Let two datasets have a budget each although they have the same rows."""

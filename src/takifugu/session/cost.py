@@ -10,7 +10,7 @@ from typing import Any
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.losses import Concentrated, Loss, Pure, Total
+from takifugu.losses import Concentrated, Number, Pure, Total, exactly
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation
@@ -147,6 +147,19 @@ class Cost:
         }
 
 
+def checked_delta(delta: Number) -> Fraction:
+    """The Pufferfish δ of a query, exactly; it must be between 0 and 1."""
+    found = exactly(delta, "delta")
+    if not 0 < found < 1:
+        raise UnsoundRequest(
+            f"delta is {float(found):g}; it must be between 0 and 1. Leave it out for a loss in"
+            " epsilon alone",
+            field="delta",
+            given=found,
+        )
+    return found
+
+
 def _left(budget: Fraction, spent: float) -> float:
     rest = max(budget - Fraction(spent), Fraction(0)) if spent < math.inf else Fraction(0)
     return float_down(rest)
@@ -186,7 +199,7 @@ class Prices:
             )
         return Cost(
             currency="epsilon" if pure else "rho",
-            per_entry=_amount(loss),
+            per_entry=loss.epsilon if isinstance(loss, Pure) else loss.rho,
             delta=Fraction(0) if pure else delta,
             alone=self._alone(loss, delta),
             before=before,
@@ -201,13 +214,6 @@ class Prices:
 
     def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
         """Raise if some budget that pays for a release has less δ than it is read at."""
-        if not 0 < delta < 1:
-            raise UnsoundRequest(
-                f"delta is {float(delta):g}; it must be between 0 and 1. Leave it out for a loss"
-                " in epsilon alone",
-                field="delta",
-                given=delta,
-            )
         for position in accounts:
             if position.delta < delta:
                 whose = f"analyst {position.analyst!r} on " if position.analyst else ""
@@ -251,7 +257,8 @@ class Prices:
         room = min(one.room(loss) for one in standings)
         if room <= 0:
             return Decimal(0)
-        found = self._alone(_like(loss, room), delta)
+        allowed = Pure(room) if isinstance(loss, Pure) else Concentrated(room)
+        found = self._alone(allowed, delta)
         if found == math.inf:
             return Decimal(0)
         step = MICRO
@@ -275,11 +282,3 @@ class Prices:
         if isinstance(loss, Pure):
             return float(self._translation.to_pufferfish(float_up(loss.epsilon)))
         return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
-
-
-def _amount(loss: Charged) -> Fraction:
-    return loss.epsilon if isinstance(loss, Pure) else loss.rho
-
-
-def _like(loss: Loss, amount: Fraction) -> Charged:
-    return Concentrated(amount) if isinstance(loss, Concentrated) else Pure(amount)

@@ -25,8 +25,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.independent import IndependentEntries, Product
-from takifugu.priors.prior import Prior
-from takifugu.priors.sequence_prior import SequencePrior
+from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.universe import Tables
 from takifugu.translation.translation import Translation
 

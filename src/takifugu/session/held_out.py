@@ -22,14 +22,13 @@ from takifugu.engines import (
     Scope,
     Share,
 )
-from takifugu.engines.fitted_scope import fitted_rows, table_name
-from takifugu.engines.scope import EVERYTHING
+from takifugu.engines.scope import EVERYTHING, fitted_rows, table_name
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.priors import FittedRows
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
-from takifugu.session.rows import Bound, rows_of
+from takifugu.session.cells import Bound, rows_of
 
 SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
 ALLOW = "have the owner allow it: release_fitted_rows = true"

@@ -115,16 +115,7 @@ def _priors(translation: Translation) -> Iterator[tuple[str, Prior]]:
             yield name, prior
 
 
-def prior_fingerprint(translation: Translation) -> str:
-    """The fingerprint of the priors and of how uncertain they are."""
-    return fingerprint(("belief", dict(translation.priors), float(translation.uncertainty)))
-
-
-def secrets_fingerprint(translation: Translation) -> str:
-    """The fingerprint of the secrets."""
-    return fingerprint(translation.secrets)
-
-
 def terms_of(translation: Translation) -> Terms:
     """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
-    return Terms(prior_fingerprint(translation), secrets_fingerprint(translation))
+    prior = "belief", dict(translation.priors), float(translation.uncertainty)  # as it is stored
+    return Terms(fingerprint(prior), fingerprint(translation.secrets))

@@ -8,6 +8,7 @@ where the query is made (`takifugu.session.query`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -17,7 +18,7 @@ from takifugu.engines import InvalidQuery
 from takifugu.errors import one_of
 from takifugu.losses import Number, exactly
 from takifugu.priors import Name
-from takifugu.session.rows import Bound
+from takifugu.session.cells import Bound
 
 Kind = Literal[
     "histogram", "count", "top_k", "sum", "mean", "quantile", "proportions", "transitions"
@@ -203,6 +204,8 @@ class QueryOptions:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "QueryOptions":
         """The options that a JSON object holds; those of an earlier version have earlier names."""
+        if not isinstance(document, Mapping):
+            raise InvalidQuery("query", given="is no object", needed="map options to values")
         names = [part.name for part in fields(cls)]
         found: dict[str, Any] = {}
         for key, value in document.items():
@@ -261,6 +264,8 @@ def _where(where: Any) -> dict[str, tuple[Name, ...]]:
         )
     found = {}
     for column, keys in (where or {}).items():
+        if not isinstance(column, str):
+            raise InvalidQuery("where", given="is something else", needed="map columns to keys")
         if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
             raise InvalidQuery(
                 f"where, {column}", given="is not a list of keys", needed="list at least one key"
@@ -291,6 +296,8 @@ def _number(value: Any, name: str) -> Number | None:
     if isinstance(value, bool):
         raise InvalidQuery(name, given="is true or false", needed="be a number")
     exactly(value, name)
+    if isinstance(value, Decimal):
+        return str(value)
     return value if isinstance(value, int | Fraction | str) else float(value)
 
 

@@ -96,8 +96,11 @@ class BudgetConflict(TakifuguError):
         given: tuple[Fraction, Fraction],
         current: tuple[Fraction, Fraction],
     ) -> None:
+        there, here = _budget(*current), _budget(*given)
+        if there == here:  # up to four digits
+            there, here = (f"exactly ({pair[0]}, {pair[1]})" for pair in (current, given))
         super().__init__(
-            f"dataset {dataset!r} has a budget of {_budget(*current)} and {_budget(*given)} was"
+            f"dataset {dataset!r} has a budget of {there} and {here} was"
             " given; leave `budget` out to use what is there, or have the owner change it:"
             f" ledger.set_budget({dataset!r}, …)"
         )

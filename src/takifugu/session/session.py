@@ -16,17 +16,16 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from takifugu._rounding import float_down
-from takifugu.engines import Engine, InvalidQuery, Table, identities
+from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.keys import same_key
-from takifugu.ledger import Answer, Charge, Event, Ledger, Quote, Snapshot, open_ledger
+from takifugu.ledger import Charge, Event, Ledger, Quote, Snapshot, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
-from takifugu.session.cell_names import cells_of, declared
-from takifugu.session.cost import Cost, Prices
-from takifugu.session.drawing import draw
+from takifugu.session.cells import cells_of, declared
+from takifugu.session.cost import Cost, Prices, checked_delta
 from takifugu.session.entries import EntriesOption, refuse_unmatched
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -36,16 +35,13 @@ from takifugu.session.held_out import (
     releasable_rows,
 )
 from takifugu.session.prior_checks import (
-    prior_fingerprint,
     protected_column,
     refuse_misfit,
-    secrets_fingerprint,
     terms_of,
 )
-from takifugu.session.query.kinds import query_of
-from takifugu.session.query.query import Aim, Query
+from takifugu.session.query.query import Aim, Query, draw
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner
+from takifugu.session.query_planner import Planner, query_of
 from takifugu.session.release_errors import (
     BudgetConflict,
     OverBudget,
@@ -140,6 +136,9 @@ class Session:
         rules: Mapping[str, Any] | None = None,
     ) -> None:
         """Open what is given by path, and check that table, prior, entries and budget fit."""
+        _refuse_types(table, translation_table, statement, release_fitted_rows)
+        if budget is None and budget_delta:
+            raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
         translation = _translation(prior, secrets, uncertainty)
         if translation_table is not None and translation_table.about != translation.fingerprint:
             raise UnsoundRequest(
@@ -175,7 +174,8 @@ class Session:
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
-            self._refuse_unaccepted(snapshot)
+            self._terms = terms_of(translation)
+            snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
             self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
@@ -241,9 +241,9 @@ class Session:
         given = exactly(budget, "budget"), exactly(budget_delta, "budget_delta")
         whole = snapshot.whole
         if whole is None:
-            self._ledger.set_budget(self._dataset, given[0], delta=given[1])
-            return
-        current = whole.epsilon or Fraction(0), whole.delta
+            current = self._ledger.begin_budget(self._dataset, given[0], delta=given[1])
+        else:
+            current = whole.epsilon or Fraction(0), whole.delta
         same = (
             exact == known or (isinstance(number, float) and number == float(known))  # 0.1 is "0.1"
             for number, exact, known in zip((budget, budget_delta), given, current, strict=True)
@@ -255,10 +255,6 @@ class Session:
         if self._closed:
             raise SessionClosed()
 
-    def _refuse_unaccepted(self, snapshot: Snapshot) -> None:
-        """Raise unless the owner accepted this analyst, these terms, rules and cells."""
-        snapshot.refuse(terms_of(self._prior), self._rules)
-
     # --- plan: nothing is spent, nothing protected is read ---
 
     @property
@@ -268,7 +264,7 @@ class Session:
 
     def _plan(self, options: QueryOptions) -> Plan:
         made = self._unpriced(options)
-        quote = self._quote(made.charge)
+        quote = self._quote(made, made.charge)
         stored, reuse = quote.stored, quote.reuse
         cost = self._cost(made, quote)
         instead = None
@@ -292,15 +288,16 @@ class Session:
     def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
         """All of a plan but its price: the one place where plans are made."""
         self._refuse_closed()
+        if not isinstance(options, QueryOptions):
+            raise UnsoundRequest(
+                f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
+                field="options",
+            )
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._about)
-        snapshot = self._ledger.snapshot(self._dataset, analyst=self._analyst, cells=self._cells)
-        self._refuse_unaccepted(snapshot)
         self._refuse_rows(query)
-        delta = None if options.delta is None else exactly(options.delta, "delta")
-        if delta is not None:
-            self._prices.refuse_delta(delta, snapshot.payers)
+        delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
         query.check_order(self._engine)  # public too, and better refused before it is paid for
         chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
@@ -317,10 +314,14 @@ class Session:
             charge=self._charge(query, chosen.mechanism, loss),
         )
 
-    def _quote(self, charge: Charge) -> Quote:
-        """What a charge would meet now, unless it would be refused."""
+    def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
+        """What a charge would meet now: one read of the ledger, which refuses as the charge does.
+
+        Raises for another analyst, other terms, rules or cells than the owner accepted, and for
+        a δ above that of a budget that pays.
+        """
         quote = self._ledger.quote(charge, self._translation)
-        self._refuse_unaccepted(quote.snapshot)
+        self._prices.refuse_delta(made.delta, quote.snapshot.payers)
         return quote
 
     def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
@@ -340,8 +341,9 @@ class Session:
 
     def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
         """What a plan costs now."""
-        loss = _loss(made.mechanism)
-        return self._prices.of(loss, made.delta, quote.standings, reuse=quote.reuse)
+        return self._prices.of(
+            _loss(made.mechanism), made.delta, quote.standings, reuse=quote.reuse
+        )
 
     def _refuse_rows(self, query: Query) -> None:
         """Raise if the rows of a query were fitted on, or are not what the priors are about.
@@ -362,8 +364,8 @@ class Session:
             mechanism=mechanism.describe(),
             loss=loss,
             data=data,
-            prior=prior_fingerprint(self._prior),
-            secrets=secrets_fingerprint(self._prior),
+            prior=self._terms.prior,
+            secrets=self._terms.secrets,
             translation=self._mark,
             cells=self._cells,
             declared=self._read_as,
@@ -397,18 +399,21 @@ class Session:
         one's own budget, if they have one.
         """
         if not isinstance(plan, Plan):
-            raise InvalidQuery(
-                "plan",
-                given=f"is a value of type {type(plan).__name__}",
-                needed="be a plan: release(session.plan.histogram(epsilon=0.5)), for one",
+            raise UnsoundRequest(
+                f"a {type(plan).__name__} is not a plan; release what `session.plan` made, such as"
+                " session.plan.histogram(epsilon=0.5)",
+                field="plan",
             )
         made = self._unpriced(plan.options)
         _refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
-        quote = self._quote(charge)
+        quote = self._quote(made, charge)
         cost = self._cost(made, quote)
         try:
-            known = self._known(charge, quote)
+            known = quote.answer
+            if known is None and quote.shared:  # another analyst's: charged to this one alone
+                again = replace(charge, key=uuid.uuid4().hex)
+                known = self._ledger.reuse(again, self._translation)
             if known is not None:
                 free = not quote.reuse
                 return self._result(made, cost, known.value["drawn"], known.at, free=free)
@@ -417,17 +422,14 @@ class Session:
                 charge = replace(charge, key=uuid.uuid4().hex)
                 receipt = self._ledger.charge(charge, self._translation)
         except BudgetExceeded as refused:
-            raise OverBudget(refused, alone=cost.alone, most=cost.most) from None
+            most = self._cost(
+                made, self._quote(made, charge)
+            ).most  # others may have spent meanwhile
+            raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
         stored = self._ledger.record_answer(receipt, {"drawn": answer})
         return self._result(made, cost, answer, stored.at, free=False)
-
-    def _known(self, charge: Charge, quote: Quote) -> Answer | None:
-        """The stored answer; another analyst's is charged to this analyst alone."""
-        if quote.answer is not None or not quote.shared:
-            return quote.answer
-        return self._ledger.reuse(replace(charge, key=uuid.uuid4().hex), self._translation)
 
     def _result(
         self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
@@ -468,6 +470,20 @@ def _loss(mechanism: Mechanism) -> Pure | Concentrated:
     if not isinstance(loss, Pure | Concentrated):
         raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
     return loss
+
+
+def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:
+    """Refuse what a type checker would: "no" counts as true, and would release fitted rows."""
+    for field, value, kinds, needed in (
+        ("table", table, Table | Engine, "a table: `tf.table(…)` makes one"),
+        ("translation_table", translation_table, TranslationTable | None, "made by `tabulate`"),
+        ("statement", statement, str, "text"),
+        ("release_fitted_rows", release, bool, "true or false"),
+    ):
+        if not isinstance(value, kinds):
+            raise UnsoundRequest(
+                f"{field} is a {type(value).__name__}; it must be {needed}", field=field
+            )
 
 
 def _translation(

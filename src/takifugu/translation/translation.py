@@ -114,7 +114,7 @@ class Translation(ByContent, LossTranslation):
     max_exposed: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.uncertainty < 1:  # also false for NaN
+        if not isinstance(self.uncertainty, int | float) or not 0 <= self.uncertainty < 1:
             raise UnsoundRequest(
                 f"uncertainty is {self.uncertainty}; it must be at least 0 and below 1",
                 field="uncertainty",
@@ -130,6 +130,16 @@ class Translation(ByContent, LossTranslation):
             raise UnsoundRequest(
                 "no prior was given; a set of priors holds at least one", field="prior"
             )
+        for name, prior in self.priors.items():
+            if not isinstance(prior, Prior):
+                raise UnsoundRequest(
+                    f"{name} is a {type(prior).__name__}; it must be a prior", field=name
+                )
+        if not isinstance(self.secrets, Secrets):
+            raise UnsoundRequest(
+                f"secrets is a {type(self.secrets).__name__}; it must be `Secrets`",
+                field="secrets",
+            )
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
@@ -140,7 +150,7 @@ class Translation(ByContent, LossTranslation):
         """The priors by name."""
         if isinstance(self.prior, Mapping):
             return {str(name): prior for name, prior in self.prior.items()}
-        if isinstance(self.prior, Sequence):
+        if isinstance(self.prior, Sequence) and not isinstance(self.prior, str):
             return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
         return {"prior": self.prior}
 

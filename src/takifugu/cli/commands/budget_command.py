@@ -12,16 +12,16 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     NoTable,
     Spinner,
+    StrictTyper,
+    echo,
     print_json,
     the_project,
 )
-from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.errors import pasted
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.project.budgets import Standing
+    from takifugu.project.budgets import BudgetStanding
 
 app = StrictTyper(no_args_is_help=True, help="Set the budget of a dataset, and see what remains.")
 
@@ -54,7 +54,7 @@ def run_set(
     project = the_project(folder)
     new, new_delta = exactly(epsilon, "epsilon"), exactly(delta, "delta")
     if analyst is not None:
-        project.refuse_stranger(name, analyst)
+        project.refuse_unlisted(name, analyst)
     before = project.budget(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     if before is not None and new > before and not yes and sys.stdin.isatty():
@@ -86,8 +86,8 @@ def run_show(
     order), note (why nothing can be translated or released, or null). Spent is rounded up, left
     and most down.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
-    from takifugu.project.budgets import standings
+    from takifugu.cli.shared_options import show_warnings
+    from takifugu.project.budgets import budget_standings
     from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.protocol import LossTranslation
 
@@ -96,7 +96,7 @@ def run_show(
     project = the_project(folder)
     policy = project.dataset(name)
     note = None if policy.priors else "no prior yet, so nothing can be translated"
-    if policy.priors and project.awaits(name):
+    if policy.priors and project.needs_acceptance(name):
         note = (
             "nothing is released until the owner accepts the present prior, secrets or rules:"
             f" `takifugu prior accept {pasted(name)}`"
@@ -113,7 +113,7 @@ def run_show(
             if not no_table:
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)
-        found = standings(ledger, name, view, last=last)
+        found = budget_standings(ledger, name, view, last=last)
     if as_json:
         budgets = [_facts(standing, instants) for standing in found]
         print_json({"dataset": name, "budgets": budgets, "note": note})
@@ -126,7 +126,7 @@ def run_show(
         echo(note)
 
 
-def _facts(standing: "Standing", instants: bool) -> dict[str, Any]:
+def _facts(standing: "BudgetStanding", instants: bool) -> dict[str, Any]:
     return {
         "analyst": standing.analyst,
         "epsilon": None if standing.budget is None else str(standing.budget),
@@ -156,7 +156,7 @@ def _moment(tick: int | None, instants: bool) -> str | int | None:
     return place if place is None or isinstance(place, int) else place.isoformat()
 
 
-def _print(name: str, standing: "Standing", instants: bool) -> None:
+def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
     who = name if standing.analyst is None else f"{name}, analyst {standing.analyst}"
     budget = "no budget of its own"
     if standing.budget is not None:

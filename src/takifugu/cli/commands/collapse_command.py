@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, print_json
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import AsJson, echo, print_json
 from takifugu.errors import Malformed
 from takifugu.visible import four_digits
 

@@ -14,10 +14,10 @@ from takifugu.cli.shared_options import (
     SecretEntries,
     Spinner,
     Uncertainty,
+    echo,
     print_json,
     read_secrets,
 )
-from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:

@@ -15,19 +15,19 @@ from takifugu.cli.shared_options import (
     Pairs,
     SecretEntries,
     Spinner,
+    StrictTyper,
     Uncertainty,
+    echo,
     print_json,
     read_secrets,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset
-from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.engines import Declaration
-    from takifugu.project.cell_changes import Pending
+    from takifugu.project.owner_changes import CellChange
     from takifugu.project.project import Project
 
 app = StrictTyper(
@@ -81,7 +81,7 @@ def add(
 
     project = the_project(folder)
     secrets = read_secrets(pairs, entries)
-    project.refuse_known(name)
+    project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         project.add_dataset(
@@ -246,10 +246,10 @@ def accept(
     echo(f"accepted by {event.body['actor']}: event {event.seq} of the ledger")
 
 
-def _print_pending(found: "Pending", *, unchanged: bool) -> None:
+def _print_pending(found: "CellChange", *, unchanged: bool) -> None:
     for change in found.changes:
         echo(f"{found.dataset}: {change}")
-    if not found.told:
+    if not found.recorded:
         echo(f"{found.dataset}: the earlier charges do not record their cells")
     elif not found.changes:
         echo(f"{found.dataset}: the declaration is the one of the earlier charges")

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, print_json
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import AsJson, echo, print_json
 
 
 def run_init(

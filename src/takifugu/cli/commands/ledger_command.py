@@ -20,9 +20,14 @@ from takifugu.cli.commands.ledger_copies import (
     split_places,
 )
 from takifugu.cli.commands.ledger_text import decision
-from takifugu.cli.shared_options import AsJson, InProject, print_json, the_project
-from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import (
+    AsJson,
+    InProject,
+    StrictTyper,
+    echo,
+    print_json,
+    the_project,
+)
 from takifugu.errors import Malformed
 from takifugu.visible import four_digits
 

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InProject, InvalidOption, print_json, the_project
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import (
+    AsJson,
+    InProject,
+    InvalidOption,
+    echo,
+    print_json,
+    the_project,
+)
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from takifugu.cli.shared_options import (
     InProject,
     NoTable,
     Spinner,
+    echo,
     plain,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_kind
-from takifugu.cli.terminal import echo
 
 
 @with_query_flags
@@ -47,9 +47,9 @@ def run_plan(
     fingerprint of the cells), notes (what to know before the release), guarantee (what is protected
     and what is not).
     """
-    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.cli.output_files import OutputFile
-    from takifugu.project.plan_files import plan_document
+    from takifugu.cli.shared_options import show_warnings
+    from takifugu.project.policy_session import plan_document
 
     query = requested(name, kind, flags)
     project = the_project(folder)

@@ -18,18 +18,18 @@ from takifugu.cli.shared_options import (
     InProject,
     InvalidOption,
     Spinner,
+    StrictTyper,
+    echo,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, nearest_project
-from takifugu.cli.strict_options import StrictTyper
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.priors import Prior, SequencePrior
-    from takifugu.project.terms import Change
+    from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
 
@@ -244,7 +244,7 @@ def fit(
     echo(f"{file.name}: {len(fitted.states)} states from {steps:,} steps")
     echo(f"added to {project.file}")
     echo(found.statement)
-    if project.awaits(data):
+    if project.needs_acceptance(data):
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
 
 
@@ -325,7 +325,7 @@ def accept(
     spent_before (null if the old prior is no longer known) and spent_after (decimals, rounded
     up), analysts (budget and spent_after of each who has one), event (its number, or null), actor.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
+    from takifugu.cli.shared_options import show_warnings
 
     project = the_project(folder)
     with show_warnings(), Spinner("translating"):
@@ -357,7 +357,7 @@ def accept(
         echo(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
 
 
-def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, Any]:
+def _change_facts(name: str, uncertainty: float, change: "PolicyChange") -> dict[str, Any]:
     from takifugu.ledger.events.accepted_terms import decimal_up
 
     seen = change.seen
@@ -380,7 +380,7 @@ def _change_facts(name: str, uncertainty: float, change: "Change") -> dict[str, 
     }
 
 
-def _change_lines(name: str, change: "Change", facts: dict[str, Any]) -> Iterator[str]:
+def _change_lines(name: str, change: "PolicyChange", facts: dict[str, Any]) -> Iterator[str]:
     """What an owner must see: what is spent under both, and the budget."""
     from takifugu.cli.commands.ledger_text import four_up
 
@@ -412,7 +412,7 @@ def _recorded(out: Path) -> Iterator[None]:
     if found is not None:
         with suppress(Malformed):  # a project that cannot be read releases nothing
             project = open_project(found)
-    with nullcontext() if project is None else project.noting(out):
+    with nullcontext() if project is None else project.recording_prior(out):
         yield
 
 

@@ -9,7 +9,6 @@ from takifugu._atomic import read_whole
 from takifugu._toml import parse_json
 from takifugu.cli.commands.translate_command import (
     checked_method,
-    show_warnings,
 )
 from takifugu.cli.shared_options import (
     AsJson,
@@ -20,10 +19,11 @@ from takifugu.cli.shared_options import (
     SecretEntries,
     Spinner,
     Uncertainty,
+    echo,
     print_json,
     read_secrets,
+    show_warnings,
 )
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,17 +17,17 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     NoTable,
     Spinner,
+    echo,
     plain,
     print_json,
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, complete_kind
-from takifugu.cli.terminal import echo
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.cli.output_files import OutputFile
-    from takifugu.project.plan_files import PlanFile
+    from takifugu.project.policy_session import PlanFile
     from takifugu.session.release_result import Result
 
 
@@ -61,8 +61,8 @@ def run_release(
     query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
     also out.
     """
-    from takifugu.cli.commands.translate_command import show_warnings
     from takifugu.cli.output_files import OutputFile
+    from takifugu.cli.shared_options import show_warnings
 
     query = _planned(name, flags) if kind is None else requested(name, kind, flags)
     project = the_project(folder)
@@ -78,7 +78,7 @@ def run_release(
                 table=not no_table,
             ) as session,
         ):
-            query = query.resolved(session)
+            query = replace(query, options=session.resolved(query.options))
             plan = session.replan(query) if query.document else session.plan(query.options)
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
@@ -90,7 +90,7 @@ def run_release(
 
 def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
     """The query of a plan file."""
-    from takifugu.project.plan_files import read_plan
+    from takifugu.project.policy_session import read_plan
 
     if flags or "." not in name:
         raise InvalidOption(
@@ -146,7 +146,7 @@ def _print(result: "Result", target: "OutputFile | None") -> None:
     if target is None:
         echo(str(result))
     else:
-        price = "free: released before" if result.free else f"cost {result.cost.words} alone"
+        price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
         if result.cost.reuse and result.cost.own is not None:
             price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
         echo(f"{len(result.rows)} rows written to {target.path}; {price}")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, InvalidOption, print_json
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import AsJson, InvalidOption, echo, print_json
 from takifugu.visible import visible
 
 if TYPE_CHECKING:

@@ -1,8 +1,5 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +16,11 @@ from takifugu.cli.shared_options import (
     SecretEntries,
     Spinner,
     Uncertainty,
+    echo,
     print_json,
     read_secrets,
+    show_warnings,
 )
-from takifugu.cli.terminal import echo
 from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 
@@ -120,23 +118,6 @@ def checked_method(method: str) -> "Method":
     raise InvalidOption(
         "--method", given=f"is {method!r}", needed=f"be one of {', '.join(METHODS)}"
     )
-
-
-@contextmanager
-def show_warnings() -> Iterator[None]:
-    """Print on stderr, one line each, why a translation is looser than it could be."""
-    from takifugu.translation.bounds import LooserTranslation
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LooserTranslation)
-        yield
-    for message in dict.fromkeys(
-        str(w.message) for w in caught if issubclass(w.category, LooserTranslation)
-    ):
-        echo(f"takifugu: {message}", err=True)
-    for other in caught:  # all other warnings are passed on
-        if not issubclass(other.category, LooserTranslation):
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
 
 
 def _forwards(

@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, print_json
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import AsJson, echo, print_json
 from takifugu.errors import InvalidFile, Malformed
 
 DEFAULT_FOLDER = Path("out") / "demo"

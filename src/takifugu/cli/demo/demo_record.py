@@ -7,8 +7,7 @@ from textwrap import fill
 from time import monotonic
 from typing import Any
 
-from takifugu.cli.shared_options import Spinner
-from takifugu.cli.terminal import echo
+from takifugu.cli.shared_options import Spinner, echo
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
 from takifugu.reports.html_page import shown as cell_text
 

@@ -13,7 +13,7 @@ from takifugu.cli.demo.demo_record import DemoRecord
 from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
 from takifugu.numeric import Floats, Integers
 from takifugu.project import Project, init_project
-from takifugu.project.budgets import standings
+from takifugu.project.budgets import budget_standings
 from takifugu.project.policy_session import PolicySession
 from takifugu.reports.budget_figures import allowance_figure, odometer_figure
 from takifugu.reports.html_figures import drawing
@@ -289,7 +289,7 @@ def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None
     with record.working("verifying the ledger"), project.ledger() as ledger:
         report, events = ledger.verify(), tuple(ledger.history())
         (position,) = ledger.positions()
-        (standing,) = standings(ledger, DATASET, view, last=len(events))
+        (standing,) = budget_standings(ledger, DATASET, view, last=len(events))
     head, sound = report.head, report.sound
     record.facts |= {"spent": standing.spent, "head": vars(head), "sound": sound}
     spent = [reading.epsilon for reading in standing.history]

@@ -98,6 +98,10 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened; nothing for other sources."""
+        return
+
     def interrupt(self) -> None:
         """Give up the query that is running, in whichever thread; for those that can."""
         return

@@ -21,9 +21,9 @@ from takifugu.engines.backends.backend import (
     quoted,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
-from takifugu.engines.backends.opened_files import OpenedFiles
-from takifugu.engines.backends.source_paths import (
+from takifugu.engines.backends.opened_files import (
     PATTERN,
+    OpenedFiles,
     compression,
     duckdb_name,
     misread,
@@ -202,8 +202,12 @@ class FileBackend(DuckDBBackend):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query that returns aggregates; refused once a file has changed."""
-        self._files.refuse_change()
+        self.refuse_change()
         return super().rows(sql)
+
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened."""
+        self._files.refuse_change()
 
     def fingerprint(self) -> DataFingerprint:
         """Every byte of the files."""

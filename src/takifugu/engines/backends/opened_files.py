@@ -1,18 +1,181 @@
-"""Files that are to stay as they were when they were opened."""
+"""The files of a source: which they are, the hash of every byte, and that they stay as they were.
+
+They are found once, here, and are what is read and what is fingerprinted. A database that is given
+a path may take it for a pattern and read other files. So patterns are expanded here and nowhere
+else, only those that the declaration itself holds, and each backend passes on the files one by one,
+each by a name that the database expands to that file alone.
+"""
 
 import gzip
+import hashlib
 import os
+import re
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import time_ns
 
 from takifugu.engines.backends.backend import DataFingerprint
 from takifugu.engines.backends.cached_facts import LARGE, CachedFact
-from takifugu.engines.backends.file_hashes import file_hash
-from takifugu.engines.engine_errors import DatabaseFailed
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine_errors import DatabaseFailed, InvalidDeclaration
 from takifugu.fingerprint import fingerprint
 from takifugu.visible import visible
+
+PATTERN = "*?["  # what Python and DuckDB expand; braces are letters to both
+SHOWN = 120  # letters of a path in a message
+
+
+def source_files(declaration: Declaration) -> tuple[Path, ...]:
+    """The files of the source, absolute and in order of their names; at least one."""
+    given = str(declaration.source.path)
+    try:
+        files = _found(declaration.folder.absolute(), given)
+        for path in files:
+            str(path).encode()
+    except InvalidDeclaration:
+        raise
+    except UnicodeEncodeError:
+        raise _refused(given, "leads to a name that is not Unicode", "have one", "name") from None
+    except (OSError, ValueError, RuntimeError, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or "no path can be so"
+        raise _refused(
+            given, f"cannot be looked up ({reason.lower()})", "name files", "name"
+        ) from None
+    if not files:
+        raise _refused(given, "is not a file", "name files that exist", "missing")
+    return files
+
+
+def _found(folder: Path, given: str) -> tuple[Path, ...]:
+    literal = folder / given
+    exists = literal.is_file()
+    if literal.is_dir():
+        raise _refused(
+            given, "is a folder", "name the files in it, as 'folder/*.parquet'", "folder"
+        )
+    if not any(mark in given for mark in PATTERN):
+        return (literal,) if exists else ()
+    matched = _matched(folder, Path(given), sure=not exists)
+    if exists and any(found != literal for found in matched):
+        raise _refused(
+            given,
+            "is the name of a file, and as a pattern matches others",
+            "mean one of the two: rename that file",
+            "ambiguous",
+        )
+    return (literal,) if exists else tuple(matched)
+
+
+def _matched(folder: Path, pattern: Path, *, sure: bool) -> list[Path]:
+    """The files that a pattern matches; if not ``sure`` that it is one, maybe none."""
+    rooted = pattern.is_absolute()
+    start = Path(pattern.anchor) if rooted else folder
+    try:
+        found = start.glob(str(pattern.relative_to(pattern.anchor) if rooted else pattern))
+        return sorted(path for path in found if path.is_file())
+    except ValueError:
+        if sure:
+            raise
+        return []
+
+
+def duckdb_name(path: Path) -> str:
+    """The name that DuckDB expands to this file and no other: ``a[1]`` is ``a[[]1]``.
+
+    In a pattern, and only there, DuckDB takes a backslash for a slash: such a name has no
+    equivalent.
+    """
+    name = str(path)
+    if not any(mark in name for mark in PATTERN):
+        return name
+    if "\\" in name:
+        raise _refused(
+            name,
+            f"holds a backslash and one of {' '.join(PATTERN)}",
+            "hold one or the other",
+            "backslash",
+        )
+    return re.sub(r"[*?\[]", r"[\g<0>]", name)
+
+
+def compression(paths: tuple[Path, ...]) -> str:
+    """The compression to give to DuckDB, which takes what follows a ``?`` for no suffix."""
+    packed = {path.suffix.lower() == ".gz" for path in paths}
+    if len(packed) > 1:
+        raise InvalidDeclaration(
+            "source, path",
+            given="names compressed files and others",
+            needed="name files that end in .gz, or none that does",
+            reason="compression",
+        )
+    return "gzip" if packed.pop() else "none"
+
+
+def same_file(found: list[str], path: Path) -> bool:
+    """Whether what a database expanded a name to is the one file that was meant."""
+    return len(found) == 1 and os.path.samefile(found[0], path)
+
+
+def misread(path: Path) -> InvalidDeclaration:
+    """A database would read other files than those that were found here."""
+    return _refused(
+        str(path), "would be read as other files", "have a plainer name: rename it", "name"
+    )
+
+
+def _refused(path: str, given: str, needed: str, reason: str) -> InvalidDeclaration:
+    shown = path if len(path) <= SHOWN else f"{path[:40]}…{path[-60:]}"
+    return InvalidDeclaration(
+        "source, path", given=f"{visible(shown)} {given}", needed=needed, reason=reason
+    )
+
+
+PIECE, CHUNK = 2**26, 2**20  # bytes that one thread hashes, and that it reads at a time
+SETTLED = 2 * 10**9  # nanoseconds: the clock may not show a change of a file written just now
+MOST_THREADS = 8
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file; of one larger than 64 MiB, that of the hashes of every 64 MiB of it."""
+    facts = os.stat(path)
+    if facts.st_size < LARGE:
+        return _computed(path, facts.st_size)
+    note = CachedFact.about("hash", *_identity(facts))
+    known = note.read_hash()
+    if known is not None:
+        return known
+    found = _computed(path, facts.st_size)
+    settled = time_ns() - max(facts.st_mtime_ns, facts.st_ctime_ns) > SETTLED
+    if settled and _identity(os.stat(path)) == _identity(facts):
+        note.write_hash(found)
+    return found
+
+
+def _identity(facts: os.stat_result) -> tuple[int, ...]:
+    return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
+def _computed(path: Path, size: int) -> str:
+    starts = range(0, max(size, 1), PIECE)
+    threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        pieces = list(pool.map(partial(_piece, path), starts))
+    return pieces[0].hex() if len(pieces) == 1 else hashlib.sha256(b"".join(pieces)).hexdigest()
+
+
+def _piece(path: Path, start: int) -> bytes:
+    digest, left = hashlib.sha256(), PIECE
+    with path.open("rb") as stream:
+        stream.seek(start)
+        while left and (chunk := stream.read(min(left, CHUNK))):
+            digest.update(chunk)
+            left -= len(chunk)
+    return digest.digest()
+
 
 CHUNK = 2**20
 

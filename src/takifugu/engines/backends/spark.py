@@ -16,8 +16,7 @@ from takifugu.engines.backends.backend import (
     table_fingerprint,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
-from takifugu.engines.backends.opened_files import OpenedFiles
-from takifugu.engines.backends.source_paths import misread, source_files
+from takifugu.engines.backends.opened_files import OpenedFiles, misread, source_files
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 
@@ -104,10 +103,14 @@ class SparkBackend(Backend):
             raise misread(paths[0])
         return frame
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query that returns aggregates."""
+    def refuse_change(self) -> None:
+        """Raise if a file is not as it was when it was opened."""
         if self._files is not None:
             self._files.refuse_change()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query that returns aggregates."""
+        self.refuse_change()
         advice = "see that the cluster is up and that every value is of its column's kind"
         return without_values(
             lambda: [tuple(row) for row in self._session.sql(sql).collect()],

@@ -64,7 +64,9 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             order.text("column"),
             cast("OrderKind", order.text("kind")),
             order.optional("zone"),
-            _ties(order),
+            ()
+            if order.get("ties") == "refuse"
+            else tuple(str(_name(column, order.at("ties"))) for column in order.items("ties")),
         ),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
@@ -125,12 +127,6 @@ def _labels(path: Path, shown: str) -> tuple[tuple[Name, Name], ...]:
     ):
         raise InvalidDeclaration(shown, given="holds something else", needed=needed)
     return tuple((raw, _name(label, shown)) for raw, label in found.items())
-
-
-def _ties(order: TomlSection) -> tuple[str, ...]:
-    if order.get("ties") == "refuse":
-        return ()
-    return tuple(str(_name(column, order.at("ties"))) for column in order.items("ties"))
 
 
 def _name(value: Any, place: str) -> Name:

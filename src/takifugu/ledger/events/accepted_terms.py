@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from takifugu.errors import LedgerConflict
-from takifugu.ledger.accounts.books import WHOLE
-from takifugu.ledger.accounts.budget_limits import spent_epsilon
+from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
+from takifugu.ledger.accounts.standings import spent_epsilon
 from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head
@@ -82,16 +82,15 @@ class Review:
 # --- the terms in force ---
 
 
-def _last(kind: str) -> Statement:
-    return Statement(
+_LAST = {
+    kind: Statement(
         select(func.max(EVENTS.c.seq).label("seq")).where(
             EVENTS.c.dataset == bindparam("named"),
             EVENTS.c.kind == literal_column(f"'{kind}'"),
         )
     )
-
-
-_ACCEPTED, _CHARGED = _last("accepted"), _last("charge")
+    for kind in ("accepted", "charge")
+}
 
 
 def in_force(connection: Connection, dataset: str) -> tuple[Terms | None, Mapping[str, Any] | None]:
@@ -101,28 +100,21 @@ def in_force(connection: Connection, dataset: str) -> tuple[Terms | None, Mappin
     ledger without one goes by its last charge. Rules are a policy's own, as JSON: which rows are
     released from, what their entries are. Both are read from the event, checked against its hash.
     """
-    event = last_accepted(connection, dataset)
+    event = last_event(connection, "accepted", dataset)
     rules = None if event is None else event.body["details"].get("rules")
     if event is None or rules is None:
-        charge = last_charge(connection, dataset)
+        charge = last_event(connection, "charge", dataset)
         event = event or charge
         rules = None if charge is None else charge.body.get("rules")
     terms = None if event is None else Terms(event.body["prior"], event.body["secrets"])
     return terms, rules if isinstance(rules, Mapping) else None
 
 
-def last_accepted(connection: Connection, dataset: str) -> Event | None:
-    """The last acceptance of terms for ``dataset``."""
-    return _event(connection, _ACCEPTED, dataset)
-
-
-def last_charge(connection: Connection, dataset: str) -> Event | None:
-    """The last charge on ``dataset``."""
-    return _event(connection, _CHARGED, dataset)
-
-
-def _event(connection: Connection, last: Statement, dataset: str) -> Event | None:
-    row = last.one(connection, {"named": dataset})
+def last_event(
+    connection: Connection, kind: Literal["accepted", "charge"], dataset: str
+) -> Event | None:
+    """The last acceptance of terms for ``dataset``, or the last charge on it."""
+    row = _LAST[kind].one(connection, {"named": dataset})
     return None if row is None or row.seq is None else chain.one(connection, row.seq)
 
 
@@ -204,13 +196,13 @@ def enter_policy(
         "actor": actor,
     }
     event = chain.append(connection, last, "policy", content, now)
-    known = last_accepted(connection, dataset)
+    known = last_event(connection, "accepted", dataset)
     same = known is not None and (known.body["prior"], known.body["secrets"]) == (
         terms.prior,
         terms.secrets,
     )
     same = same and known is not None and known.body["details"] == content["details"]
-    if not same and last_charge(connection, dataset) is None:
+    if not same and last_event(connection, "charge", dataset) is None:
         seen = review(connection, dataset, _NothingCharged(), None)
         accept(connection, after(last, event), terms, seen, details, actor, now)
     return event

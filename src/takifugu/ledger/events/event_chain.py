@@ -18,8 +18,7 @@ from takifugu.errors import LedgerDamaged
 from takifugu.ledger.canonical_text import encode_json, sha256
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree, edited
 from takifugu.ledger.storage.schema import EVENTS, HEAD
-from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import Statement, transaction_state
 
 VERSION = 1  # of the form of events
 ROOT = "0" * 64  # what the first event follows
@@ -68,7 +67,9 @@ _HEAD = select(HEAD.c.seq, HEAD.c.hash, HEAD.c.at).where(HEAD.c.id == literal_co
 _LAST, _LOCKED = Statement(_HEAD), Statement(_HEAD.with_for_update())
 _MOVE = Statement(update(HEAD).where(HEAD.c.id == literal_column("1")), "seq", "hash", "at")
 _ADD = Statement(insert(EVENTS), "seq", "hash", "body", *COPIED)
-_BY_SEQ = Statement(select(EVENTS).where(EVENTS.c.seq == bindparam("which")))
+_AND_BEFORE = Statement(
+    select(EVENTS).where(EVENTS.c.seq.in_((bindparam("which"), bindparam("before"))))
+)
 
 
 def head(connection: Connection, *, lock: bool = False) -> Head:
@@ -156,11 +157,12 @@ def start(connection: Connection) -> Head:
 
 
 def one(connection: Connection, seq: int) -> Event:
-    """One event, checked against the hash of the one before it."""
-    rows = {}
-    for which in (seq - 1, seq):
-        rows[which] = _BY_SEQ.one(connection, {"which": which})
-    row, before = rows[seq], rows[seq - 1]
+    """One event, checked against the hash of the one before it; read once in a transaction."""
+    work = transaction_state(connection)
+    if seq in work.events:
+        return work.events[seq]  # type: ignore[no-any-return]
+    rows = {row.seq: row for row in _AND_BEFORE.all(connection, {"which": seq, "before": seq - 1})}
+    row, before = rows.get(seq), rows.get(seq - 1)
     if row is None or (before is None and seq > 1):
         raise LedgerDamaged(
             f"event {seq} or the one before it is missing; restore a copy",
@@ -173,7 +175,8 @@ def one(connection: Connection, seq: int) -> Event:
             reason="edited",
             event=seq,
         )
-    return read(row)
+    event = work.events[seq] = read(row)
+    return event
 
 
 def read(row: Any) -> Event:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from takifugu.errors import LedgerDamaged, TakifuguError
-from takifugu.ledger.accounts.books import Books, contents
+from takifugu.ledger.accounts.account import Books, contents
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import AcceptedTerms

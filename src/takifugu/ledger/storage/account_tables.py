@@ -15,15 +15,13 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from takifugu.errors import LedgerDamaged
 from takifugu.ledger.accounts import frontier
-from takifugu.ledger.accounts.account import Account, Segment, Shape, Touch
-from takifugu.ledger.accounts.books import WHOLE, Book, Books
+from takifugu.ledger.accounts.account import WHOLE, Account, Book, Books, Segment, Shape, Touch
 from takifugu.ledger.canonical_text import read_fraction
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.storage import digest_tree as digests
 from takifugu.ledger.storage.digest_tree import Tree, mark_of, place_of
 from takifugu.ledger.storage.schema import ACCOUNTS, CELLS, SEGMENTS
-from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import Statement, transaction_state
 
 _NAMED = Statement(
     select(ACCOUNTS).where(

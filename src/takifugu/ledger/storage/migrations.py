@@ -20,8 +20,8 @@ from takifugu.ledger.storage.schema import (
     Migration,
     recreate,
 )
+from takifugu.ledger.storage.statement import transaction_state
 from takifugu.ledger.storage.store import Store
-from takifugu.ledger.storage.transaction import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard, identity_in
 
 

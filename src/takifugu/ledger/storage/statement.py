@@ -1,4 +1,6 @@
-"""Statements that SQLAlchemy writes once for each database and the driver then runs.
+"""Statements, and the state of the transaction that they run in.
+
+SQLAlchemy writes a statement once for each database; then the driver runs it.
 
 A charge is a handful of tiny statements under a lock that everybody waits for. Running them through
 SQLAlchemy takes longer than SQLite itself does; writing them by hand would tie us to one database.
@@ -6,10 +8,14 @@ SQLAlchemy takes longer than SQLite itself does; writing them by hand would tie 
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 from sqlalchemy.sql import ClauseElement, Select
+
+if TYPE_CHECKING:
+    from takifugu.ledger.storage.digest_tree import Tree
 
 Values = Mapping[str, Any]
 
@@ -63,3 +69,38 @@ class Statement:
             order = list(compiled.positiontup) if compiled.positional else None
             known = self._written[dialect.name] = (compiled.string, order)
         return known
+
+
+_OPTION = "takifugu_work"
+
+
+@dataclass
+class TransactionState:
+    """Kept beside a connection from the beginning of a transaction to its end.
+
+    Attributes:
+        head: The end of the chain, once it was read.
+        locked: Whether nobody else can add to it.
+        tree: The digests of accounts and segments, once they were checked against the last event.
+        appended: Whether an event was written.
+        seen: What the witness had recorded when the transaction began.
+        unwitnessed: Whether there is no witness: events then record that.
+        events: The events that were read and checked, by number.
+    """
+
+    head: Any = None
+    locked: bool = False
+    tree: "Tree | None" = None
+    appended: bool = False
+    seen: Any = None
+    unwitnessed: bool = False
+    events: dict[int, Any] = field(default_factory=dict)
+
+
+def transaction_state(connection: Connection) -> TransactionState:
+    """The state of the transaction that ``connection`` is in."""
+    found: TransactionState | None = connection.get_execution_options().get(_OPTION)
+    if found is None:
+        found = TransactionState()
+        connection.execution_options(**{_OPTION: found})
+    return found

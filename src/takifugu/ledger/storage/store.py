@@ -12,19 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 
 from takifugu._atomic import refuse_special
 from takifugu.errors import (
     InvalidFile,
     LedgerDamaged,
+    LedgerError,
     LedgerUnavailable,
     LedgerUnwritable,
+    NotALedger,
 )
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.ledger.storage.database_errors import named_failures
 from takifugu.ledger.storage.sqlite_engine import open_sqlite
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import transaction_state
 from takifugu.ledger.witnesses.head_witness import Guard
 
 ADVISORY_LOCK = 7_472_696_667  # of PostgreSQL: one process at a time creates or migrates
@@ -161,6 +162,13 @@ def _is_text(name: str) -> bool:
 
 
 def _address(where: str | Path) -> URL:
+    if not isinstance(where, str | Path):  # None would be a file of that name
+        raise InvalidFile(
+            "ledger",
+            given=f"is a {type(where).__name__}",
+            needed="be a path or a URL",
+            reason="address",
+        )
     text = str(where)
     if isinstance(where, Path) or "://" not in text:
         if not text or text == ":memory:":
@@ -189,3 +197,64 @@ def _address(where: str | Path) -> URL:
         needed="be a file, sqlite:///PATH or postgresql://…",
         reason="backend",
     )
+
+
+_BUSY = (LedgerUnavailable, "locked", "Others hold it locked; try again.")
+_FULL = (LedgerUnwritable, "full", "Make room, then try again.")
+_READ_ONLY = (LedgerUnwritable, "read-only", "Give this user the right to write it.")
+_BROKEN = (LedgerDamaged, "storage", "Run `takifugu ledger verify`, and restore a copy.")
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: (LedgerUnwritable, "disk", "Check the disk, then try again."),
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: _BROKEN,
+    sqlite3.SQLITE_CONSTRAINT: _BROKEN,  # an event is already there: the head was set back
+    sqlite3.SQLITE_NOTADB: (NotALedger, "foreign", "Name the file of a ledger."),
+}
+_POSTGRESQL = {
+    "53": _FULL,
+    "55P03": _BUSY,
+    "57014": (LedgerUnavailable, "timeout", "It took too long; check the server, then try again."),
+    "40": _BUSY,
+    "25006": _READ_ONLY,
+    "42501": _READ_ONLY,
+    "42P01": (NotALedger, "foreign", "Name the database of a ledger."),
+    "XX": _BROKEN,
+    "23": _BROKEN,
+}
+
+
+@contextlib.contextmanager
+def named_failures(engine: Engine, ledger: str) -> Iterator[None]:
+    """Give every failure of the database of ``ledger`` its name."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _named(ledger, error.orig or error) from error
+    except engine.dialect.loaded_dbapi.Error as error:  # from the driver itself
+        raise _named(ledger, error) from error
+    except TimeoutError as error:  # of the pool of connections
+        raise LedgerUnavailable(f"ledger {ledger!r}: {_line(error)}", reason="timeout") from error
+
+
+def _named(ledger: str, cause: BaseException) -> LedgerError:
+    kind, reason, advice = _kind(cause)
+    message = f"ledger {ledger!r}: {_line(cause)}; nothing was released. {advice}"
+    return kind(message, reason=reason)
+
+
+def _kind(cause: BaseException) -> tuple[type[LedgerError], str, str]:
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in _SQLITE:
+        return _SQLITE[code]
+    state = getattr(cause, "sqlstate", None) or ""
+    for prefix, found in _POSTGRESQL.items():
+        if state.startswith(prefix):
+            return found
+    return LedgerUnavailable, "unreachable", "See whether it can be reached, then try again."
+
+
+def _line(cause: BaseException) -> str:
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

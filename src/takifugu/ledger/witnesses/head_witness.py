@@ -26,8 +26,7 @@ from takifugu.errors import LedgerDamaged, LedgerSetBack
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Anchor, Event
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
-from takifugu.ledger.storage.transaction import transaction_state
+from takifugu.ledger.storage.statement import Statement, transaction_state
 
 IDENTITY = re.compile(r"[0-9a-f]{32}")
 

@@ -37,8 +37,8 @@ from sqlalchemy import Connection
 
 from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
-from takifugu.ledger.accounts.books import WHOLE, Book, Books
-from takifugu.ledger.accounts.budget_limits import Limit
+from takifugu.ledger.accounts.account import WHOLE, Book, Books
+from takifugu.ledger.accounts.standings import Limit
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor

@@ -7,9 +7,9 @@ from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.mechanisms import COUNT, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
-from takifugu.session.query.number_query import NumberQuery
+from takifugu.session.cells import Rows
+from takifugu.session.query.query import NumberQuery
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows import Rows
 
 
 @dataclass(frozen=True)

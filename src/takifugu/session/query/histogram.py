@@ -6,8 +6,7 @@ from typing import ClassVar
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import HISTOGRAM, Sensitivity
 from takifugu.numeric import Integers
-from takifugu.session.query.number_query import NumberQuery
-from takifugu.session.query.query import Axes
+from takifugu.session.query.query import Axes, NumberQuery
 
 
 @dataclass(frozen=True)

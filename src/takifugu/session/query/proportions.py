@@ -10,7 +10,7 @@ from takifugu.engines import Engine
 from takifugu.mechanisms import Mechanism
 from takifugu.numeric import Floats, Integers
 from takifugu.session.query.histogram import HistogramQuery
-from takifugu.session.query.number_query import filled_groups
+from takifugu.session.query.query import filled_groups
 
 
 @dataclass(frozen=True)

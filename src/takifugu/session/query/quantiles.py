@@ -29,17 +29,18 @@ from takifugu.mechanisms.checks import LARGEST
 from takifugu.mechanisms.checks import probability as checked_chance
 from takifugu.mechanisms.mechanism_plan import name, once, price
 from takifugu.numeric import Integers
-from takifugu.session.query.number_query import draw_filled, shape
+from takifugu.session.cells import Rows
 from takifugu.session.query.query import (
     CONFIDENCE,
     Aim,
     ChosenMechanism,
     Query,
     ResultTable,
+    draw_filled,
     own_columns,
+    shape,
 )
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows import Rows
 
 MOST_CANDIDATES = 2**16  # of one group
 FINEST = 10**6  # levels are rounded to this part

@@ -1,29 +1,46 @@
 """What a query is: the rows it reads, how far one cell moves the answer, and the exact answer.
 
 `Query.exact` is the only place where a session reads protected values. All else here is public.
+`NumberQuery` is what most kinds share: integer noise on each number, and an interval around it.
 
 A new kind of query is one module here, with a class that implements `Query` (most implement
 `NumberQuery`, whose answers are numbers with integer noise), and one entry in each of
 
 * `takifugu.session.query_options.KIND_OPTIONS` and `Kind`: its name and the options it has;
-* `takifugu.session.query.kinds.KINDS`: its class;
+* `takifugu.session.query_planner.KINDS`: its class;
 * `takifugu.session.query_planner.Planner`: the method ``session.plan.<kind>``, with its signature.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import product
+from math import floor, prod
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from takifugu.engines import Declaration, Engine
-from takifugu.losses import Concentrated, Number, Pure
-from takifugu.mechanisms import Mechanism, Sensitivity
-from takifugu.numeric import Integers
+from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.engines.engine_errors import run_isolated
+from takifugu.errors import UnsoundRequest
+from takifugu.losses import Concentrated, Number, Pure, exactly
+from takifugu.mechanisms import (
+    Choice,
+    Error,
+    IntegerGaussian,
+    IntegerLaplace,
+    Mechanism,
+    Sensitivity,
+    plan_histogram,
+)
+from takifugu.mechanisms.mechanism_plan import name as mechanism_name
+from takifugu.mechanisms.mechanism_plan import once, price
+from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
+from takifugu.session.cells import Rows
 from takifugu.session.query_options import Counts, QueryOptions
-from takifugu.session.rows import Rows
+from takifugu.session.release_errors import ReleaseFailed
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
 ResultTable = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]  # columns and rows of a result
@@ -162,3 +179,119 @@ class Query(ABC):
 def own_columns(declared: tuple[str, ...], *ours: str) -> tuple[str, ...]:
     """Names for our own columns of a result that no declared column has."""
     return tuple(f"{name} (answer)" if name in declared else name for name in ours)
+
+
+def draw(query: Query, mechanism: Mechanism, engine: Engine) -> list[Any]:
+    """The protected answer as a list of JSON numbers. It is drawn here, once: pay first.
+
+    An error or an interrupt says nothing of what was read: exact counts live and end in a thread
+    of their own.
+    """
+    return run_isolated(lambda: query.draw(mechanism, engine), ReleaseFailed, stop=engine.interrupt)
+
+
+C = TypeVar("C", bound=Choice[Any, Any])
+Noise = IntegerLaplace | IntegerGaussian
+
+
+class NumberQuery(Query):
+    """A query that is answered by integer noise on each of its numbers."""
+
+    def unit(self, engine: Engine) -> Fraction:  # noqa: ARG002
+        """By how much one unit of noise moves the answer, in the group that it moves most."""
+        return Fraction(1)
+
+    def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:  # noqa: ARG002
+        """Noise as the mechanism of this query."""
+        return noise
+
+    def interval(self, mechanism: Mechanism, engine: Engine) -> Floats:
+        """``[number]``: half the width of a 95 % interval around each number that is shown."""
+        cells = prod(len(keys) for _, keys in self.axes(engine))
+        return np.full(cells, mechanism.error().interval)
+
+    def shown(self, answer: list[Any], engine: Engine) -> list[Any]:  # noqa: ARG002
+        """What a result shows for what was drawn; None where there is nothing to show."""
+        return answer
+
+    def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
+        """Integer noise on every number, counted in the unit of the answer."""
+        size, groups = shape(self, engine)
+        moves, unit = self.sensitivity(engine.declaration), self.unit(engine)
+        if aim.allowed is not None:
+            found = plan_histogram(size, groups, loss=aim.allowed, sensitivity=moves)
+            goal = f"within {price(aim.allowed)} per entry"
+        else:
+            near = exactly(aim.within or 0, "within")
+            steps = floor(near / unit)  # rounded down: nearer, if anything
+            if steps < 1:
+                raise UnsoundRequest(
+                    f"within is {float(near):g}, less than the unit of the answer, {float(unit):g};"
+                    " give that or more",
+                    field="within",
+                    given=near,
+                    needed=unit,
+                )
+            found = plan_histogram(
+                size,
+                groups,
+                within=steps,
+                confidence=aim.probability,
+                sensitivity=moves,
+                delta=aim.delta,
+            )
+            goal = (
+                f"to keep each number within ±{float(near):.4g} with probability"
+                f" {aim.probability:.3g}"
+            )
+        best = in_currency(found.choices, aim)
+        noise: Noise = best.mechanism
+        error = Error(best.error.deviation * float(unit), best.error.interval * float(unit))
+        each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.4g})"
+        reason = (
+            f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on"
+            f" each {each} and costs {price(noise.loss)} per entry{once(groups)}"
+        )
+        return ChosenMechanism(self.with_noise(noise, engine), asdict(error), reason)
+
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
+        """The keys, the number that was drawn, and both ends of its interval."""
+        axes = self.axes(engine)
+        names = tuple(name for name, _ in axes)
+        keys = product(*(keys for _, keys in axes))
+        halves = self.interval(mechanism, engine).tolist()
+        rows = tuple(
+            (*key, None, None, None) if value is None else (*key, value, value - half, value + half)
+            for key, value, half in zip(keys, self.shown(answer, engine), halves, strict=True)
+        )
+        return (*names, *own_columns(names, "estimate", "low", "high")), rows
+
+
+def shape(query: Query, engine: Engine) -> tuple[int, int]:
+    """How many numbers each group has, and how many groups there are."""
+    lengths = [len(keys) for _, keys in query.axes(engine)]
+    groups = prod(lengths[: len(query.by)])
+    if groups == 0:
+        raise InvalidQuery("by", given="has no keys", needed="have at least one group")
+    return prod(lengths) // groups, groups
+
+
+def in_currency(choices: tuple[C, ...], aim: Aim) -> C:
+    """The best choice whose own loss is in ε, or in ρ if a δ was given."""
+    kind = Pure if aim.delta is None else Concentrated
+    return next(choice for choice in choices if isinstance(choice.mechanism.loss, kind))
+
+
+def filled_groups(query: Query, engine: Engine) -> list[int]:
+    """The sizes of the groups that have rows: public."""
+    sizes = [int(n) for n in np.ravel(query.public_rows(engine)) if n > 0]
+    if not sizes:
+        raise InvalidQuery("window", given="holds no rows", needed="hold at least one")
+    return sizes
+
+
+def draw_filled(query: Query, mechanism: Mechanism, exact: Any, engine: Engine) -> list[Any]:
+    """``exact[group, ...]`` with noise; None for a group without rows, which has no answer."""
+    filled = np.ravel(query.public_rows(engine)) > 0
+    drawn = iter(np.ravel(mechanism.release(exact[filled])).tolist())
+    return [next(drawn) if has_rows else None for has_rows in filled.tolist()]

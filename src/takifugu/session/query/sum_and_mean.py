@@ -10,7 +10,7 @@ from takifugu.engines import Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
 from takifugu.numeric import Floats, Integers
-from takifugu.session.query.number_query import Noise, NumberQuery, draw_filled, filled_groups
+from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,17 @@ from takifugu.mechanisms import (
     plan_top_k,
 )
 from takifugu.mechanisms.mechanism_plan import merit, name, once, price
+from takifugu.session.cells import Rows
 from takifugu.session.query.histogram import HistogramQuery
-from takifugu.session.query.number_query import in_currency, shape
-from takifugu.session.query.query import Aim, ChosenMechanism, ResultTable, own_columns
+from takifugu.session.query.query import (
+    Aim,
+    ChosenMechanism,
+    ResultTable,
+    in_currency,
+    own_columns,
+    shape,
+)
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.rows import Rows
 
 # A selection is one call of OpenDP for each group, about .1 ms; noise is one call for them all.
 MOST_SELECTIONS = 200_000

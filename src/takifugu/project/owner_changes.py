@@ -1,10 +1,13 @@
-"""What an owner decides when the cells of a dataset are not what they were.
+"""What the owner of a project decides: another policy, or cells that are not what they were.
+
+Other priors or secrets change what was spent; the owner sees both amounts before accepting them.
 
 A declaration that was edited makes other cells of the same rows. Nothing is then released until the
 owner puts it back, or accepts that all earlier releases count on every row: a decision that is
 written in the ledger, with who made it.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takifugu.engines import Declaration
-from takifugu.engines.backends.source_paths import source_files
+from takifugu.engines.backends.opened_files import source_files
 from takifugu.errors import SameRows, TakifuguError
-from takifugu.ledger import Cells, Ledger, Position
-from takifugu.ledger.accounts.budget_limits import spent_epsilon
+from takifugu.ledger import Cells, Ledger, Position, Review, Terms
+from takifugu.ledger.accounts.standings import spent_epsilon
 from takifugu.losses import Total
 from takifugu.translation.protocol import LossTranslation
 
@@ -25,15 +28,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """What stands between a dataset and its next release.
+class PolicyChange:
+    """The policy beside the terms in force, which may be the same.
+
+    Attributes:
+        terms: The prior and the secrets of the policy.
+        rules: Which rows are released from, by the policy.
+        seen: What is spent under the terms in force and under these.
+        analysts: For each analyst with a budget: the budget, and what is spent under these terms.
+        needed: Whether there is anything to accept.
+    """
+
+    terms: Terms
+    rules: Mapping[str, Any]
+    seen: Review
+    analysts: Mapping[str, tuple[Any, float]]
+    needed: bool
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """How the cells of a dataset differ from those that were charged before.
 
     Attributes:
         dataset: Its name.
         cells: What names its cells by the present declaration.
         charged: Whether anything was ever charged.
-        told: Whether the earlier charges say what named their cells.
-        changes: What differs from that, part by part, in words.
+        recorded: Whether earlier charges recorded what named their cells.
+        changes: The parts that differ, in words.
         before: What the rows that lost most have lost so far, a Pufferfish ε, rounded up; None
             without a prior.
         after: The same for every row, once the change is accepted.
@@ -42,15 +64,15 @@ class Pending:
     dataset: str
     cells: Cells
     charged: bool
-    told: bool
+    recorded: bool
     changes: tuple[str, ...]
     before: float | None
     after: float | None
 
 
-def pending(
+def cell_change(
     ledger: Ledger, dataset: str, cells: Cells, translation: LossTranslation | None
-) -> Pending:
+) -> CellChange:
     """How the declaration of a dataset differs from what was charged under."""
     changes = ledger.snapshot(dataset, cells=cells).changes
     position = _position(ledger, dataset)
@@ -64,11 +86,11 @@ def pending(
         )
         before = spent_epsilon(translation, worst, position.epsilon, position.delta)
         after = spent_epsilon(translation, (most,), position.epsilon, position.delta)
-    return Pending(
+    return CellChange(
         dataset=dataset,
         cells=cells,
         charged=position is not None and has_spent(position),
-        told=changes != (),
+        recorded=changes != (),
         changes=changes or (),
         before=before,
         after=after,
@@ -89,7 +111,7 @@ def has_spent(position: Position) -> bool:
 
 
 def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:
-    """The files of a source, whichever name they go by, or its table; with the column."""
+    """The files of a source, under whatever name, or its table; with the column."""
     source = declaration.source
     if source.path is None:
         return frozenset({(source.url, source.table, about)})
@@ -101,18 +123,16 @@ def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:
 
 
 def refuse_same_files(project: "Project", dataset: "LoadedDataset", ledger: Ledger) -> None:
-    """Raise if another dataset that was charged before reads a file of this one, as it is now."""
+    """Raise if another dataset that was charged before reads a file of this one."""
     name = dataset.name
     others = [other for other in project.policy.datasets if other != name]
-    if not others:
-        return
     mine = places(dataset.declaration, dataset.about)
     spent = {p.dataset for p in ledger.positions() if p.analyst is None and has_spent(p)}
     for other in others:
         if other not in spent:
             continue
         shared = frozenset[tuple[Any, ...]]()
-        with suppress(TakifuguError, OSError):  # a dataset that is broken is none of this one's
+        with suppress(TakifuguError, OSError):  # a broken dataset does not stop this one
             found = project.load(other)
             shared = mine & places(found.declaration, found.about)
         if shared and other not in ledger.counted_separately(name):

@@ -1,0 +1,173 @@
+"""What is cached beside a project: translation tables, and the terms that the owner accepted.
+
+Some translations take minutes. A cached table is verified when it is loaded: it must be for these
+priors, secrets and uncertainty, made by this version and unchanged since (its own fingerprint); and
+because whoever changes a file can write a new fingerprint too, the translation itself confirms
+every allowance that a budget rests on. A table that it does not confirm is computed anew. (The
+price of a release is compared with the translation as well: see `PolicySession`.)
+
+The ledger holds the fingerprints of the accepted terms (`ledger.events.accepted_terms`). To compute
+what is spent under them after the policy has changed, the priors and secrets themselves are cached,
+under those fingerprints; what is read back is used only if it has them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+
+from takifugu import __version__
+from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
+from takifugu.ledger import Terms
+from takifugu.priors import Secrets, from_document, read_prior
+from takifugu.priors.documents import read_json, write_json
+from takifugu.session.prior_checks import terms_of
+from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
+from takifugu.translation.translation import Translation
+
+FOLDER = ".takifugu"  # of a project, for what can be made again
+MANY = 20  # states from which on a translation takes seconds
+LEAST = 0.05  # the smallest Pufferfish loss that a table covers
+MOST = 16  # beyond this budget nothing is tabulated
+SHARE = 0.04  # of neighbouring points: an allowance from a table is less by at most that
+
+Progress = Callable[[str], None]
+
+
+def reach(budgets: Iterable[Fraction]) -> int | None:
+    """The loss that a table must reach for these budgets: a power of 2; None if that is too far.
+
+    So a table is made anew only when a budget doubles, and it then keeps its points.
+    """
+    largest = max((*budgets, Fraction(1)))
+    return next((2**k for k in range(MOST.bit_length()) if largest <= 2**k), None)
+
+
+def table_path(folder: Path, name: str, translation: Translation, most: int) -> Path:
+    """Where the table of a dataset is kept: one for each translation, reach and version."""
+    mark = f"{translation.fingerprint[:16]}.{most}.{__version__}"
+    return folder / FOLDER / f"{name}.{mark}.table.json"
+
+
+def pays(translation: Translation) -> bool:
+    """Whether a translation is cached as a table by default: with many states it is slow.
+
+    The table takes as long as some dozens of translations. A coarse rule, but the same every
+    time: an allowance from a table is a little less than the computed one, so the same query must
+    not get now one and now the other.
+    """
+    return max(prior.breadth for prior in translation.priors.values()) >= MANY
+
+
+def project_table(
+    path: Path,
+    translation: Translation,
+    budgets: Iterable[Fraction],
+    *,
+    most: int,
+    share: float = SHARE,
+    progress: Progress | None = None,
+) -> TranslationTable | None:
+    """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
+
+    None if there is nothing to tabulate: then the translation is computed each time.
+    """
+    say = progress or _silent
+    try:
+        known = TranslationTable.load(path, translation)
+        say("confirming the table")
+        if all(_confirmed(known, translation, budget) for budget in budgets):
+            return known
+    except InvalidFile:
+        pass  # none there, or not one to be used
+    try:
+        made = tabulate(
+            translation,
+            losses=(LEAST, float(most)),
+            share=share,
+            progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
+        )
+    except UnsoundRequest:
+        return None
+    _keep(made, path)
+    return made
+
+
+def _confirmed(table: TranslationTable, translation: Translation, budget: Fraction) -> bool:
+    """Whether the translation itself finds the allowance of the table within the budget."""
+    if budget <= 0:
+        return True
+    try:
+        allowed = float(table.to_dp(float(budget)))
+    except UnsoundRequest:  # below the table: it allows nothing
+        return True
+    loss = float(translation.to_pufferfish(allowed))
+    return loss < inf and Fraction(loss) <= budget
+
+
+def _keep(table: TranslationTable, path: Path) -> None:
+    """Write the table for the next time; a folder that cannot be written to does no harm."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        table.save(path)
+    except (OSError, TakifuguError):
+        return
+
+
+def _silent(_: str) -> None:
+    return
+
+
+FORM = "takifugu-terms-1"
+
+
+def _place(folder: Path, terms: Terms) -> Path:
+    return folder / FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
+
+
+def keep_terms(folder: Path, translation: Translation) -> None:
+    """Cache priors and secrets for when they are replaced; a failure does no harm."""
+    path = _place(folder, terms_of(translation))
+    if path.exists():
+        return
+    secrets = translation.secrets
+    pairs = secrets.pairs
+    with suppress(OSError, TakifuguError, AttributeError, TypeError, ValueError):
+        document = {
+            "form": FORM,
+            "priors": {key: prior.to_document() for key, prior in translation.priors.items()},
+            "uncertainty": translation.uncertainty,
+            "entries": None if secrets.entries is None else list(secrets.entries),
+            "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
+        }
+        path.parent.mkdir(exist_ok=True)
+        write_json(document, path)
+
+
+def kept_terms(folder: Path, name: str, terms: Terms, like: Translation) -> Translation | None:
+    """The translation under ``terms``, if its priors are cached; None if they are not."""
+    for made in _candidates(folder, name, terms, like):
+        if terms_of(made) == terms:
+            return made
+    return None
+
+
+def _candidates(folder: Path, name: str, terms: Terms, like: Translation) -> Iterator[Translation]:
+    yield like
+    with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
+        found = read_json(_place(folder, terms), needed="be kept terms")
+        pairs = found["pairs"]
+        yield Translation(
+            {key: from_document(prior) for key, prior in found["priors"].items()},
+            Secrets(
+                entries=None if found["entries"] is None else tuple(found["entries"]),
+                pairs=None if pairs is None else tuple((tuple(a), tuple(b)) for a, b in pairs),
+            ),
+            uncertainty=found["uncertainty"],
+        )
+    for file in sorted(folder.glob(f"{name}.*.prior.json")):  # one that was fitted before
+        with suppress(TakifuguError, ValueError):
+            yield Translation(
+                {"prior": read_prior(file)}, like.secrets, uncertainty=like.uncertainty
+            )

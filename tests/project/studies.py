@@ -1,0 +1,30 @@
+"""Projects with a prior and a budget, to test with."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from takifugu.priors import MarkovChain, write_prior
+from takifugu.project.project import Project, init_project, open_project
+from tests.session.study import STATES, write_data
+
+CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=12)
+
+
+def with_prior(folder: Path, steps: int = 12, **policy: Any) -> Project:
+    """A project whose dataset has a prior that was not fitted, and a budget of 2."""
+    write_prior(replace(CHAIN, length=steps), folder / "mine.json")
+    made = init_project(folder).add_dataset(
+        "stays", write_data(folder, steps), priors=[folder / "mine.json"], **policy
+    )
+    made.set_budget("stays", "2")
+    return made
+
+
+def add_line(project: Project, line: str) -> Project:
+    text = project.file.read_text()
+    head = "[dataset.stays]\n"
+    project.file.write_text(text.replace(head, f"{head}{line}\n"))
+    return open_project(project.file)
