@@ -169,7 +169,7 @@ def test_an_error_target_costs_the_least_that_meets_it(tmp_path: Path) -> None:
 def test_a_plan_says_what_error_is_predicted(tmp_path: Path) -> None:
     with opened(tmp_path, budget=1000) as (session, _, _):
         plan = session.plan.histogram(epsilon=1)
-        half, deviation = (four_digits(plan.error[n], "up") for n in ("interval", "deviation"))
+        half, deviation = four_digits(plan.error["interval"]), four_digits(plan.error["deviation"])
         line = (
             f"predicted error: each number within ±{half} with probability 0.95"
             f" (standard deviation {deviation})"

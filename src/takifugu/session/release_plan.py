@@ -125,7 +125,7 @@ def error_words(error: Mapping[str, Any]) -> str:
     if "ranks" in error:
         ranks = four_digits(error["ranks"], "up")
         return f"the rank of the answer within ±{ranks} of the requested one {with_probability}"
-    deviation = f"(standard deviation {four_digits(error['deviation'], 'up')})"
+    deviation = f"(standard deviation {four_digits(error['deviation'])})"
     if "interval" in error:
         half = error["interval"]
         within = f"within ±{four_digits(half, 'up')}" if half else "off by less than one unit"

@@ -80,6 +80,12 @@ class PlannedBefore(Protocol):
 class Session:
     """Queries about one protected column of a declared table, paid from one ledger.
 
+    For example::
+
+        with Session(table, prior, ledger="visits.ledger", budget=2) as session:
+            plan = session.plan.histogram(by="country", epsilon=0.5)  # spends nothing
+            result = session.release(plan)  # charged, then drawn
+
     What the entries of a prior are is given by ``over`` and never guessed: see
     `takifugu.session.entries`. Rows that a prior was fitted on are not released from: see
     `takifugu.session.held_out`. `guarantee` states both.
