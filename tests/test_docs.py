@@ -9,7 +9,8 @@ Every page (below docs/, and README.md) is worked through in a folder of its own
   marked ``console exit=N``. Other commands are not run;
 * a ```` ```python ```` block is run there, as a doctest if it begins with ``>>>``; all of a page's
   share their names;
-* a page that reads ``visits.parquet`` finds a synthetic one there, and its ``labels``.
+* a page that reads ``visits.parquet`` finds a synthetic one there, and its ``labels``;
+* a page of ``REAL_DATA`` finds the download that it starts from; without the data it is skipped.
 """
 
 import contextlib
@@ -27,10 +28,12 @@ from typing import Any
 import pytest
 
 from takifugu.cli import main
+from tests.real_data import write_new_york
 from tests.visits import LABELS, write_visits
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+REAL_DATA = {ROOT / "docs" / "tutorial" / "new-york.md": write_new_york}
 FENCE = re.compile(r"^```(\S+)[ \t]*(.*?)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -136,10 +139,22 @@ def work_through(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> in
     return done
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=str(path.relative_to(ROOT)),
+            marks=[pytest.mark.real_data] if path in REAL_DATA else [],
+        )
+        for path in PAGES
+    ],
+)
 def test_the_page_does_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if path in REAL_DATA:
+        REAL_DATA[path](tmp_path)
     page = path.read_text(encoding="utf-8")
     shown = len(re.findall(r"^\$ takifugu ", page, re.MULTILINE))
     assert work_through(page, tmp_path, monkeypatch) == shown

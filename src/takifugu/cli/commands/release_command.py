@@ -146,7 +146,7 @@ def _print(result: "Result", target: "OutputFile | None") -> None:
     if target is None:
         echo(str(result))
     else:
-        price = "free: released before" if result.free else f"cost {result.cost.words} alone"
+        price = "free: answered before" if result.free else f"cost {result.cost.words} alone"
         if result.cost.reuse and result.cost.own is not None:
             price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
         echo(f"{len(result.rows)} rows written to {target.path}; {price}")
