@@ -6,13 +6,24 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
-from takifugu.ledger import Charge
+from takifugu.keys import same_key
+from takifugu.ledger import Charge, Event
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
 from takifugu.session.query.query import Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.visible import four_digits, visible
+
+CHANGED = (
+    "the data changed since the last release ({at}). What was released then stays spent, and a"
+    " query that was answered then is charged again. If rows were edited in their order or public"
+    " columns, not only added, have the owner count the earlier releases on every row first"
+)
+OTHER_KEY = (
+    "the last release ({at}) was marked with another key than this one, or without one: whether"
+    " the same was answered before on the same data is unknown, and it is charged again"
+)
 
 
 @dataclass(frozen=True)
@@ -129,3 +140,13 @@ def query_body(charge: Charge) -> dict[str, Any]:
         "window": window_body(charge.window),
         "groups": groups_body(charge.groups),
     }
+
+
+def notes_before_paying(charge: Charge, last: Event | None) -> tuple[str, ...]:
+    """What to know before paying: that the data changed, or that this is unknown."""
+    if last is None:
+        return ()
+    before, at = str(last.body["data"]), f"{last.at:%Y-%m-%d %H:%M} UTC"
+    if not same_key(before, charge.data):
+        return (OTHER_KEY.format(at=at),)
+    return (CHANGED.format(at=at),) if before != charge.data else ()

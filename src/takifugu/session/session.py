@@ -18,8 +18,7 @@ from typing import Any, Protocol, Self
 from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.keys import same_key
-from takifugu.ledger import Charge, Event, Ledger, Quote, Snapshot, open_ledger
+from takifugu.ledger import Charge, Ledger, Quote, Snapshot, open_ledger
 from takifugu.losses import Concentrated, Number, Pure, exactly
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
@@ -43,22 +42,12 @@ from takifugu.session.query.query import Aim, Query, draw
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
 from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
-from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
+from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
-
-CHANGED = (
-    "the data changed since the last release ({at}). What was released then stays spent, and a"
-    " query that was answered then is charged again. If rows were edited in their order or public"
-    " columns, not only added, have the owner count the earlier releases on every row first"
-)
-OTHER_KEY = (
-    "the last release ({at}) was marked with another key than this one, or without one: whether"
-    " the same was answered before on the same data is unknown, and it is charged again"
-)
 
 
 class PlannedBefore(Protocol):
@@ -256,7 +245,7 @@ class Session:
             cost=cost,
             stored=stored,
             instead=instead,
-            notes=() if stored else _notes(made.charge, quote.last),
+            notes=() if stored else notes_before_paying(made.charge, quote.last),
         )
 
     def replan(self, plan: PlannedBefore) -> Plan:
@@ -424,16 +413,6 @@ class Session:
             mechanism=made.mechanism.describe(),
             guarantee=self._guarantee(cost.budget_delta),
         )
-
-
-def _notes(charge: Charge, last: Event | None) -> tuple[str, ...]:
-    """What to know before paying: that the data changed, or that this is unknown."""
-    if last is None:
-        return ()
-    before, at = str(last.body["data"]), f"{last.at:%Y-%m-%d %H:%M} UTC"
-    if not same_key(before, charge.data):
-        return (OTHER_KEY.format(at=at),)
-    return (CHANGED.format(at=at),) if before != charge.data else ()
 
 
 def _refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
