@@ -1,6 +1,7 @@
 """``import takifugu as tf``: what it offers, how quickly, and the example that it is shown by."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -239,3 +240,15 @@ def test_days_beyond_the_calendar_are_refused(tmp_path: Path, days: int) -> None
     )
     with raises(InvalidQuery, field="days"):
         takifugu.fit_markov(visits, "place", first_days=days)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), "1/3"])
+def test_a_fraction_is_planned_as_it_is_after_json_too(
+    tmp_path: Path, epsilon: Fraction | str
+) -> None:
+    with opened(tmp_path) as (session, _, _):
+        plan = session.plan.histogram(epsilon=epsilon)
+        read = takifugu.QueryOptions.from_document(json.loads(json.dumps(plan.options.document())))
+        again = session.plan(read)
+        assert again.charge == plan.charge and again.mechanism == plan.mechanism
+        assert 0.333 < plan.cost.alone <= Fraction(1, 3)

@@ -118,7 +118,7 @@ def test_a_translation_that_contradicts_itself_is_caught(kind: str) -> None:
 @pytest.mark.parametrize("kind", list(PURE))
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf"), "x"])
 def test_a_bad_target_is_refused(kind: str, epsilon: Any) -> None:
-    with pytest.raises(UnsoundRequest, match="positive"):
+    with raises(UnsoundRequest, field="epsilon"):
         PURE[kind](epsilon, BY_CURVE)
 
 
@@ -180,7 +180,7 @@ def test_a_bad_per_entry_loss_is_refused(epsilon: float) -> None:
         Exponential.within,
         lambda e: RandomisedResponse.within(e, categories="ab"),
     ):
-        with pytest.raises(UnsoundRequest, match="positive"):
+        with raises(UnsoundRequest, field="epsilon"):
             within(epsilon)
 
 

@@ -142,3 +142,23 @@ def test_a_prior_fitted_on_a_frame_keeps_to_that_table(tmp_path: Path) -> None:
             session_on(other, tmp_path, "other", translation=early),
         ):
             pass
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_what_is_changed_in_a_frame_later_changes_no_row(package: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    steps = numpy.array([row[1] for row in ROWS])
+    given = frame(package)
+    if package == "pyarrow":  # zero-copy: the array's memory is the column's
+        given = given.set_column(1, "step", pyarrow.array(steps))
+    visits = table(given, **DECLARED, name="visits")
+    with visits.open(threads=1) as engine:
+        before = engine.fingerprint()
+    if package == "pandas":
+        given["step"] += 10
+    elif package == "polars":
+        given[0, "step"] = 10
+    else:
+        steps += 10
+    with visits.open(threads=1) as engine:
+        assert engine.fingerprint() == before and engine.span()[0] == min(row[1] for row in ROWS)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Required, TypedDict, overload
 import numpy as np
 
 from takifugu._atomic import real_path, write_whole
-from takifugu.engines.backends.frames import Frame, is_frame
+from takifugu.engines.backends.frames import Frame, is_frame, own_copy
 from takifugu.engines.backends.opened_files import source_files
 from takifugu.engines.declarations.columns import OrderKind, Outside
 from takifugu.engines.declarations.declaration import Declaration
@@ -184,7 +184,10 @@ def table(
     }
     if title:
         document["title"] = title
-    return Table(declaration_of(document, folder=Path.cwd()), called, frame)
+    declaration = declaration_of(document, folder=Path.cwd())
+    return Table(
+        declaration, called, None if frame is None else own_copy(frame, declaration.columns)
+    )
 
 
 def _checked_name(name: str | None) -> str:

@@ -15,8 +15,7 @@ MARGIN = 2.0**-45  # more than the rounding of the few operations that it covers
 
 def target_of(epsilon: Number, name: str = "epsilon") -> float:
     """The largest float that is not above a requested loss; positive and finite."""
-    positive(epsilon, name)
-    return float_down(exactly(epsilon, name))
+    return positive(float_down(exactly(epsilon, name)), name)
 
 
 def allowance(epsilon: Number, translation: LossTranslation) -> float:

@@ -23,7 +23,9 @@ def positive(value: Number, name: str) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise UnsoundRequest(
-            f"{name} is {value!r}; it must be a positive, finite number", field=name, given=value
+            f"{name} is {value!r:.80}; it must be a positive, finite number",
+            field=name,
+            given=value,
         ) from error
     if not 0 < number < inf:  # also false for NaN
         raise UnsoundRequest(

@@ -1,11 +1,13 @@
 """Tables in memory, of pandas, Polars or PyArrow, read by DuckDB.
 
-The declared columns are copied once, when the engine is opened: a frame that is changed later
-changes no answer, and undeclared columns are never read. Nothing is written to disk, unless DuckDB
+The declared columns are copied when the table is declared, and into DuckDB when it is opened: a
+frame that is changed later changes no answer, and a prior is fitted on the rows that a session
+knows. Undeclared columns are never read. Nothing is written to disk, unless DuckDB
 runs out of memory and spills to a folder of its own (see `spill`).
 """
 
 import sys
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -39,6 +41,26 @@ def is_frame(source: object) -> bool:
         for package, name in loaded
         if package is not None
     )
+
+
+def own_copy(frame: Any, columns: Collection[str]) -> Frame:
+    """The declared columns of a frame, which nobody else can change.
+
+    Arrow tables are immutable, but the memory of one made from numpy arrays is theirs.
+    """
+    if hasattr(frame, "clone"):  # Polars copies what is written to
+        own: Frame = frame.clone()
+    elif hasattr(frame, "column_names"):
+        import pyarrow
+
+        chosen = frame.select([k for k, name in enumerate(frame.column_names) if name in columns])
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, chosen.schema) as stream:
+            stream.write_table(chosen)
+        own = pyarrow.ipc.open_stream(sink.getvalue()).read_all()
+    else:
+        own = frame.loc[:, [name in columns for name in frame.columns]].copy(deep=True)
+    return own
 
 
 class FrameBackend(DuckDBBackend):
