@@ -1,6 +1,7 @@
 """Results in a terminal and in figures."""
 
 import json
+import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from takifugu.engines import DriverMissing
 from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
 from takifugu.session import Cost, Result
 from takifugu.session.query.query import own_columns
+from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
 COST = Cost(
@@ -43,6 +46,17 @@ def result(columns: tuple[str, ...], rows: list[tuple[Any, ...]], **query: Any) 
         mechanism={},
         guarantee="",
     )
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_a_missing_package_names_the_extra_that_installs_it(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    released = result(("state", "estimate"), [("home", 3)])
+    method = "to_arrow" if package == "pyarrow" else f"to_{package}"
+    with raises(DriverMissing, package=package, extra="tables", __cause__=None):
+        getattr(released, method)()
 
 
 def test_a_long_table_says_how_much_is_left_out() -> None:
