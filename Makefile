@@ -66,7 +66,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 $(INSTALLED): $(NEEDS)
-	$(PIP) -e .
+	$(PIP) -e '.[tables]'
 	touch $@
 
 $(READY): $(NEEDS)

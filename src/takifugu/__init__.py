@@ -5,6 +5,7 @@
     visits = tf.table("visits.parquet", entity="user", order="at",
                       protected={"place": labels}, public=["country"])
     prior = tf.fit_markov(visits, "place", first_days=400)
+    # one ledger for everything that is ever released about these people
     with tf.Session(visits, prior, budget=1, ledger="visits.ledger") as session:
         result = session.release(session.plan.top_k(3, by="country", epsilon=0.5))
 
@@ -73,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -25,7 +25,7 @@
     x LedgerConflict        a key, a receipt or a name is used for two different things
     x CellsChanged          the declaration differs from the one that earlier charges used
     x SameRows              another dataset of the ledger has the same rows and its own budget
-  x StalePlan, ReleaseFailed, BudgetConflict (session)
+  x StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
 
 A message says what was given, what is needed and what to do next. It may name parameters, columns
@@ -34,6 +34,7 @@ error, not its message: `field` (which parameter) and `reason` (a short, stable 
 where one class has several) exist on all of them.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 from shlex import quote
 
@@ -43,6 +44,12 @@ from takifugu.visible import four_digits, visible
 def pasted(name: str) -> str:
     """A name as a shell takes it, so that a command in a message can be pasted."""
     return quote(name)
+
+
+def one_of(names: Iterable[object]) -> str:
+    """What a name must do: "be a", or "be one of a, b"."""
+    listed = [str(name) for name in names]
+    return f"be {listed[0]}" if len(listed) == 1 else f"be one of {', '.join(listed)}"
 
 
 class TakifuguError(Exception):
@@ -199,7 +206,8 @@ class NoBudget(LedgerError):
     def __init__(self, dataset: str) -> None:
         super().__init__(
             f"dataset {dataset!r} has no budget; have its owner set one:"
-            f" `takifugu budget set {pasted(dataset)} EPSILON`",
+            f" `takifugu budget set {pasted(dataset)} EPSILON`, or"
+            f" ledger.set_budget({dataset!r}, epsilon) in Python",
             dataset=dataset,
         )
 

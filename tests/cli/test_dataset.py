@@ -64,6 +64,15 @@ def test_check_tells_public_facts(declared: Path) -> None:
     assert shown.endswith("The data fits its declaration.\n")
 
 
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_columns_that_settle_ties_are_said_to_be_public(declared: Path, command: str) -> None:
+    assert "note:" not in CliRunner().invoke(app, [command, str(declared)]).stdout
+    declared.write_text(
+        DECLARATION.replace('"refuse"\n[protected.place]', '["name"]\n[protected.place]')
+    )
+    assert "is public (name)" in CliRunner().invoke(app, [command, str(declared)]).stdout
+
+
 def test_check_refuses_without_telling_the_value(declared: Path) -> None:
     (declared.parent / "ward.csv").write_text(ROWS.replace("theatre", "chapel"))
     found = CliRunner().invoke(app, ["check", str(declared)])

@@ -20,6 +20,7 @@ from takifugu.session import OverBudget, ReleaseFailed, Session, StalePlan
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
+from takifugu.visible import four_digits
 from tests.raising import raises
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 
@@ -159,10 +160,35 @@ def test_an_error_target_costs_the_least_that_meets_it(tmp_path: Path) -> None:
         assert near.error["interval"] <= 5
         ranked = session.plan.top_k(1, gap=20, confidence=0.9)
         assert ranked.error["right"][0] >= 0.9
-        with raises(UnsoundRequest, reason="one-aim"):
+        with raises(InvalidQuery, reason="one-aim", field="epsilon"):
             session.plan.histogram(within=50, epsilon=1)
-        with raises(UnsoundRequest, reason="one-aim"):
+        with raises(InvalidQuery, reason="one-aim", field="epsilon"):
             session.plan.histogram()
+
+
+def test_a_plan_says_what_error_is_predicted(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=1000) as (session, _, _):
+        plan = session.plan.histogram(epsilon=1)
+        half, deviation = four_digits(plan.error["interval"]), four_digits(plan.error["deviation"])
+        line = (
+            f"predicted error: each number within ±{half} with probability 0.95"
+            f" (standard deviation {deviation})"
+        )
+        assert line in str(plan).splitlines() and line in plan._repr_html_()
+        near = session.plan.histogram(epsilon=900)
+        assert near.error["interval"] == 0 and "off by less than one unit" in str(near)
+        ranked = session.plan.top_k(1, epsilon=1)
+        assert f"leads the next by {four_digits(ranked.error['gap'], 'up')}" in str(ranked)
+        session.release(plan)
+        assert str(session.plan.histogram(epsilon=1)).splitlines()[1].startswith("free: ")
+
+
+def test_a_label_that_is_not_declared_is_named(tmp_path: Path) -> None:
+    with (
+        opened(tmp_path) as (session, _, _),
+        raises(InvalidQuery, field="values", given="hold 'attic', which is not declared"),
+    ):
+        session.plan.count(["home", "attic"], epsilon=1)
 
 
 class Broken(Exception):

@@ -73,7 +73,7 @@ def _or(words: tuple[str, ...]) -> str:
 def _parquet() -> tuple[Any, Any]:
     from takifugu.engines.engine_errors import driver
 
-    with driver("pyarrow", purpose="a Parquet file"):
+    with driver("pyarrow", purpose="a Parquet file", extra="tables"):
         return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 

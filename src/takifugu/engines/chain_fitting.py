@@ -61,6 +61,7 @@ class Fitted:
         train: The rows that it was fitted on.
         test: The rows that were kept apart, for releases; None if there was no split.
         split: How they were kept apart.
+        remaining: How many rows were kept apart, which is public; None if that was not counted.
     """
 
     chain: MarkovChain
@@ -68,6 +69,7 @@ class Fitted:
     train: Scope
     test: Scope | None
     split: FirstDays | ByEntity | None
+    remaining: int | None = None
 
     @property
     def rows(self) -> FittedRows:
@@ -202,9 +204,14 @@ def fit_prior(
         tau=tau or None,
         length=options.length,
     )
-    if fitted.test is not None and not engine.count(fitted.test):
+    if fitted.test is not None:
+        fitted = replace(fitted, remaining=engine.count(fitted.test))
+    if fitted.remaining == 0:
         raise InvalidQuery(
-            "split", given="leaves no rows to release from", needed="fit on fewer rows"
+            "split",
+            given="leaves no rows to release from",
+            needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
+            " share of the entities",
         )
     if options.confidence is None:
         return fitted.chain, fitted

@@ -389,7 +389,8 @@ def _ties(declaration: Declaration) -> InvalidDeclaration:
     return InvalidDeclaration(
         "order, ties",
         given=f"leaves rows that are equal in {places}",
-        needed="name columns in which such rows differ",
+        needed="name columns in which such rows differ. These become public: do not name a column"
+        " that reveals a protected one",
         reason="ties",
     )
 

@@ -47,13 +47,17 @@ class DatabaseFailed(TakifuguError):
 
 
 class DriverMissing(TakifuguError):
-    """A package that is needed for this kind of source is not there."""
+    """A package that is needed for this kind of source or table is not installed.
 
-    def __init__(self, package: str, *, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}; install it: pip install {package}"
-        )
-        self.package = package
+    Attributes:
+        package: The package.
+        extra: The extra of takifugu that installs it; empty if none does.
+    """
+
+    def __init__(self, package: str, *, purpose: str, extra: str = "") -> None:
+        install = f"'takifugu[{extra}]'" if extra else package
+        super().__init__(f"{purpose} needs the package {package}: pip install {install}")
+        self.package, self.extra = package, extra
 
 
 def without_values(work: Callable[[], Result], place: str, *, doing: str, advice: str) -> Result:
@@ -69,15 +73,12 @@ def without_values(work: Callable[[], Result], place: str, *, doing: str, advice
 
 
 @contextmanager
-def driver(package: str, *, purpose: str) -> Iterator[None]:
+def driver(package: str, *, purpose: str, extra: str = "") -> Iterator[None]:
     """Turn a failed import of a driver into one line that says what to install."""
-    missing = False
     try:
         yield
     except ModuleNotFoundError:
-        missing = True
-    if missing:
-        raise DriverMissing(package, purpose=purpose)
+        raise DriverMissing(package, purpose=purpose, extra=extra) from None
 
 
 def run_isolated(

@@ -93,7 +93,7 @@ def lookup(category: Category, kind: Kind) -> Lookup:
         if stray:
             raise InvalidDeclaration(
                 f"{category.column}, labels",
-                given="have raw values that are no whole numbers",
+                given="have raw values that are not whole numbers",
                 needed="have whole numbers only, as the column does",
             )
         codes = {int(name): code for name, code in raw.items()}

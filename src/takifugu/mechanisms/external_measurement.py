@@ -162,7 +162,7 @@ class FiniteChannel:
         universe = self.channel.universe
         if values not in universe.datasets:
             raise InvalidMechanism(
-                "values", given="is no dataset of the world", needed="be one of its datasets"
+                "values", given="is not a dataset of the world", needed="be one of its datasets"
             )
         row = [Fraction(x) for x in self.channel.likelihood[universe.position(values)].tolist()]
         common = lcm(*(x.denominator for x in row))

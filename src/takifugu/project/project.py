@@ -25,7 +25,7 @@ from takifugu.engines import (
     read_declaration,
 )
 from takifugu.engines.opening import BackendName
-from takifugu.errors import Malformed, NotALedger, UnsoundRequest
+from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, read_prior, write_prior
 from takifugu.project import policy_writing as write
@@ -144,11 +144,14 @@ class Project:
         """The policy of a dataset."""
         if name in self.policy.datasets:
             return self.policy.datasets[name]
-        known = ", ".join(self.policy.datasets) or "none yet: `takifugu dataset add` adds one"
+        known = self.policy.datasets
+        needed = one_of(known) if known else "be added first: there are no datasets yet"
+        if not known:
+            needed += " (`takifugu dataset add`)"
         raise InvalidProject(
             "dataset",
             given=f"{name!r:.80} is not in {self.file}",
-            needed=f"be one of {known}",
+            needed=needed,
             reason="unknown",
         )
 
@@ -237,9 +240,7 @@ class Project:
         listed = self.dataset(name).analysts
         if listed and analyst not in listed:
             given = "nobody is named" if analyst is None else f"{analyst!r:.80} is not listed"
-            raise InvalidProject(
-                "analyst", given=given, needed=f"be one of {', '.join(listed)}", reason="unlisted"
-            )
+            raise InvalidProject("analyst", given=given, needed=one_of(listed), reason="unlisted")
 
     def refuse_taken_name(self, name: str) -> None:
         """Raise unless a new dataset can have this name."""

@@ -10,7 +10,13 @@ For example::
 from takifugu.session.cost import Cost
 from takifugu.session.entries import Entries
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_errors import BudgetConflict, OverBudget, ReleaseFailed, StalePlan
+from takifugu.session.release_errors import (
+    BudgetConflict,
+    OverBudget,
+    ReleaseFailed,
+    SessionClosed,
+    StalePlan,
+)
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.session import Session
@@ -25,5 +31,6 @@ __all__ = [
     "ReleaseFailed",
     "Result",
     "Session",
+    "SessionClosed",
     "StalePlan",
 ]

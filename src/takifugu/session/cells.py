@@ -25,7 +25,7 @@ from zoneinfo import ZoneInfo
 
 from takifugu._atomic import real_path
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery, Order, Scope
-from takifugu.errors import TooLarge
+from takifugu.errors import TooLarge, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name
@@ -153,8 +153,9 @@ def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Gr
         if column not in public:
             raise InvalidQuery(
                 f"where, {column}",
-                given="is no public column",
-                needed="be one: rows may not be chosen by what is protected",
+                given="is not a public column",
+                needed=f"{one_of(public) if public else 'be left out: no column is public'};"
+                " rows may not be chosen by what is protected",
             )
     many = prod(len(keys) for keys in where.values())
     if many > MOST_GROUPS:
@@ -174,7 +175,9 @@ def _placed(bound: Bound, order: Order, name: str) -> int | datetime | None:
         return None
     if order.kind == "number":
         if isinstance(bound, bool) or not isinstance(bound, int):
-            raise InvalidQuery(name, given="is no whole number", needed="be one, as the order is")
+            raise InvalidQuery(
+                name, given="is not a whole number", needed="be one, as the order is"
+            )
         return bound
     zone = ZoneInfo(str(order.zone))
     found = _moment(bound, name)

@@ -66,7 +66,7 @@ class Entries:
             )
         if isinstance(self.positions, str) or not isinstance(self.positions, Sequence):
             raise UnsoundRequest(
-                "positions is no list; list the entries of the prior in order", field="positions"
+                "positions is not a list; list the entries of the prior in order", field="positions"
             )
         object.__setattr__(self, "positions", tuple(self.positions))
         if self.positions and self.over != "sequence":

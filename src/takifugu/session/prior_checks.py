@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from takifugu.engines import Amount, Category, Declaration, Engine
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import UnsoundRequest, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Terms
 from takifugu.priors.gaussian import Gaussian
@@ -33,7 +33,7 @@ def protected_column(declaration: Declaration, about: str | None) -> str:
         return names[0]
     if about not in names:
         raise UnsoundRequest(
-            f"about is {about!r}; it must be one of {', '.join(names)}",
+            f"about is {about!r}; it must {one_of(names)}",
             field="about",
             given=about,
             needed=tuple(names),

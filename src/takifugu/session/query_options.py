@@ -13,10 +13,9 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from takifugu.engines import InvalidQuery
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import one_of
 from takifugu.losses import Number, exactly
 from takifugu.priors import Name
 from takifugu.session.cells import Bound
@@ -25,6 +24,7 @@ Kind = Literal[
     "histogram", "count", "top_k", "sum", "mean", "quantile", "proportions", "transitions"
 ]
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
+ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
 EARLIER_NAMES = {"chance": "confidence"}  # in plan files of earlier versions
 
 
@@ -122,17 +122,17 @@ class QueryOptions:
         k: int | None = None,
         level: Number | None = None,
         grid: Number | None = None,
-        reference: ArrayLike | None = None,
+        reference: ReferenceCounts | None = None,
         gap: float | None = None,
     ) -> None:
         if kind not in get_args(Kind):
             raise InvalidQuery(
                 "kind",
                 given=f"is {kind!r:.80}",
-                needed=f"be one of {', '.join(get_args(Kind))}",
+                needed=one_of(get_args(Kind)),
             )
         if not isinstance(column, str | None):
-            raise InvalidQuery("column", given="is no text", needed="be the name of a column")
+            raise InvalidQuery("column", given="is not text", needed="be the name of a column")
         checked: dict[str, Any] = {
             "kind": kind,
             "column": column,
@@ -175,17 +175,19 @@ class QueryOptions:
     def _refuse_two_aims(self) -> None:
         ranking = "within" in KIND_OPTIONS[self.kind].without
         if (self.epsilon is None) == (self.within is None and self.confidence is None):
-            raise UnsoundRequest(
-                "give what may be lost (`epsilon`) or how good the answer must be (`within`, or"
-                " `confidence` for a ranking): one of the two",
-                field="epsilon",
+            raise InvalidQuery(
+                "epsilon",
+                given="is missing" if self.epsilon is None else "is beside an error to keep to",
+                needed="be given, or else how good the answer must be: `within`, or `confidence`"
+                " for a ranking; exactly one of the two",
                 reason="one-aim",
             )
         if self.epsilon is None and self.within is None and not ranking:
-            raise UnsoundRequest(
-                f"a confidence says how sure, not how near: give `within` too, since {self.kind}"
-                " is no ranking",
-                field="within",
+            raise InvalidQuery(
+                "within",
+                given="is missing beside `confidence`",
+                needed=f"be given too: {self.kind} is not a ranking, and a confidence says how"
+                " sure, not how near",
                 reason="one-aim",
             )
 
@@ -211,8 +213,8 @@ class QueryOptions:
             if name not in names:
                 raise InvalidQuery(
                     str(key)[:80],
-                    given="is no option of a query",
-                    needed=f"be one of {', '.join(names)}",
+                    given="is not an option of a query",
+                    needed=one_of(names),
                 )
             if name in found:
                 raise InvalidQuery(name, given="is given twice", needed="be given once")
@@ -239,7 +241,7 @@ def _window(window: Any) -> tuple[Bound, Bound] | None:
         return None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise InvalidQuery(
-            "window", given="is no pair", needed="be (start, end), None for an open side"
+            "window", given="is not a pair", needed="be (start, end), None for an open side"
         )
     for end in window:
         if isinstance(end, bool) or not isinstance(end, datetime | date | str | int | None):
@@ -266,7 +268,7 @@ def _where(where: Any) -> dict[str, tuple[Name, ...]]:
             raise InvalidQuery("where", given="is something else", needed="map columns to keys")
         if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
             raise InvalidQuery(
-                f"where, {column}", given="is no list of keys", needed="list at least one key"
+                f"where, {column}", given="is not a list of keys", needed="list at least one key"
             )
         if not all(type(key) in (str, int) for key in keys):
             raise InvalidQuery(
@@ -325,7 +327,7 @@ def _counts(reference: Any) -> Counts | None:
     if table.ndim not in (1, 2):
         raise InvalidQuery(
             "reference",
-            given="is no table of numbers",
+            given="is not a table of numbers",
             needed="hold the counts of one group, or of each group",
         )
     return tuple(tuple(row) if table.ndim == 2 else row for row in table.tolist())

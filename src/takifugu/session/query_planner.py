@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from numpy.typing import ArrayLike
-
 from takifugu.engines import Declaration, InvalidQuery
+from takifugu.errors import one_of
 from takifugu.losses import Number
 from takifugu.priors import Name
 from takifugu.session.cells import Bound, rows_of
@@ -16,7 +15,7 @@ from takifugu.session.query.query import Query
 from takifugu.session.query.sum_and_mean import MeanQuery, SumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
-from takifugu.session.query_options import Kind, QueryOptions
+from takifugu.session.query_options import Kind, QueryOptions, ReferenceCounts
 from takifugu.session.release_plan import Plan
 
 KINDS: Mapping[Kind, type[Query]] = {
@@ -45,8 +44,8 @@ def query_of(options: QueryOptions, declaration: Declaration, about: str) -> Que
         if name not in public:
             raise InvalidQuery(
                 f"by, {name}",
-                given="is no public column",
-                needed=f"be one of {', '.join(public) or 'none: there are no public columns'}",
+                given="is not a public column",
+                needed=one_of(public) if public else "be left out: no column is public",
             )
     if len(set(options.by)) < len(options.by):
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
@@ -95,7 +94,7 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have each label."""
+        """How many rows have each label. `QueryOptions` explains the options."""
         options = QueryOptions(
             "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -115,7 +114,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have one of the labels in ``values``."""
+        """How many rows have one of the labels in ``values``.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
             delta=delta, within=within, confidence=confidence,
@@ -133,14 +135,15 @@ class Planner:
         epsilon: Number | None = None,
         delta: Number | None = None,
         confidence: float | None = None,
-        reference: ArrayLike | None = None,
+        reference: ReferenceCounts | None = None,
         gap: float | None = None,
     ) -> Plan:
         """The ``k`` most frequent labels, in order.
 
         The plan predicts how many places are right for ``reference``, public or synthetic counts,
         or for a ``gap``, the lead of each place over the next. Instead of ``epsilon``, give one of
-        them and ``confidence``, the probability that places are right.
+        them and ``confidence``, the probability that places are right. `QueryOptions` explains the
+        other options.
         """
         options = QueryOptions(
             "top_k", column, k=k, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
@@ -160,7 +163,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The sum of numbers, clamped to their declared bounds."""
+        """The sum of numbers, clamped to their declared bounds.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "sum", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -179,7 +185,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The mean of numbers, clamped to their declared bounds, over the public number of rows."""
+        """The mean of numbers, clamped to their declared bounds, over the public number of rows.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "mean", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -203,7 +212,7 @@ class Planner:
         """The number below which the share ``level`` of the values lies: 0.5 for the median.
 
         It is chosen from numbers that are ``grid`` apart, by default the declared step. ``within``
-        counts ranks.
+        counts ranks. `QueryOptions` explains the other options.
         """
         options = QueryOptions(
             "quantile", column, level=level, by=by, window=window, where=where, epsilon=epsilon,
@@ -223,7 +232,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """The share of the rows of each group that have each label."""
+        """The share of the rows of each group that have each label.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "proportions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -241,7 +253,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How often each label followed each other one, within the rows of an entity."""
+        """How many times each label followed each other one, within the rows of an entity.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,

@@ -6,6 +6,7 @@
   x StalePlan        the plan is not what would be released now
   x ReleaseFailed    it was paid for and then something broke; nothing of it is shown
   x BudgetConflict   a session was given another budget than the dataset has
+  x SessionClosed    the session was closed before it was used
 """
 
 from decimal import Decimal
@@ -71,6 +72,13 @@ class ReleaseFailed(TakifuguError):
             " was released and the charge stays spent. Ask again, or report it"
         )
         self.trouble = trouble
+
+
+class SessionClosed(TakifuguError):
+    """A session was used after it was closed; nothing was charged."""
+
+    def __init__(self) -> None:
+        super().__init__("the session is closed; open it again")
 
 
 class BudgetConflict(TakifuguError):

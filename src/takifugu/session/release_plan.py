@@ -11,7 +11,7 @@ from takifugu.ledger import Charge, Event
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.mechanisms import Mechanism
 from takifugu.session.cost import Cost
-from takifugu.session.query.query import Query
+from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.visible import four_digits, visible
 
@@ -107,7 +107,8 @@ class Plan(UnpricedPlan):
     def __str__(self) -> str:
         lines = [
             f"{self.query.kind} of {visible(self.query.column)}",
-            f"costs {self.price}",
+            self.price if self.stored else f"costs {self.price}",
+            f"predicted error: {error_words(self.error)}",
             self.reason,
             *(f"note: {note}" for note in self.notes),
         ]
@@ -124,11 +125,29 @@ def _accepted(cost: Cost, instead: Mapping[str, Any] | None) -> str:
     if not cost.most > 0:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"
     text = f"; at most {four_digits(cost.most, 'down')} would be accepted"
-    error = {} if instead is None else instead["error"]
+    if instead is not None:
+        text += f", with this error: {error_words(instead['error'])}"
+    return text
+
+
+def error_words(error: Mapping[str, Any]) -> str:
+    """What is predicted of an answer, in words: of its numbers, its rank or its ranking."""
+    with_probability = f"with probability {CONFIDENCE:g}"
+    if "ranks" in error:
+        ranks = four_digits(error["ranks"], "up")
+        return f"the rank of the answer within ±{ranks} of the requested one {with_probability}"
+    deviation = f"(standard deviation {four_digits(error['deviation'])})"
     if "interval" in error:
-        text += f". That keeps each number within ±{error['interval']:.4g} in 95 % of releases"
-    elif "ranks" in error:
-        text += f". That keeps the rank within {error['ranks']:.4g} in 95 % of releases"
+        half = error["interval"]
+        within = f"within ±{four_digits(half, 'up')}" if half else "off by less than one unit"
+        return f"each number {within} {with_probability} {deviation}"
+    text = (
+        f"every place right {with_probability} if each leads the next by"
+        f" {four_digits(error['gap'], 'up')} {deviation}"
+    )
+    if error["right"] is not None:
+        right = sum(error["right"]) / len(error["right"])
+        text += f"; for the reference, {100 * right:.4g} % of the places right"
     return text
 
 

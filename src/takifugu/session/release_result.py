@@ -53,17 +53,17 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas data frame."""
-        with driver("pandas", purpose="a pandas data frame"):
+        with driver("pandas", purpose="a pandas data frame", extra="tables"):
             return import_module("pandas").DataFrame(self._table())
 
     def to_polars(self) -> Any:
         """A polars data frame."""
-        with driver("polars", purpose="a polars data frame"):
+        with driver("polars", purpose="a polars data frame", extra="tables"):
             return import_module("polars").DataFrame(self._table())
 
     def to_arrow(self) -> Any:
         """A pyarrow table."""
-        with driver("pyarrow", purpose="an Arrow table"):
+        with driver("pyarrow", purpose="an Arrow table", extra="tables"):
             return import_module("pyarrow").table(self._table())
 
     def plot(self, path: str | Path) -> None:

@@ -41,7 +41,12 @@ from takifugu.session.prior_checks import (
 from takifugu.session.query.query import Aim, Query, draw
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
-from takifugu.session.release_errors import BudgetConflict, OverBudget, StalePlan
+from takifugu.session.release_errors import (
+    BudgetConflict,
+    OverBudget,
+    SessionClosed,
+    StalePlan,
+)
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
@@ -63,6 +68,12 @@ class PlannedBefore(Protocol):
 
 class Session:
     """Queries about one protected column of a declared table, paid from one ledger.
+
+    For example::
+
+        with Session(table, prior, ledger="visits.ledger", budget=2) as session:
+            plan = session.plan.histogram(by="country", epsilon=0.5)  # spends nothing
+            result = session.release(plan)  # charged, then drawn
 
     What the entries of a prior are is given by ``over`` and never guessed: see
     `takifugu.session.entries`. Rows that a prior was fitted on are not released from: see
@@ -119,6 +130,7 @@ class Session:
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
     ) -> None:
+        """Open what is given by path, and check that table, prior, entries and budget fit."""
         _refuse_types(table, translation_table, statement, release_fitted_rows)
         if budget is None and budget_delta:
             raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
@@ -128,6 +140,8 @@ class Session:
                 "the table was made for another translation; tabulate this one",
                 field="translation_table",
             )
+        self._owns = not (isinstance(table, Engine) and isinstance(ledger, Ledger))
+        self._closed = False
         with ExitStack() as opened:
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
@@ -165,6 +179,10 @@ class Session:
                 self._agree_on(budget, budget_delta, snapshot)
             self._opened = opened.pop_all()
 
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<Session on {self._about!r} of dataset {self._dataset!r}{state}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -174,10 +192,12 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._closed = self._closed or self._owns
         self._opened.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """Close what the session opened itself."""
+        """Close what the session opened itself; what the caller opened can still be used."""
+        self._closed = self._closed or self._owns
         self._opened.close()
 
     @property
@@ -192,10 +212,12 @@ class Session:
 
     def spent(self) -> float:
         """The Pufferfish ε of all that was released, rounded up."""
+        self._refuse_closed()
         return self._ledger.spent(self._dataset, self._translation)
 
     def guarantee(self) -> str:
         """What is protected and what is not, in plain words."""
+        self._refuse_closed()
         whole = self._ledger.snapshot(self._dataset).whole
         return self._guarantee(Fraction(0) if whole is None else whole.delta)
 
@@ -223,6 +245,10 @@ class Session:
         )
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosed()
 
     # --- plan: nothing is spent, nothing protected is read ---
 
@@ -256,6 +282,7 @@ class Session:
 
     def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
         """All of a plan but its price: the one place where plans are made."""
+        self._refuse_closed()
         if not isinstance(options, QueryOptions):
             raise UnsoundRequest(
                 f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
@@ -368,7 +395,8 @@ class Session:
         """
         if not isinstance(plan, Plan):
             raise UnsoundRequest(
-                f"a {type(plan).__name__} is no plan; release what `session.plan` made",
+                f"a {type(plan).__name__} is not a plan; release what `session.plan` made, such as"
+                " session.plan.histogram(epsilon=0.5)",
                 field="plan",
             )
         made = self._unpriced(plan.options)

@@ -180,4 +180,4 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
             echo(f"  {window:<24}  spent {four_digits(part.spent, 'up')}")
     for reading in standing.history:
         at = reading.at.strftime("%Y-%m-%d %H:%M:%S")
-        echo(f"  {at}  event {reading.seq}: {four_digits(reading.epsilon, 'up')} spent")
+        echo(f"  {at}  event {reading.seq}: {four_digits(reading.epsilon, 'up')} spent so far")

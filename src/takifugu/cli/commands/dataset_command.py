@@ -83,7 +83,7 @@ def add(
     secrets = read_secrets(pairs, entries)
     project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
-        facts = _facts(check_engine(engine))
+        facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         project.add_dataset(
             name,
             declaration,
@@ -99,7 +99,7 @@ def add(
     if as_json:
         print_json({"dataset": name, "project": str(project.file)} | facts)
         return
-    _print_facts(facts)
+    _print_facts(facts, note)
     echo(f"{name} was added to {project.file}")
     if not prior:
         echo(
@@ -145,7 +145,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
             echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
             echo(f"released     from {policy['released_share']} of the entities")
-    echo(f"\n{found.guarantee()}", nl=False)
+    echo(f"\n{found.guarantee()}{tie_note(found)}", nl=False)
     for statement in policy.get("fitted", ()):
         echo(f"\n{statement}")
 
@@ -169,7 +169,7 @@ def check(
     project = None if _is_file(dataset) else the_project(folder)
     declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
-        facts = _facts(check_engine(engine))
+        facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         if project is not None and project.dataset(dataset).priors:
             loaded = project.load(dataset)
             _ = loaded.releasable
@@ -178,7 +178,7 @@ def check(
     if as_json:
         print_json(facts)
         return
-    _print_facts(facts)
+    _print_facts(facts, note)
     echo("The data fits its declaration.")
 
 
@@ -342,7 +342,18 @@ def _facts(found: Any) -> dict[str, Any]:
     }
 
 
-def _print_facts(facts: dict[str, Any]) -> None:
+def tie_note(declaration: "Declaration") -> str:
+    """What to know of the columns that settle ties; empty if there are none."""
+    if not declaration.order.ties:
+        return ""
+    names = ", ".join(declaration.order.ties)
+    return (
+        f"note: what settles ties in the order is public ({names}): do not name a column that"
+        " reveals a protected one\n"
+    )
+
+
+def _print_facts(facts: dict[str, Any], note: str) -> None:
     shown = {
         "rows": f"{facts['rows']:,}",
         "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
@@ -351,6 +362,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
     }
     for name, value in shown.items():
         echo(f"{name:<8}  {value}")
+    echo(note, nl=False)
 
 
 def _place(place: object) -> str | None:

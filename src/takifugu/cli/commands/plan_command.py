@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,10 +20,6 @@ from takifugu.cli.shared_options import (
     the_project,
 )
 from takifugu.cli.shell_completion import complete_kind
-from takifugu.visible import four_digits
-
-if TYPE_CHECKING:
-    from takifugu.session.release_plan import Plan
 
 
 @with_query_flags
@@ -75,15 +71,4 @@ def run_plan(
     if as_json:
         print_json(document)
     else:
-        _print(plan, document["guarantee"])
-
-
-def _print(plan: "Plan", guarantee: str) -> None:
-    echo(str(plan))
-    errors = ", ".join(
-        f"{name.replace('_', ' ')} {four_digits(value) if isinstance(value, float) else value}"
-        for name, value in plan.error.items()
-        if value is not None
-    )
-    echo(f"predicted error: {errors}")
-    echo(f"\n{guarantee}", nl=False)
+        echo(f"{plan}\n\n{document['guarantee']}", nl=False)

@@ -244,6 +244,8 @@ def fit(
     echo(f"{file.name}: {len(fitted.states)} states from {steps:,} steps")
     echo(f"added to {project.file}")
     echo(found.statement)
+    if found.remaining is not None:
+        echo(f"{found.remaining:,} rows remain to be released from")
     if project.needs_acceptance(data):
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
 

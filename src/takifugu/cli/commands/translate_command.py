@@ -73,9 +73,10 @@ def run_translate(
 
     if sum(given is not None for given in (pufferfish, dp, profile)) != 1:
         raise InvalidOption(
-            "--dp", given="or --pufferfish or --profile is missing, or more than one is given",
-            needed="be given alone",
-        )  # fmt: skip
+            "--dp",
+            given="is missing, or is beside --pufferfish or --profile",
+            needed="be given, or one of these: give exactly one of --dp, --pufferfish, --profile",
+        )
     if plot is not None:
         reports.check_target(plot)
     if delta and pufferfish is not None:

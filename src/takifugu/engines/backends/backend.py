@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from takifugu.engines.backends.cached_facts import CachedFact
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
+from takifugu.errors import one_of
 from takifugu.fingerprint import fingerprint
 
 Kind = Literal["text", "whole", "real", "time", "zoned", "unknown"]
@@ -116,9 +117,16 @@ def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[
         raise InvalidDeclaration(
             missing[0],
             given=f"is not a column of {declaration.source.place}",
-            needed="be one, spelled as it is there",
+            needed=_listed(declaration, found),
         )
     return {name: found[name] for name in declaration.columns}
+
+
+def _listed(declaration: Declaration, found: Mapping[str, Kind]) -> str:
+    """The columns that there are; not of a CSV file, whose header may be a row of data."""
+    if declaration.source.kind == "csv":
+        return "be one, spelled as it is there"
+    return f"{one_of(found)}, spelled as it is there"
 
 
 def quoted(name: str) -> str:

@@ -121,7 +121,7 @@ def _arrow(frame: Any, declaration: Declaration) -> Any:
 
     DuckDB would take a pandas column of both 1 and '1' for text; PyArrow refuses it.
     """
-    with driver("pyarrow", purpose="a table in memory"):
+    with driver("pyarrow", purpose="a table in memory", extra="tables"):
         import pyarrow
     arrow = isinstance(frame, pyarrow.Table)
     names = list(frame.column_names if arrow else frame.columns)

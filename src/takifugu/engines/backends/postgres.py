@@ -45,7 +45,7 @@ class PostgresBackend(Backend):
     may_change = True
 
     def __init__(self, declaration: Declaration) -> None:
-        with driver("psycopg", purpose="a postgres source"):
+        with driver("psycopg", purpose="a postgres source", extra="postgres"):
             import psycopg  # noqa: F401 - found missing here, and said so
         self._declaration = declaration
         self._place = declaration.source.place

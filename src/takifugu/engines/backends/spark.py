@@ -54,7 +54,10 @@ class SparkBackend(Backend):
                 given=f"is {declaration.source.kind!r}",
                 needed="be 'spark' or 'parquet' to be read by Spark",
             )
-        with driver("'takifugu[spark]'", purpose="reading with Spark"), warnings.catch_warnings():
+        with (
+            driver("pyspark", purpose="reading with Spark", extra="spark"),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")  # PySpark warns of pandas, which is not used here
             import ibis.backends.pyspark
         _ = ibis.pyspark  # makes Ibis know the settings of its PySpark dialect

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from takifugu.engines.declarations.columns import Amount, Category, Order, Source
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
+from takifugu.errors import one_of
 from takifugu.fingerprint import ByContent
 
 
@@ -77,7 +78,7 @@ class Declaration(ByContent):
         raise InvalidQuery(
             name,
             given="is not a declared column of labels",
-            needed=f"be one of {', '.join(labels)}",
+            needed=one_of(labels) if labels else "be declared with labels",
         )
 
     def amount(self, name: str) -> Amount:
@@ -89,7 +90,7 @@ class Declaration(ByContent):
         raise InvalidQuery(
             name,
             given="is not a declared column of numbers",
-            needed=f"be one of {', '.join(amounts)}" if amounts else "be declared with bounds",
+            needed=one_of(amounts) if amounts else "be declared with bounds",
         )
 
     def guarantee(self) -> str:

@@ -49,7 +49,9 @@ class Datasets:
         meant = self._texts.get(doc.squeezed(label), ()) if isinstance(label, str) else ()
         if len(meant) == 1:
             return meant[0]
-        given = f"{doc.shown(value)} " + ("could be several datasets" if meant else "is no dataset")
+        given = f"{doc.shown(value)} " + (
+            "could be several datasets" if meant else "is not a dataset"
+        )
         first = ", ".join(doc.shown(doc.text(d)) for d in self.universe.datasets[:4])
         more = ", …" if len(self.universe) > 4 else ""
         needed = "list its cells" if meant else f"name one of the datasets: {first}{more}"

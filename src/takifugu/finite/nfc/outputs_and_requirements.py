@@ -51,7 +51,7 @@ class OutputTable:
         if output not in self.labels:
             raise InvalidMechanism(
                 "output",
-                given=f"{output} is no output of the mechanisms",
+                given=f"{output} is not an output of the mechanisms",
                 needed="be one of `OutputTable.labels`",
             )
         return self.labels.index(output)

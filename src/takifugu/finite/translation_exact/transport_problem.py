@@ -38,7 +38,7 @@ def allowance_per_entry(universe: Tables, epsilon: Allowance) -> Floats:
         given = [float(value) for value in listed]
     except (TypeError, ValueError) as error:
         raise InvalidWorld(
-            "epsilon", given="holds something that is no number", needed="hold numbers only"
+            "epsilon", given="holds something that is not a number", needed="hold numbers only"
         ) from error
     if len(given) != len(universe.entries):
         raise InvalidWorld(

@@ -65,7 +65,9 @@ def put_back(
     if not target.sqlite:
         raise _on_a_server("restore")
     if not source.is_file():
-        raise InvalidFile("backup", given=f"{source} is no file", needed="be the file of a backup")
+        raise InvalidFile(
+            "backup", given=f"{source} is not a file", needed="be the file of a backup"
+        )
     path = Path(target.name)
     if path.exists() and path.samefile(source):
         raise InvalidFile("backup", given="is the ledger itself", needed="be another file")

@@ -11,6 +11,8 @@ from takifugu.session.cells import Rows
 from takifugu.session.query.query import NumberQuery
 from takifugu.session.query_options import QueryOptions
 
+MOST_LISTED = 12  # labels in a message
+
 
 @dataclass(frozen=True)
 class CountQuery(NumberQuery):
@@ -31,13 +33,21 @@ class CountQuery(NumberQuery):
 
     def check(self, declaration: Declaration) -> None:
         """The labels must be declared."""
-        keys = frozenset(declaration.category(self.column).keys)
-        unknown = [value for value in self.values if value not in keys]
-        if not self.values or unknown or len(set(self.values)) < len(self.values):
+        keys = declaration.category(self.column).keys
+        known = frozenset(keys)
+        given = ""
+        if not self.values:
+            given = "are empty"
+        elif len(set(self.values)) < len(self.values):
+            given = "are repeated"
+        for value in self.values:
+            if value not in known:
+                given = f"hold {value!r:.80}, which is not declared"
+        if given:
+            listed = ", ".join(map(str, keys[:MOST_LISTED]))
+            more = ", … (the declaration has them all)" if len(keys) > MOST_LISTED else ""
             raise InvalidQuery(
-                "values",
-                given="are none, repeated or not declared",
-                needed=f"be labels of {self.column}; the number of all rows is public",
+                "values", given=given, needed=f"be labels of {self.column}: {listed}{more}"
             )
 
     def body(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
         given = frozen(listed)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise Malformed(
-            "epsilon", given="holds something that is no number", needed="hold numbers only"
+            "epsilon", given="holds something that is not a number", needed="hold numbers only"
         ) from error
     if given.ndim == 0:
         given = frozen(np.full(len(entries), float(given)))

@@ -177,7 +177,7 @@ def open_quote(path: Path) -> None:
     ("harm", "said"),
     [
         (cut, "is cut off"),
-        (no_archive, "is no gzip archive"),
+        (no_archive, "is not a gzip archive"),
         (empty, "is cut off"),
         (only_blanks, "is empty"),
         (other_encoding, "is not text in utf-8"),

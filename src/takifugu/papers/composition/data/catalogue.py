@@ -244,7 +244,9 @@ def find(folder: Path | str | None) -> list[PaperDataset]:
     if folder is None:
         return list(SIMULATED)
     if not Path(folder).is_dir():
-        raise InvalidFile(str(folder), given="is no folder", needed="hold the files of a dataset")
+        raise InvalidFile(
+            str(folder), given="is not a folder", needed="hold the files of a dataset"
+        )
     return [
         source
         for source in REAL

@@ -171,7 +171,7 @@ def _blocks(path: Path, digest: "hashlib._Hash") -> Iterator[tuple[bytes, bool]]
                     yield unpack.decompress(chunk), False
                 except zlib.error:
                     raise InvalidFile(
-                        str(path), given="is no gzip archive", needed="be one, whole"
+                        str(path), given="is not a gzip archive", needed="be one, whole"
                     ) from None
                 chunk = unpack.unused_data
     if packed and not unpack.eof:
