@@ -51,7 +51,6 @@ from takifugu.project.policy import (
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.policy_writing import policy_of
 from takifugu.project.project_cache import (
-    SHARE,
     Progress,
     keep_terms,
     kept_terms,
@@ -212,7 +211,6 @@ class Project:
         translation: Translation,
         ledger: Ledger,
         *,
-        share: float = SHARE,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
         """The translation as a table that is confirmed for the budgets of the ledger.
@@ -232,9 +230,7 @@ class Project:
         if most is None:
             return None
         path = table_path(self.folder, name, translation, most)
-        return project_table(
-            path, translation, sorted(budgets), most=most, share=share, progress=progress
-        )
+        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
 
     def refuse_unlisted(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists analysts and ``analyst`` is not one of them.

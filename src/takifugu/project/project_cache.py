@@ -66,7 +66,6 @@ def project_table(
     budgets: Iterable[Fraction],
     *,
     most: int,
-    share: float = SHARE,
     progress: Progress | None = None,
 ) -> TranslationTable | None:
     """The table at ``path`` if it can be confirmed for ``budgets``, else one that is made now.
@@ -85,7 +84,7 @@ def project_table(
         made = tabulate(
             translation,
             losses=(LEAST, float(most)),
-            share=share,
+            share=SHARE,
             progress=lambda k, n: say(f"tabulating, {k} of about {n}"),
         )
     except UnsoundRequest:
