@@ -19,8 +19,8 @@ from takifugu.losses import exactly
 
 KEY = "fitted_on"  # in documents
 PUBLIC = (
-    "A fitted prior is part of the published policy: no loss is accounted for what it "
-    "tells about the rows it was fitted on."
+    "A fitted prior is part of the published policy: what it reveals about the rows it was "
+    "fitted on is not charged to the budget."
 )
 
 
@@ -93,7 +93,7 @@ class FittedRows:
             parts.append(
                 f"This one was fitted on the {which}; release from the rows "
                 f"after them only (from {self.before} on). The same entities may have rows "
-                "on both sides, and what the first days tell about later ones is not counted."
+                "on both sides, and what the first days reveal about later ones is not charged."
             )
         if self.share is not None:
             parts.append(
