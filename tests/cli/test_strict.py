@@ -111,8 +111,8 @@ def test_what_is_stopped_ends_as_shells_expect(tmp_path: Path) -> None:
     process = start(tmp_path, "dataset", "show", "waits.toml")
     writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it to read
     process.send_signal(signal.SIGINT)
+    os.close(writer)  # if the signal came just before the command waits, it waits no longer
     out, err = process.communicate(timeout=60)
-    os.close(writer)
     assert (process.returncode, out, err) == (exit_status.STOPPED, "", "takifugu: stopped\n")
     assert exit_status.STOPPED == 130 and exit_status.STOPPED in exit_status.MEANINGS
 
