@@ -144,12 +144,17 @@ def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     return tuple((_group(left), _group(right)) for left, right in sides)
 
 
+def read_json_option(option: str, path: Path, needed: str) -> Any:
+    """The JSON document of the file that an option names; ``needed`` says what it must be."""
+    try:
+        return parse_json(read_whole(path), field=str(path))
+    except InvalidFile as error:
+        raise InvalidOption(option, given=f"{path} {error.given}", needed=needed) from None
+
+
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     needed = "hold [[left, right], …], each side a value or a list of values"
-    try:
-        found = parse_json(read_whole(path), field=str(path))
-    except InvalidFile as error:
-        raise InvalidOption("--pairs", given=f"{path} {error.given}", needed=needed) from None
+    found = read_json_option("--pairs", path, needed)
     if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
         raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
 

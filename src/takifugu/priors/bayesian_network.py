@@ -9,13 +9,18 @@ import numpy as np
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers, distribution
 from takifugu.priors.explicit import Explicit
-from takifugu.priors.factors import Factor, checked_names, listed_names, written_out
-from takifugu.priors.prior import Prior
+from takifugu.priors.factors import (
+    Factor,
+    NetworkPrior,
+    checked_names,
+    listed_names,
+    written_out,
+)
 from takifugu.priors.universe import Name
 
 
 @dataclass(frozen=True, eq=False)
-class BayesianNetwork(Prior):
+class BayesianNetwork(NetworkPrior):
     """The adversary knows which entries each entry depends on, and how.
 
     The law is proportional to the product of the tables, each taken as the float64 numbers it
@@ -107,21 +112,6 @@ class BayesianNetwork(Prior):
                 "parents", given=f"form a cycle at {stuck[0]}", needed="be free of cycles"
             )
         return tuple(order)
-
-    @property
-    def entry_names(self) -> tuple[Name, ...]:
-        """The nodes."""
-        return self.entries
-
-    @property
-    def entry_values(self) -> tuple[tuple[Name, ...], ...]:
-        """The values of each node."""
-        return self.states
-
-    @property
-    def breadth(self) -> int:
-        """The number of nodes."""
-        return len(self.entries)
 
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, over its parents and itself."""

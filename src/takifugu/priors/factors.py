@@ -11,6 +11,7 @@ from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.fingerprint import ByContent
 from takifugu.numeric import LEAST, Floats, frozen, multiplied, vanished
 from takifugu.priors.explicit import Explicit, refuse_vanishing
+from takifugu.priors.prior import Prior
 from takifugu.priors.universe import Name, Tables, distinct
 
 WRITTEN_OUT = 2**20  # datasets that `written_out` makes at most
@@ -48,6 +49,28 @@ class FactorModel(Protocol):
 
     def factors(self) -> tuple[Factor, ...]:
         """The tables whose product is the law."""
+
+
+class NetworkPrior(Prior):
+    """A prior over named nodes, each with values of its own; both families are a `FactorModel`."""
+
+    entries: tuple[Name, ...]
+    states: tuple[tuple[Name, ...], ...]
+
+    @property
+    def entry_names(self) -> tuple[Name, ...]:
+        """The nodes."""
+        return self.entries
+
+    @property
+    def entry_values(self) -> tuple[tuple[Name, ...], ...]:
+        """The values of each node."""
+        return self.states
+
+    @property
+    def breadth(self) -> int:
+        """The number of nodes."""
+        return len(self.entries)
 
 
 def neighbours(model: FactorModel) -> tuple[frozenset[int], ...]:

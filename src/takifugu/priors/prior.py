@@ -23,7 +23,7 @@ class Prior(Provenance, ABC):
     Implementers, one module each:
 
     * `MarkovChain`, `IntervalMarkovChain`, `HigherOrderChain` (each is a `SequencePrior`)
-    * `BayesianNetwork`, `MarkovRandomField` (both are a `FactorModel`)
+    * `BayesianNetwork`, `MarkovRandomField` (both are a `NetworkPrior`)
     * `Gaussian`
     * `Explicit`, `IndependentEntries`
     * `Product`: independent people, each with a prior of their own

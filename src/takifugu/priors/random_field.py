@@ -12,12 +12,12 @@ from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import (
     Factor,
+    NetworkPrior,
     checked_names,
     checked_weights,
     listed_names,
     written_out,
 )
-from takifugu.priors.prior import Prior
 from takifugu.priors.universe import Name
 
 
@@ -30,7 +30,7 @@ def _ends(edge: object) -> tuple[Name, Name]:
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovRandomField(Prior):
+class MarkovRandomField(NetworkPrior):
     """The adversary knows which entries are neighbours, and the weight of each pair of values.
 
     The law is proportional to the product of ``unary[i][x_i]`` over the entries and of
@@ -134,21 +134,6 @@ class MarkovRandomField(Prior):
             tuple(np.exp([[0.0, 0.0], [0.0, J]]) for J in coupling.values()),
             name,
         )
-
-    @property
-    def entry_names(self) -> tuple[Name, ...]:
-        """The nodes."""
-        return self.entries
-
-    @property
-    def entry_values(self) -> tuple[tuple[Name, ...], ...]:
-        """The values of each node."""
-        return self.states
-
-    @property
-    def breadth(self) -> int:
-        """The number of nodes."""
-        return len(self.entries)
 
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, then one for each edge."""

@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu._atomic import read_whole
-from takifugu._toml import parse_json
-from takifugu.cli.commands.translate_command import (
-    checked_method,
-)
+from takifugu.cli.commands.translate_command import checked_method
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -21,10 +17,10 @@ from takifugu.cli.shared_options import (
     Uncertainty,
     echo,
     print_json,
+    read_json_option,
     read_secrets,
     show_warnings,
 )
-from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -90,10 +86,7 @@ def _releases(given: list[str]) -> "list[Release]":
 
 def _file(path: Path) -> list[str]:
     needed = 'hold a list such as ["0.1", "0.5,1e-6@3:7", "rho=0.01"]'
-    try:
-        listed = parse_json(read_whole(path), field=str(path))
-    except InvalidFile as error:
-        raise InvalidOption("--released", given=f"{path} {error.given}", needed=needed) from None
+    listed = read_json_option("--released", path, needed)
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise InvalidOption("--released", given=f"{path} is not a list of strings", needed=needed)
     return listed

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu._atomic import read_whole
-from takifugu._toml import parse_json
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -18,10 +16,10 @@ from takifugu.cli.shared_options import (
     Uncertainty,
     echo,
     print_json,
+    read_json_option,
     read_secrets,
     show_warnings,
 )
-from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
@@ -245,12 +243,7 @@ def _marks(result: dict[str, Any]) -> list[tuple[float, float]]:
 
 
 def _listed(path: Path) -> list[float]:
-    try:
-        listed = parse_json(read_whole(path), field=str(path))
-    except InvalidFile as error:
-        raise InvalidOption(
-            "--profile", given=f"{path} {error.given}", needed="be a JSON list of ε"
-        ) from None
+    listed = read_json_option("--profile", path, "be a JSON list of ε")
     if not isinstance(listed, list) or not all(
         isinstance(e, int | float) and not isinstance(e, bool) and 0 <= e < float("inf")
         for e in listed

@@ -207,16 +207,19 @@ def tabulate(
         grid, values = np.concatenate([grid, middles]), np.concatenate([values, found])
         order = np.argsort(grid)
         grid, values = grid[order], values[order]
-    # more ε never loses less, so the bound of a larger ε holds for a smaller one
-    falling = np.minimum.accumulate(values[::-1])[::-1]
-    return TranslationTable(translation.fingerprint, grid, falling)
+    return _rising_table(translation, grid, values)
 
 
 def tabulate_at(translation: Translation, grid: Sequence[float]) -> TranslationTable:
     """The best bound at each of a few rising ε: quick to make, and coarse in between."""
     values = np.array(list(_losses(translation, grid)))
-    falling = np.minimum.accumulate(values[::-1])[::-1]  # as in `tabulate`
-    return TranslationTable(translation.fingerprint, np.asarray(grid, dtype=np.float64), falling)
+    return _rising_table(translation, np.asarray(grid, dtype=np.float64), values)
+
+
+def _rising_table(translation: Translation, grid: Floats, values: Floats) -> TranslationTable:
+    """More ε never loses less, so the bound of a larger ε holds for a smaller one."""
+    rising = np.minimum.accumulate(values[::-1])[::-1]
+    return TranslationTable(translation.fingerprint, grid, rising)
 
 
 def _first(translation: Translation, low: float) -> float:
