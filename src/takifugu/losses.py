@@ -4,65 +4,13 @@ A loss is an exact rational: the float that a proof gave, which was rounded up t
 without rounding, so a million small charges add up exactly.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
-from typing import SupportsFloat
 
+from takifugu._exact import Number, at_least_zero
+from takifugu.costs import ANY, NOTHING, Cost
 from takifugu.errors import UnsoundRequest
-
-Number = int | float | Fraction | str | SupportsFloat
-
-
-LARGEST_EXPONENT = 999  # of a number given as text: "1e999999999" would fill the memory
-LONGEST_EXPONENT = 100  # digits of it, leading zeros included
-_EXPONENT = re.compile(
-    r"[eE][+-]?([\d_]+)\s*$"
-)  # as `Fraction` reads it: 1_0, digits of any script
-
-
-def exactly(value: Number, name: str) -> Fraction:
-    """``value`` as a rational: a float bit by bit, text such as "0.1" and a Decimal by digits."""
-    if isinstance(value, bool):
-        raise UnsoundRequest(f"{name} is {value}; it must be a number", field=name, given=value)
-    if isinstance(value, Decimal):
-        value = str(value)
-    if isinstance(value, str):
-        _refuse_huge_exponent(value, name)
-    try:
-        number = value if isinstance(value, int | Fraction | str) else float(value)
-        if isinstance(number, float) and not isfinite(number):
-            raise UnsoundRequest(f"{name} is {number}; it must be finite", field=name, given=number)
-        return Fraction(number)
-    except (ValueError, TypeError, ZeroDivisionError) as error:
-        if isinstance(error, UnsoundRequest):
-            raise
-        raise UnsoundRequest(
-            f"{name} is {value!r:.80}; it must be a number", field=name, given=value
-        ) from error
-
-
-def _refuse_huge_exponent(text: str, name: str) -> None:
-    found = _EXPONENT.search(text)
-    digits = "" if found is None else found[1].replace("_", "")
-    if digits and (len(digits) > LONGEST_EXPONENT or int(digits) > LARGEST_EXPONENT):
-        raise UnsoundRequest(
-            f"{name} has an exponent beyond ±{LARGEST_EXPONENT}; it must be within that",
-            field=name,
-            needed=LARGEST_EXPONENT,
-        )
-
-
-def _at_least_zero(value: Number, name: str) -> Fraction:
-    number = exactly(value, name)
-    if number < 0:
-        raise UnsoundRequest(
-            f"{name} is {float(number):g}; it must be 0 or more", field=name, given=number
-        )
-    return number
 
 
 @dataclass(frozen=True)
@@ -76,7 +24,7 @@ class Pure:
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", _at_least_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -87,8 +35,8 @@ class Approximate:
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", _at_least_zero(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", _at_least_zero(delta, "delta"))
+        object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", at_least_zero(delta, "delta"))
         if self.delta >= 1:
             raise UnsoundRequest(
                 f"delta is {float(self.delta):g}; it must be below 1",
@@ -104,10 +52,22 @@ class Concentrated:
     rho: Fraction
 
     def __init__(self, rho: Number) -> None:
-        object.__setattr__(self, "rho", _at_least_zero(rho, "rho"))
+        object.__setattr__(self, "rho", at_least_zero(rho, "rho"))
 
 
-Loss = Pure | Approximate | Concentrated
+@dataclass(frozen=True)
+class Metric:
+    """Per-entry metric DP: a cost for every change of an entry from one value to another."""
+
+    cost: Cost
+
+    @property
+    def epsilon(self) -> Fraction:
+        """An ε for which it is per-entry ε-DP."""
+        return self.cost.scalar
+
+
+Loss = Pure | Approximate | Concentrated | Metric
 
 
 @dataclass(frozen=True)
@@ -115,29 +75,57 @@ class Total:
     """Losses on the same entries, added up by currency; nothing is converted yet.
 
     Pure losses add, concentrated losses add, approximate losses add in both numbers (basic
-    composition). The reader of a total chooses how to convert it.
+    composition), costs add shape by shape. The reader of a total chooses how to convert it.
+
+    Attributes:
+        epsilon: Of pure and approximate losses, and of the part ε·[u≠v] of costs.
+        delta: Of approximate losses.
+        rho: Of concentrated losses.
+        costs: What costs say beyond ε·[u≠v].
     """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
+    costs: Cost = NOTHING
+
+    @property
+    def cost(self) -> Cost:
+        """All that is not δ or ρ, as one cost."""
+        return self.costs + Cost.any(self.epsilon)
+
+    @property
+    def scalar(self) -> Fraction:
+        """An ε that covers all that is not δ or ρ."""
+        return self.epsilon + self.costs.scalar
+
+    @property
+    def without_values(self) -> "Total":
+        """The same or more, with nothing that depends on values."""
+        return Total(self.scalar, self.delta, self.rho)
 
     def plus(self, loss: Loss) -> "Total":
         """This total and one more loss."""
         match loss:
             case Pure(epsilon=e):
-                return Total(self.epsilon + e, self.delta, self.rho)
+                return Total(self.epsilon + e, self.delta, self.rho, self.costs)
             case Approximate(epsilon=e, delta=d):
-                return Total(self.epsilon + e, self.delta + d, self.rho)
+                return Total(self.epsilon + e, self.delta + d, self.rho, self.costs)
             case Concentrated(rho=r):
-                return Total(self.epsilon, self.delta, self.rho + r)
+                return Total(self.epsilon, self.delta, self.rho + r, self.costs)
+            case Metric(cost=cost):
+                parts = cost.coefficients
+                everywhere = parts.pop(ANY, Fraction(0))
+                return Total(
+                    self.epsilon + everywhere, self.delta, self.rho, self.costs + Cost.of(parts)
+                )
 
     @classmethod
     def of(cls, losses: Iterable[Loss]) -> "Total":
         """The sum of all ``losses``.
 
-        >>> Total.of([Pure("0.1"), Pure("0.2"), Concentrated("0.01")])
-        Total(epsilon=Fraction(3, 10), delta=Fraction(0, 1), rho=Fraction(1, 100))
+        >>> Total.of([Pure("0.1"), Pure("0.2"), Concentrated("0.01")]).epsilon
+        Fraction(3, 10)
         """
         total = cls()
         for loss in losses:

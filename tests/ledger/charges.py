@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.ledger import Cells, Charge, Groups, Window
-from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
+from takifugu.losses import Loss, Pure, Total
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -65,7 +65,7 @@ def charge(
         "dataset": "ward",
         "query": {"name": "stays"},
         "mechanism": {"kind": "laplace"},
-        "loss": loss if isinstance(loss, Pure | Approximate | Concentrated) else Pure(loss),
+        "loss": loss if isinstance(loss, Loss) else Pure(loss),
         "data": "data",
         "prior": "prior",
         "secrets": "secrets",

@@ -6,12 +6,12 @@ from datetime import datetime, time, timedelta
 from fractions import Fraction
 from typing import Literal, overload
 
+from takifugu._exact import exactly
 from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.scope import EVERYTHING, Scope, Share
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import exactly
 from takifugu.priors import FittedRows, IntervalMarkovChain, MarkovChain, Name, Transitions
 from takifugu.priors.fitting import TAU
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from takifugu._exact import Number, exactly
 from takifugu.errors import InvalidCharge, LedgerConflict
 from takifugu.ledger.accounts.account import WHOLE, Book
 from takifugu.ledger.canonical_text import check_name, write_fraction
@@ -19,7 +20,6 @@ from takifugu.ledger.events.event_chain import Event
 from takifugu.ledger.open_store import OpenStore
 from takifugu.ledger.snapshot import refuse_second_spelling
 from takifugu.ledger.storage import account_tables as tables
-from takifugu.losses import Number, exactly
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import expm1, inf
 
+from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Number, Pure, exactly
+from takifugu.losses import Approximate, Pure
 from takifugu.mechanisms.checks import WIDEST, positive, probability
 from takifugu.translation.protocol import LossTranslation
 

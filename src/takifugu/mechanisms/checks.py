@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Number
 from takifugu.numeric import Integers
 
 LARGEST = 2**62  # counts and sums stay below, so that noise on top of them fits int64

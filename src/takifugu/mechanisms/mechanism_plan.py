@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
-from takifugu.losses import Approximate, Loss, Pure
+from takifugu.losses import Approximate, Loss, Metric, Pure
 from takifugu.mechanisms.candidates import Additive, Selection
 from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
@@ -131,7 +131,7 @@ def once(groups: int) -> str:
 def price(loss: Loss) -> str:
     """A loss in a few letters."""
     match loss:
-        case Pure(epsilon=e):
+        case Pure(epsilon=e) | Metric(epsilon=e):
             return f"ε = {float(e):.4g}"
         case Approximate(epsilon=e, delta=d):
             return f"(ε, δ) = ({float(e):.4g}, {float(d):.2g})"

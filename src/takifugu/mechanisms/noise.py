@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.losses import Approximate, Concentrated, Number, Pure
+from takifugu._exact import Number
+from takifugu.losses import Approximate, Concentrated, Pure
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (

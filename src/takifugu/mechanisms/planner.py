@@ -14,9 +14,10 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number
 from takifugu._rounding import float_up
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Loss, Number, Pure
+from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 from takifugu.mechanisms.calibration import certify
 from takifugu.mechanisms.candidates import (
     Additive,
@@ -199,7 +200,7 @@ def _with_epsilon(loss: Loss) -> Pure | Approximate:
         raise UnsoundRequest(
             "a concentrated loss has no ε of its own; give a delta to read it at", field="delta"
         )
-    return loss
+    return Pure(loss.epsilon) if isinstance(loss, Metric) else loss
 
 
 def _plan(

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Number, Pure
+from takifugu.losses import Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import categories as checked

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Number, Pure
+from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number, exactly
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Loss, Number, exactly
+from takifugu.losses import Loss
 from takifugu.mechanisms.checks import LARGEST, counts, whole
 from takifugu.mechanisms.mechanism_protocol import Error, Sensitivity
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu._exact import Number
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Approximate, Number
+from takifugu.losses import Approximate
 from takifugu.mechanisms import noise_laws, simulation
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale

@@ -13,9 +13,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Self
 
+from takifugu._exact import exactly
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.fingerprint import ByContent
-from takifugu.losses import exactly
 
 KEY = "fitted_on"  # in documents
 PUBLIC = (

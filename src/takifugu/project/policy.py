@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 from takifugu._atomic import read_whole
+from takifugu._exact import exactly
 from takifugu._toml import TomlSection, is_name, parse_toml
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
-from takifugu.losses import exactly
 from takifugu.priors import Name
 
 FILE = "takifugu.toml"

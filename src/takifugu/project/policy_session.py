@@ -42,7 +42,7 @@ class PolicySession(Session):
         cost = super()._cost(made, quote)
         if self._translation is self._prior:
             return cost
-        lost = Total(**{cost.currency: cost.per_entry})
+        lost = Total(cost.per_entry) if cost.currency == "epsilon" else Total(rho=cost.per_entry)
         if (lost, cost.delta) not in self._alone:
             self._alone[lost, cost.delta] = (
                 float(self._prior.to_pufferfish(float_up(lost.epsilon)))

@@ -7,10 +7,11 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
+from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down, float_up
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.losses import Concentrated, Number, Pure, Total, exactly
+from takifugu.losses import Concentrated, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation

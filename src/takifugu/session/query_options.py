@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from takifugu._exact import Number, exactly
 from takifugu.engines import InvalidQuery
 from takifugu.errors import one_of
-from takifugu.losses import Number, exactly
 from takifugu.priors import Name
 from takifugu.session.cells import Bound
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from takifugu._exact import Number
 from takifugu.engines import Declaration, InvalidQuery
 from takifugu.errors import one_of
-from takifugu.losses import Number
 from takifugu.priors import Name
 from takifugu.session.cells import Bound, rows_of
 from takifugu.session.query.count import CountQuery

@@ -15,11 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Charge, Ledger, Quote, Snapshot, open_ledger
-from takifugu.losses import Concentrated, Number, Pure, exactly
+from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior

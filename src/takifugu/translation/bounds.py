@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.numeric import Floats
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.priors.universe import Name
+from takifugu.translation.entry_costs import EntryCosts
 
 EXACT = 1e-6  # relative difference up to which two bounds count as one exact number
 
@@ -105,6 +106,46 @@ class Witness:
         """The same with the name of its prior."""
         binding = None if self.binding is None else replace(self.binding, prior=prior)
         return replace(self, binding=binding)
+
+
+class TransportBound(Protocol):
+    """The largest loss of any per-entry DP mechanism under one prior, or an upper bound on it.
+
+    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport`, `HigherOrderTransport`
+    (chains); `NetworkTransport` (networks and random fields); `ExplicitTransport`,
+    `IndependentTransport`; and, of several of them, `AlternativePriors` and `IndependentPeople`.
+
+    None of them claims to be exact. A bound is exact where its witness leaks as much.
+    """
+
+    @property
+    def size(self) -> int | None:
+        """How many entries there are; None if they are unbounded."""
+
+    def uniform(self, epsilon: float) -> Bound:
+        """The loss if every entry is charged ``epsilon``."""
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss if entry i is charged ``epsilon[i]``."""
+
+    def largest(self, target: float) -> float:
+        """The largest constant ε whose loss is at most ``target``."""
+
+    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
+        """A mechanism that leaks nearly as much as ``bound``."""
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        return self._by_scalars(costs)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:  # noqa: ARG002
+        """A mechanism with these costs that leaks nearly as much as ``bound``."""
+        return Witness(0.0, bound.binding)
+
+    def _by_scalars(self, costs: EntryCosts) -> Bound:
+        """The bound of the scalar losses that ``costs`` are at most: looser, and always sound."""
+        spent = costs.scalars()
+        return self.uniform(spent) if isinstance(spent, float) else self.profile(spent)
 
 
 def worst(bounds: Mapping[str, Bound]) -> Bound:

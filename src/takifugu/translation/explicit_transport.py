@@ -11,10 +11,10 @@ from takifugu.priors.explicit import Explicit
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Tables
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Bound, Witness, of_pair
+from takifugu.translation.bounds import Bound, TransportBound, Witness, of_pair
 
 
-class ExplicitTransport:
+class ExplicitTransport(TransportBound):
     """The linear program itself, certified from both sides."""
 
     def __init__(self, prior: Explicit, secrets: Secrets) -> None:

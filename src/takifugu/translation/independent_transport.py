@@ -12,10 +12,10 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 
 
-class IndependentTransport:
+class IndependentTransport(TransportBound):
     """Independent entries: the loss of an entry is what it was charged."""
 
     def __init__(self, prior: IndependentEntries, secrets: Secrets) -> None:

@@ -1,9 +1,12 @@
 """Per-entry DP loss to Pufferfish loss and back: the one protocol that every package uses."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol, SupportsFloat
 
+from takifugu._rounding import float_up
+from takifugu.costs import NOTHING, Cost
 from takifugu.losses import Total
 from takifugu.translation.accounting.totals import Filter, total_to_pufferfish
 
@@ -38,6 +41,34 @@ class LossTranslation(Protocol):
         Sound also if queries depend on earlier results. Infinite if no ε is known.
         """
         return total_to_pufferfish(lambda dp: (dp, float(self.to_pufferfish(dp))), total, delta)
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """The Pufferfish loss, rounded up, if every entry has lost at most one of ``costs``.
+
+        Which entry lost which is not known, so that incomparable costs count together. Unless an
+        implementer knows better, by cost ≤ ε·[u≠v].
+        """
+        top = max((cost.scalar for cost in costs), default=Fraction(0))
+        return float(self.to_pufferfish(float_up(top))) if top else 0.0
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """The largest factor, rounded down, such that factor·``unit`` more loses ``pufferfish``.
+
+        Entries that are read have lost one of ``spent`` before, others one of ``beside``. 0 if
+        nothing fits.
+        """
+        allowed = Fraction(float(self.to_dp(pufferfish)))
+        if not unit or any(cost.scalar > allowed for cost in beside):
+            return Fraction(0)
+        room = allowed - max((cost.scalar for cost in spent), default=Fraction(0))
+        return max(room / unit.scalar, Fraction(0))
 
     def filter(self, allowed: Fraction, epsilon: Fraction, delta: Fraction, /) -> Filter:
         """Which totals a budget (ε, δ) admits if ``allowed`` per entry loses at most ε."""

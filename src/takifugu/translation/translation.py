@@ -21,7 +21,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, up
+from takifugu._rounding import UNIT, down, float_down, up
+from takifugu.costs import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
@@ -33,20 +34,19 @@ from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
+from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.accounting.totals import total_to_pufferfish
-from takifugu.translation.bounds import EXACT, Binding, Bound, Witness
+from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
+from takifugu.translation.entry_costs import EntryCosts, check_labels, labels_of
 from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.transport_bound import (
-    TransportBound,
-    transport_bound,
-    transport_bound_of_any,
-)
+from takifugu.translation.transport_bound import transport_bound, transport_bound_of_any
 
 Method = Literal["best", "transport", "curve", "group"]
 ALL = Secrets()  # every entry, every pair of values
 METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
+MOST_GAINED = 64.0  # times the target: the largest factor that is tried
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -62,6 +62,7 @@ class TranslatedLoss:
         binding: The secret pair with the largest loss.
         witness: A mechanism that leaks at least ``lower``.
         by_entry: ``[entry]``: the largest loss of each entry, by transport; None if not known.
+        costs: What each entry has lost, value by value; then ``dp`` is a scalar that covers it.
     """
 
     dp: float | Floats
@@ -71,6 +72,7 @@ class TranslatedLoss:
     binding: Binding | None
     witness: Witness
     by_entry: Floats | None = None
+    costs: EntryCosts | None = None
 
     @property
     def lower(self) -> float:
@@ -242,6 +244,116 @@ class Translation(ByContent, LossTranslation):
             return found[min(found, key=lambda name: found[name].value)]
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """The Pufferfish loss, rounded up, if every entry has lost at most one of ``costs``."""
+        if not any(costs):
+            return 0.0
+        return self.cost_bound(EntryCosts(tuple(dict.fromkeys(costs)))).value
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """The largest factor, rounded down, such that factor·``unit`` more loses ``pufferfish``.
+
+        Entries that are read have lost one of ``spent`` before, others one of ``beside``.
+        """
+        target = float(self._losses(pufferfish, "pufferfish"))
+        if not unit or self.cost_to_pufferfish(*spent, *beside) > target:
+            return Fraction(0)
+
+        def loss(factor: float) -> float:
+            more = unit * factor
+            return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
+
+        scalar = super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+        if unit.is_scalar and all(cost.is_scalar for cost in (*spent, *beside)):
+            return scalar
+        found = largest_within(
+            *(loss, target),
+            tolerance=self.tolerance,
+            first=float(scalar) or None,
+            most=MOST_GAINED * target / float_down(unit.scalar),
+        )
+        return max(Fraction(found), scalar)
+
+    def cost_bound(
+        self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
+    ) -> Bound:
+        """The bound if every entry has lost a cost, or each of them its own, and where it binds.
+
+        The curve takes the largest scalar loss everywhere, and ``group`` the sum of them.
+        """
+        _check_method(method)
+        given = EntryCosts.of(costs)
+        key = given, method
+        if key not in self._cost_bounds:
+            if len(self._cost_bounds) >= KEPT_BOUNDS:
+                self._cost_bounds.clear()
+            found = self._all_costs(given, None if method == "best" else method)
+            self._cost_bounds[key] = (
+                min(found.values(), key=lambda bound: bound.value) if found else Bound(np.inf)
+            )
+        return self._cost_bounds[key]
+
+    @cached_property
+    def _cost_bounds(self) -> dict[tuple[EntryCosts, Method], Bound]:
+        """A cache: the same costs are priced, confirmed and explained."""
+        return {}
+
+    def explain_cost(
+        self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
+    ) -> TranslatedLoss:
+        """The loss of a cost on every entry, or of one each: as `explain`."""
+        given = EntryCosts.of(costs)
+        found = self._all_costs(given)
+        name = method if method != "best" else min(found, key=lambda key: found[key].value)
+        chosen = found.get(name, Bound(np.inf))
+        values: dict[str, float | None] = {
+            key: found[key].value if key in found else None for key in METHODS[1:]
+        }
+        witness = Witness(0.0, chosen.binding)
+        by_entry = None
+        if self.transport is not None:
+            witness = self.transport.valued_witness(given, found["transport"])
+            by_entry = found["transport"].by_entry
+        return TranslatedLoss(
+            *(given.scalars(), chosen.value, name, values, chosen.binding, witness),
+            by_entry=by_entry,
+            costs=given,
+        )
+
+    def _all_costs(self, costs: EntryCosts, only: Method | None = None) -> dict[Method, Bound]:
+        """The bound of every method that applies, value by value where it can be.
+
+        The curve, which knows no values, is asked only where nothing else has a bound.
+        """
+        spent = costs.scalars()
+        self._losses(spent, "cost")
+        self._check_profile(spent)
+        for prior in self.priors.values():
+            check_labels(costs, labels_of(prior))
+        bounds: dict[Method, Bound] = {}
+        if only in (None, "transport") and self.transport is not None:
+            found = self.transport.valued(costs)
+            if not costs.scalar:
+                found = Bound(0.0, found.binding)
+            elif self._shift:
+                by_entry = None if found.by_entry is None else up(found.by_entry + self._shift)
+                value = float(up(found.value + self._shift))
+                found = Bound(value, found.binding, by_entry, found.by_values)
+            bounds["transport"] = found
+        known = "transport" in bounds and bounds["transport"].value < np.inf
+        if only == "curve" or (only is None and not known):
+            bounds |= self._all(spent, only="curve")
+        if only in (None, "group"):
+            bounds |= self._all(spent, only="group")
+        return bounds
 
     def explain(self, dp: float | ArrayLike, method: Method = "best") -> TranslatedLoss:
         """The loss by each method, where it binds, and a mechanism that leaks as much as known."""

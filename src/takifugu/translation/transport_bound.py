@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import numpy as np
 
@@ -18,41 +17,15 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Bound, LooserTranslation, Witness, worst
+from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.transport_steps import MOST_STATES
+from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.explicit_transport import ExplicitTransport
 from takifugu.translation.independent_transport import IndependentTransport
-
-
-class TransportBound(Protocol):
-    """The largest loss of any per-entry DP mechanism under one prior, or an upper bound on it.
-
-    Implementers: `BinaryTransport`, `ChainTransport`, `IntervalTransport`, `HigherOrderTransport`
-    (chains); `NetworkTransport` (networks and random fields); `ExplicitTransport`,
-    `IndependentTransport`; and, of several of them, `AlternativePriors` and `IndependentPeople`.
-
-    None of them claims to be exact. A bound is exact where its witness leaks as much.
-    """
-
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if they are unbounded."""
-
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss if every entry is charged ``epsilon``."""
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """The loss if entry i is charged ``epsilon[i]``."""
-
-    def largest(self, target: float) -> float:
-        """The largest constant ε whose loss is at most ``target``."""
-
-    def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
-        """A mechanism that leaks nearly as much as ``bound``."""
 
 
 def transport_bound(
@@ -135,7 +108,7 @@ def _warn(why: str) -> None:
     )
 
 
-class AlternativePriors:
+class AlternativePriors(TransportBound):
     """Several priors over the same entries: the largest loss under any of them."""
 
     def __init__(self, parts: Mapping[str, TransportBound]) -> None:
@@ -171,6 +144,28 @@ class AlternativePriors:
             name = bound.binding.prior or name
         return self._parts[name].witness(epsilon, bound).named(name)
 
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The largest loss of any part; each finds the values of its own entries by name."""
+        bounds = {name: part.valued(costs) for name, part in self._parts.items()}
+        found = worst(bounds)
+        lists = [bound.by_entry for bound in bounds.values() if bound.by_entry is not None]
+        together = len(lists) == len(bounds) and not costs.uniform
+        by_entry = np.max(lists, axis=0) if together else None
+        return Bound(found.value, found.binding, by_entry, found.by_values)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The witness of the part that binds."""
+        name = self._binding_part(bound)
+        return self._parts[name].valued_witness(self._part_of(costs, name), bound).named(name)
+
+    def _binding_part(self, bound: Bound) -> str:
+        if bound.binding is not None and bound.binding.prior in self._parts:
+            return bound.binding.prior or next(iter(self._parts))
+        return next(iter(self._parts))
+
+    def _part_of(self, costs: EntryCosts, name: str) -> EntryCosts:  # noqa: ARG002
+        return costs
+
 
 class IndependentPeople(AlternativePriors):
     """Independent people, whose entries follow one another: each is revealed by their own only."""
@@ -195,6 +190,31 @@ class IndependentPeople(AlternativePriors):
         if bound.binding is not None and bound.binding.prior in self._parts:
             name = bound.binding.prior or name
         return self._parts[name].witness(self._cut(epsilon)[name], bound).named(name)
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The largest loss of any person, each by the costs of their own entries."""
+        return worst(
+            {name: part.valued(self._part_of(costs, name)) for name, part in self._parts.items()}
+        )
+
+    def _part_of(self, costs: EntryCosts, name: str) -> EntryCosts:
+        """The costs of one person's entries."""
+        if costs.size is None:
+            return costs
+        if self.size is None or costs.size != self.size:
+            raise UnsoundRequest(
+                f"the profile has {costs.size} costs; needed are {self.size},"
+                " one for each entry, person by person",
+                field="profile",
+                given=costs.size,
+                needed=self.size,
+            )
+        start = 0
+        for person, part in self._parts.items():
+            if person == name:
+                return costs.part(start, start + (part.size or 0))
+            start += part.size or 0
+        raise KeyError(name)
 
     def _cut(self, epsilon: Floats) -> dict[str, Floats]:
         if self.size is None or len(epsilon) != self.size:

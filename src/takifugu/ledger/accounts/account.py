@@ -236,7 +236,9 @@ class Books:
             case "loss":
                 for lost in body["accounts"]:
                     book = self.book(lost["dataset"], lost["analyst"] or WHOLE)
-                    total = Total(*(Fraction(lost[name]) for name in CURRENCIES))
+                    total = Total(
+                        Fraction(lost["epsilon"]), Fraction(lost["delta"]), Fraction(lost["rho"])
+                    )
                     book.account = flat(total)
                     if book.analyst == WHOLE:
                         book.lost = total

@@ -38,7 +38,12 @@ def joined(first: Total, second: Total) -> Total:
     if second is ZERO:
         return first
     return _bounded(
-        Total(first.epsilon + second.epsilon, first.delta + second.delta, first.rho + second.rho)
+        Total(
+            first.epsilon + second.epsilon,
+            first.delta + second.delta,
+            first.rho + second.rho,
+            first.costs + second.costs,
+        )
     )
 
 
@@ -46,18 +51,19 @@ def _bounded(total: Total) -> Total:
     parts = (total.epsilon, total.delta, total.rho)
     if all(part.denominator.bit_length() <= MOST_BITS for part in parts):
         return total
-    return Total(*map(bounded, parts))
+    return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho), total.costs)
 
 
 def dominates(one: Total, other: Total) -> bool:
     """Whether ``one`` is at least ``other`` in every currency."""
-    return one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho
+    scalars = one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho
+    return scalars and one.costs.dominates(other.costs)
 
 
 def worst(totals: Iterable[Total]) -> Frontier:
     """The totals that no other dominates; an upper bound on them all if they are very many."""
     totals = tuple(totals)
-    if not any(total.delta or total.rho for total in totals):
+    if not any(total.delta or total.rho or total.costs for total in totals):
         return (max(totals, key=lambda total: total.epsilon),) if totals else ()
     kept: list[Total] = []
     for total in totals:

@@ -35,6 +35,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
@@ -43,7 +44,7 @@ from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.witnesses.head_witness import holds
-from takifugu.losses import Concentrated, Number, Total, exactly
+from takifugu.losses import Concentrated, Total
 from takifugu.translation.protocol import LossTranslation
 
 ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down, float_up
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Concentrated, Loss, Number, exactly
+from takifugu.losses import Concentrated, Loss
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
 from takifugu.mechanisms.checks import LARGEST

@@ -21,10 +21,11 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.engines.engine_errors import run_isolated
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Concentrated, Number, Pure, exactly
+from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import (
     Choice,
     Error,

@@ -1,8 +1,11 @@
 """A translation that is read from its table, and computed where the table ends."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
 
+from takifugu._rounding import float_up
+from takifugu.costs import NOTHING, Cost
 from takifugu.losses import Total
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
@@ -53,3 +56,26 @@ class TabledTranslation(LossTranslation):
         """The Pufferfish ε of a total at ``delta``, rounded up; computed if the table ends."""
         found = self._table.total_to_pufferfish(total, delta)
         return found if found < inf else self._translation.total_to_pufferfish(total, delta)
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """The loss if every entry has lost at most one of ``costs``, rounded up; computed.
+
+        From the table where every cost is a scalar one.
+        """
+        if all(cost.is_scalar for cost in costs):
+            top = max((cost.scalar for cost in costs), default=Fraction(0))
+            return self.to_pufferfish(float_up(top)) if top else 0.0
+        return self._translation.cost_to_pufferfish(*costs)
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """The largest factor of ``unit`` that a Pufferfish loss allows, rounded down; computed."""
+        if all(cost.is_scalar for cost in (unit, *spent, *beside)):
+            return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+        return self._translation.to_cost(unit, pufferfish, spent=spent, beside=beside)

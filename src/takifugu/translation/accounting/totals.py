@@ -74,19 +74,20 @@ class Filter:
         For (ε, δ) that is ε beside the same δ.
         """
         if isinstance(loss, Approximate):
-            total = Total(total.epsilon, total.delta + loss.delta, total.rho)
+            total = Total(total.scalar, total.delta + loss.delta, total.rho)
         need = amounts_to(total, self.delta)
         if need is None:
             return Fraction(0)
         if not isinstance(loss, Concentrated):
             return max(self.allowed - need, Fraction(0))
-        rest = self.allowed - total.epsilon
+        rest = self.allowed - total.scalar
         most = [(rest - extra) / order for order, extra in _extras(self.delta)]
         return max(max(most, default=total.rho) - total.rho, Fraction(0))
 
 
 def amounts_to(total: Total, delta: Fraction) -> Fraction | None:
     """The least A of the theorem for ``total`` and s = ``delta``; None if there is none."""
+    total = total.without_values  # a cost is at most a scalar loss
     if not (total.delta or total.rho):
         return total.epsilon
     if 2 * total.delta > delta:
@@ -127,6 +128,7 @@ def total_to_pufferfish(loss_at: LossAtLeast, total: Total, delta: Fraction) -> 
     The least A is searched for from below: the loss of A decides how much of δ one entry may use,
     and that decides the A that is needed. It ends a ten-thousandth above the least.
     """
+    total = total.without_values
     if not (total.delta or total.rho):
         return loss_at(float_up(total.epsilon))[1] if total.epsilon else 0.0
     room = float_down(delta)

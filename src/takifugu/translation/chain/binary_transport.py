@@ -16,7 +16,7 @@ from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_by_bracket
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.binary_closed_form import (
     BinaryLosses,
     BinaryStep,
@@ -32,7 +32,7 @@ LONG = 10_000  # entries on each side of one whose loss is unbounded
 PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numbers them
 
 
-class BinaryTransport:
+class BinaryTransport(TransportBound):
     """The closed form for one Markov chain with two states and chosen entries."""
 
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:

@@ -16,7 +16,7 @@ from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.chain.chain_losses import ChainLosses, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
@@ -41,7 +41,7 @@ FAR = 5_000  # the furthest entry for which laws are walked from a given start, 
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
-class ChainTransport:
+class ChainTransport(TransportBound):
     """The pairwise recursion for one Markov chain and chosen secrets.
 
     An upper bound, whose distance from the truth the witness shows. Two states have a closed form,

@@ -28,7 +28,7 @@ from takifugu.numeric import Booleans, Floats, frozen
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import (
     TAIL,
@@ -54,7 +54,7 @@ REACH = 64  # entries to each side of the secret one that a witness uses
 WITNESSED = 16  # pairs for which a witness is searched
 
 
-class HigherOrderTransport:
+class HigherOrderTransport(TransportBound):
     """The recursion over windows for one higher-order chain and chosen secrets."""
 
     def __init__(

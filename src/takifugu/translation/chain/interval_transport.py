@@ -9,7 +9,7 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
 from takifugu.translation.chain.entry_laws import row_slack
@@ -26,7 +26,7 @@ from takifugu.translation.chain.transport_steps import LARGE, bound, closed, imp
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 
 
-class IntervalTransport:
+class IntervalTransport(TransportBound):
     """The robust step for chains whose rows are only known to lie in boxes: an upper bound."""
 
     def __init__(

@@ -9,7 +9,7 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Bound, Witness, of_pair
+from takifugu.translation.bounds import Bound, TransportBound, Witness, of_pair
 from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
 from takifugu.translation.network.junction_losses import NetworkLosses, network_losses
 from takifugu.translation.network.network_witness import product_witness
@@ -17,7 +17,7 @@ from takifugu.translation.network.network_witness import product_witness
 Model = BayesianNetwork | MarkovRandomField
 
 
-class NetworkTransport:
+class NetworkTransport(TransportBound):
     """Attractive fields in closed form, other models along a junction tree.
 
     A model whose junction tree is too wide is refused with `TooLarge`.

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from takifugu._exact import Number, exactly
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.losses import Number, Pure, exactly
+from takifugu.losses import Pure
 from takifugu.mechanisms.calibration import allowance, certify, target_of
 from takifugu.mechanisms.checks import LARGEST, positive, whole
 from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities

@@ -1,0 +1,59 @@
+"""Numbers as exact rationals, and nothing else."""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from typing import SupportsFloat
+
+from takifugu.errors import UnsoundRequest
+
+Number = int | float | Fraction | str | SupportsFloat
+
+
+LARGEST_EXPONENT = 999  # of a number given as text: "1e999999999" would fill the memory
+LONGEST_EXPONENT = 100  # digits of it, leading zeros included
+_EXPONENT = re.compile(
+    r"[eE][+-]?([\d_]+)\s*$"
+)  # as `Fraction` reads it: 1_0, digits of any script
+
+
+def exactly(value: Number, name: str) -> Fraction:
+    """``value`` as a rational: a float bit by bit, text such as "0.1" and a Decimal by digits."""
+    if isinstance(value, bool):
+        raise UnsoundRequest(f"{name} is {value}; it must be a number", field=name, given=value)
+    if isinstance(value, Decimal):
+        value = str(value)
+    if isinstance(value, str):
+        _refuse_huge_exponent(value, name)
+    try:
+        number = value if isinstance(value, int | Fraction | str) else float(value)
+        if isinstance(number, float) and not isfinite(number):
+            raise UnsoundRequest(f"{name} is {number}; it must be finite", field=name, given=number)
+        return Fraction(number)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        if isinstance(error, UnsoundRequest):
+            raise
+        raise UnsoundRequest(
+            f"{name} is {value!r:.80}; it must be a number", field=name, given=value
+        ) from error
+
+
+def _refuse_huge_exponent(text: str, name: str) -> None:
+    found = _EXPONENT.search(text)
+    digits = "" if found is None else found[1].replace("_", "")
+    if digits and (len(digits) > LONGEST_EXPONENT or int(digits) > LARGEST_EXPONENT):
+        raise UnsoundRequest(
+            f"{name} has an exponent beyond ±{LARGEST_EXPONENT}; it must be within that",
+            field=name,
+            needed=LARGEST_EXPONENT,
+        )
+
+
+def at_least_zero(value: Number, name: str) -> Fraction:
+    number = exactly(value, name)
+    if number < 0:
+        raise UnsoundRequest(
+            f"{name} is {float(number):g}; it must be 0 or more", field=name, given=number
+        )
+    return number

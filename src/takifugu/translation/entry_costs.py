@@ -1,0 +1,111 @@
+"""What every entry of a prior has lost, value by value, as the matrices that a bound needs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from takifugu._rounding import float_up
+from takifugu.costs import Cost, Value, largest_matrix
+from takifugu.errors import UnsoundRequest
+from takifugu.numeric import Floats
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
+
+
+@dataclass(frozen=True)
+class EntryCosts:
+    """What each entry has lost, by name of value: any of some costs, or a cost of its own.
+
+    Attributes:
+        anywhere: Every entry has lost at most one of these; which one is not known.
+        by_entry: ``[entry]``: what each entry has lost; None if ``anywhere`` says it.
+    """
+
+    anywhere: tuple[Cost, ...] = ()
+    by_entry: tuple[Cost, ...] | None = None
+
+    @classmethod
+    def of(cls, costs: "EntryCosts | Cost | Iterable[Cost]") -> "EntryCosts":
+        """One cost on every entry; or, from a list, one for each entry."""
+        if isinstance(costs, EntryCosts):
+            return costs
+        if isinstance(costs, Cost):
+            return cls((costs,))
+        return cls(by_entry=tuple(costs))
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every entry is bounded by the same matrix."""
+        return self.by_entry is None
+
+    @property
+    def size(self) -> int | None:
+        """How many entries it lists; None if it is about any number of them."""
+        return None if self.by_entry is None else len(self.by_entry)
+
+    def at(self, entry: int) -> tuple[Cost, ...]:
+        """The costs of which ``entry`` has lost one at most."""
+        return self.anywhere if self.by_entry is None else (self.by_entry[entry],)
+
+    @property
+    def listed(self) -> tuple[Cost, ...]:
+        """All costs, each once."""
+        return tuple(dict.fromkeys(self.anywhere if self.by_entry is None else self.by_entry))
+
+    def matrix(
+        self, values: Sequence[Value], columns: tuple[str, ...] | None = None, *, entry: int = 0
+    ) -> Floats:
+        """``[u, v]``: an upper bound on what ``entry``, which has these ``values``, has lost."""
+        return largest_matrix(self.at(entry), values, columns)
+
+    def matrices(
+        self, values: Sequence[Value], columns: tuple[str, ...] | None = None
+    ) -> tuple[list[Floats], list[int]]:
+        """The different matrices of a profile of entries that share ``values``; which is whose."""
+        if self.by_entry is None:
+            return [self.matrix(values, columns)], []
+        places = {cost: k for k, cost in enumerate(self.listed)}
+        found = [cost.matrix(values, columns) for cost in places]
+        return found, [places[cost] for cost in self.by_entry]
+
+    @property
+    def scalar(self) -> Fraction:
+        """An ε with cost ≤ ε·[u≠v] on every entry."""
+        return max((cost.scalar for cost in self.listed), default=Fraction(0))
+
+    def scalars(self) -> float | Floats:
+        """One ε for all entries, or one for each, rounded up: what no matrix is needed for."""
+        if self.by_entry is None:
+            return float_up(self.scalar)
+        return np.array([float_up(cost.scalar) for cost in self.by_entry])
+
+    def part(self, start: int, stop: int) -> "EntryCosts":
+        """Those of the entries from ``start`` to before ``stop``."""
+        return self if self.by_entry is None else EntryCosts(by_entry=self.by_entry[start:stop])
+
+
+def labels_of(prior: Prior) -> Iterable[tuple[str | None, Value]]:
+    """Every value that some entry of ``prior`` may have."""
+    parts = prior.parts.values() if isinstance(prior, Product) else (prior,)
+    for part in parts:
+        for values in part.entry_values:
+            for value in values:
+                yield None, value
+
+
+def check_labels(costs: EntryCosts, known: Iterable[tuple[str | None, Value]]) -> None:
+    """Refuse a cost about a label that no entry can have: it would count as telling nothing."""
+    have = set(known)
+    for cost in costs.listed:
+        for column, label in cost.labels():
+            if (column, label) not in have:
+                where = "" if column is None else f" of column {column!r}"
+                raise UnsoundRequest(
+                    f"a cost is about label {label!r:.80}{where}, which the prior does not have;"
+                    " labels are matched by name",
+                    field="cost",
+                    reason="unknown label",
+                    given=label,
+                )
