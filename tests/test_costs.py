@@ -41,7 +41,7 @@ STATES = tuple((one, other) for one in ("a", "b", 1) for other in ("a", "2.5"))
 EXACT = st.one_of(
     st.fractions(0, 10),
     st.floats(0, 1e3),
-    st.sampled_from([1e-300, 5e-324, 0.1, 1e200]),
+    st.sampled_from([1e-300, 5e-324, 0.1, 1e100]),
 ).map(lambda number: Fraction(number))
 
 
@@ -472,6 +472,8 @@ def test_extreme_coefficients() -> None:
     assert huge.matrix(["a", "b", "c"])[0].tolist() == [0, np.inf, np.inf]
     assert huge.matrix(["a", "b", "c"])[1, 2] == 0
     assert huge.scalar == 10**400
+    product = Cost.of({Matrix(["a", "b"], [[0, 1e200], [1, 0]]): 1e200})
+    assert product.matrix(["a", "b"]).tolist()[0] == [0, np.inf]
     overlapping = huge + Cost.of({Membership(["a", "b"]): "1e400"})
     assert 2 * 10**400 <= overlapping.scalar <= 2 * 10**400 * (1 + Fraction(1, 10**12))
     assert (huge + tiny).between("b", "c") == Fraction(5e-324) / 10**300

@@ -277,7 +277,8 @@ def _matrix(cost: Cost, values: tuple[Value, ...], columns: tuple[str, ...] | No
     for shape, value in cost.terms:
         part = _shape_matrix(shape, values, columns)
         tells = part > 0
-        total[tells] += np.maximum(float_up(value) * part[tells], TINY)
+        with np.errstate(over="ignore"):  # to infinity
+            total[tells] += np.maximum(float_up(value) * part[tells], TINY)
     # Each term is off by a unit of roundoff, and so is each sum; none of them is negative. So is
     # each step of a path through the values: no such sum shall be below the exact cost either.
     total *= 1 + 4 * (len(cost.terms) + size + 1) * UNIT
