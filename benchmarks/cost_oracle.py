@@ -1,0 +1,144 @@
+"""Translated costs beside linear programs over all datasets, on random instances.
+
+``python -m benchmarks.cost_oracle --instances 20000``. Each instance is a small prior (chains of
+2 to 4 states and up to 5 entries, networks, fields, tables, products, adversaries who know more)
+with random costs and secrets; `tests/oracles/cost_instances.py` draws it and writes it out.
+
+* *Below* counts bounds that are below the truth, *above* counts witnesses that are above it, both
+  by more than 1e-9: neither may happen.
+* *Upper/LP* is the bound over the loss of the worst secret, *lower/LP* the witness over it; where
+  only some of the laws are written out (unbounded chains, unknown starts, intervals) the truth may
+  be larger than the LP, and only *below* is checked.
+"""
+
+import argparse
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import process_time
+
+import numpy as np
+
+from takifugu.translation import Translation
+from tests.oracles.cost_instances import Instance, instance
+
+SLACK = 1e-9
+INSTANCES, FIRST = 400, 0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One instance: our bounds and the programs'.
+
+    Attributes:
+        seed: The number of the instance.
+        family: What kind it is.
+        upper: The bound.
+        witness: What its witness leaks.
+        least: What some mechanism leaks.
+        most: What no mechanism leaks more than.
+        complete: Whether ``most`` is about all laws.
+        wrong_entry: An entry whose own bound is below the truth, if there is one.
+    """
+
+    seed: int
+    family: str
+    upper: float
+    witness: float
+    least: float
+    most: float
+    complete: bool
+    wrong_entry: int | None = None
+
+    @property
+    def below(self) -> bool:
+        """Whether the bound is below the truth."""
+        return not self.upper >= self.least - SLACK or self.wrong_entry is not None
+
+    @property
+    def above(self) -> bool:
+        """Whether the witness is above the truth, or the bound."""
+        beyond = self.complete and self.witness > self.most + SLACK
+        return beyond or not self.witness <= self.upper + SLACK
+
+
+def compared(seed: int, drawn: Instance) -> Compared:
+    """Translate one instance, and solve its programs."""
+    losses = drawn.losses()
+    found = Translation(drawn.prior, drawn.secrets).explain_cost(drawn.costs)
+    wrong = None
+    if found.by_entry is not None:
+        for pair, solved in losses:
+            if not found.by_entry[pair.entry] >= solved.lower - SLACK:
+                wrong = pair.entry
+    return Compared(
+        *(seed, drawn.family, found.pufferfish, found.witness.leak),
+        max((solved.lower for _, solved in losses), default=0.0),
+        max((solved.upper for _, solved in losses), default=0.0),
+        drawn.complete,
+        wrong,
+    )
+
+
+def run(instances: int = INSTANCES, first: int = FIRST, family: str | None = None) -> None:
+    """Print the ratios of each family, and every violation."""
+    began = process_time()
+    by_family: dict[str, list[Compared]] = defaultdict(list)
+    for seed in range(first, first + instances):
+        drawn = instance(seed, family)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where there is no transport bound
+            try:
+                one = compared(seed, drawn)
+            except Exception as error:  # noqa: BLE001 - all of them are to be seen
+                print(f"seed {seed} ({drawn.family}): {type(error).__name__}: {error}")
+                by_family["failed"].append(
+                    Compared(seed, drawn.family, np.inf, 0.0, 0.0, 0.0, False)
+                )
+                continue
+        if one.below or one.above:
+            print(f"{'BELOW' if one.below else 'ABOVE'}: {one}", flush=True)
+        by_family[one.family].append(one)
+        if sys.stderr.isatty():
+            print(f"\r{seed - first + 1}/{instances}", end="", file=sys.stderr)
+    print(
+        f"{'family':22s} {'count':>6s} below above   upper/LP: median    p90    p99   largest"
+        "   lower/LP: median    p10"
+    )
+    for name, results in sorted(by_family.items()):
+        _line(name, results)
+    chains = [r for name, found in by_family.items() if name.startswith("chain") for r in found]
+    _line("all chains", chains)
+    _line("all", [r for results in by_family.values() for r in results])
+    print(f"{process_time() - began:.0f} s of CPU")
+
+
+def _line(name: str, results: list[Compared]) -> None:
+    known = [r for r in results if r.complete and r.least > 1e-6]
+    upper = [r.upper / r.least for r in known]
+    lower = [r.witness / r.least for r in known]
+    print(
+        f"{name:22s} {len(results):6d} {sum(r.below for r in results):5d}"
+        f" {sum(r.above for r in results):5d}   {_shares(upper, (50, 90, 99, 100), 17)}"
+        f"   {_shares(lower, (50, 10), 17)}",
+        flush=True,
+    )
+
+
+def _shares(ratios: Iterable[float], points: tuple[int, ...], first: int) -> str:
+    numbers = list(ratios)
+    if not numbers:
+        return " " * first
+    found = [float(np.percentile(numbers, point)) for point in points]
+    return f"{found[0]:{first}.4f}" + "".join(f" {value:6.4f}" for value in found[1:])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--instances", type=int, default=INSTANCES)
+    parser.add_argument("--first", type=int, default=FIRST, help="The number of the first one.")
+    parser.add_argument("--family", default=None)
+    given = parser.parse_args()
+    run(given.instances, given.first, given.family)
