@@ -87,17 +87,13 @@ def run(instances: int = INSTANCES, first: int = FIRST, family: str | None = Non
     began = process_time()
     by_family: dict[str, list[Compared]] = defaultdict(list)
     for seed in range(first, first + instances):
-        drawn = instance(seed, family)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # where there is no transport bound
             try:
-                one = compared(seed, drawn)
+                one = compared(seed, instance(seed, family))
             except Exception as error:  # noqa: BLE001 - all of them are to be seen
-                print(f"seed {seed} ({drawn.family}): {type(error).__name__}: {error}")
-                by_family["failed"].append(
-                    Compared(seed, drawn.family, np.inf, 0.0, 0.0, 0.0, False)
-                )
-                continue
+                print(f"FAILED: seed {seed}: {type(error).__name__}: {error}")
+                one = Compared(seed, "failed", np.inf, 0.0, 0.0, 0.0, complete=False)
         if one.below or one.above:
             print(f"{'BELOW' if one.below else 'ABOVE'}: {one}", flush=True)
         by_family[one.family].append(one)
