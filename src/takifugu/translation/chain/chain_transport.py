@@ -172,10 +172,21 @@ class ChainTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), off_diagonal(self._size))
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        return self._leaking(charged, bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
         chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        around, first = self._neighbourhood(epsilon, centre)
+        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -317,24 +328,14 @@ class ChainTransport(TransportBound):
             behind.append(back)
         return law, behind[::-1]
 
-    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
+    def _neighbourhood(
+        self, charged: CostLevels, centre: int, *, everywhere: bool
+    ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        # entries from the first to the last one: an unbounded chain may have secrets anywhere
-        after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
-        before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
-        here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
-        if spent.ndim:
-            given = spent[centre + 1 : last + 1]
-            after[: len(given)] = given
-            given = spent[first:centre]
-            before[: len(given)] = given
-        before = before[::-1]
-        # far entries are left out if all together would exceed what floats can hold
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._stationary:
@@ -346,15 +347,7 @@ class ChainTransport(TransportBound):
             ahead = [chain.kernel(time) for time in range(centre, last)]
             behind = behind[: centre - first]
             slack += (1 + centre - first) * law.slack
-        around = Neighbourhood(
-            ahead,
-            behind,
-            here,
-            after,
-            before,
-            slack,
-        )
-        return around, first
+        return Neighbourhood(ahead, behind, own, after, before, slack), first
 
     def _worst_pairs(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The secret pairs with the largest bounds, of those that are possible."""
@@ -382,9 +375,30 @@ def _members(side: tuple[int, ...], states: int) -> Booleans:
     return np.isin(np.arange(states), side)
 
 
-def within_reach(spent: Floats) -> int:
+def around_entry(
+    charged: CostLevels, first: int, centre: int, last: int, *, everywhere: bool
+) -> tuple[list[Floats], list[Floats], Floats]:
+    """The costs of the entries after and before ``centre``, nearest first, and its own.
+
+    An entry that is not listed was not asked, unless one cost is that of every entry. Far ones are
+    left out if all together would exceed what floats can hold.
+    """
+    nothing = np.zeros_like(charged.matrices[0])
+
+    def cost(entry: int) -> Floats:
+        if everywhere:
+            return charged.cost(0)
+        return charged.cost(entry) if entry < len(charged) else nothing
+
+    after = [cost(entry) for entry in range(centre + 1, last + 1)]
+    before = [cost(entry) for entry in reversed(range(first, centre))]
+    return after[: within_reach(after)], before[: within_reach(before)], cost(centre)
+
+
+def within_reach(costs: Sequence[Floats]) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
-    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+    spent = np.cumsum([float(cost.max(initial=0.0)) for cost in costs])
+    return min(len(costs), max(1, int(np.searchsorted(spent, MOST / 2, "right"))))
 
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
