@@ -14,11 +14,11 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import (
     BayesianNetwork,
     Explicit,
-    Gaussian,
     IndependentEntries,
     MarkovChain,
     MarkovRandomField,
     Secrets,
+    TruncatedGaussian,
     Universe,
 )
 from takifugu.priors.independent import Product
@@ -124,7 +124,7 @@ def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
 
 
 def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
-    wave = Gaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
+    wave = TruncatedGaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
     how = {"over": "sequence"}
     with opened(tmp_path, translation=Translation(wave), how=how, protected=(WEIGHT,)) as (
         session, _, _,

@@ -6,10 +6,10 @@ from textwrap import fill
 from typing import Any
 
 from takifugu.engines import Amount, Declaration
-from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
@@ -33,7 +33,7 @@ def guarantee(
         *_drawn(declaration, translation, read),
     ]
     column = next(c for c in declaration.protected if c.column == about)
-    plain = [p for p in translation.priors.values() if not isinstance(p, Gaussian)]
+    plain = [p for p in translation.priors.values() if not isinstance(p, TruncatedGaussian)]
     if isinstance(column, Amount) and plain:
         parts.append(
             f"The states of a prior stand for ranges of `{about}`; within them numbers are taken to"

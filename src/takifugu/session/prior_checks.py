@@ -12,9 +12,9 @@ from takifugu.engines import Amount, Category, Declaration, Engine
 from takifugu.errors import UnsoundRequest, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Terms
-from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries, EntriesOption, refuse_unmatched, stated_entries
 from takifugu.translation.translation import Translation
 
@@ -69,7 +69,7 @@ def refuse_misfit(
 
 def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
     column = next(c for c in declaration.protected if c.column == about)
-    if isinstance(prior, Gaussian):
+    if isinstance(prior, TruncatedGaussian):
         inside = (
             isinstance(column, Amount) and max(abs(column.low), abs(column.high)) <= prior.bound
         )
