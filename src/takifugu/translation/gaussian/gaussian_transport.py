@@ -27,15 +27,14 @@ from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.kernels import TINY, Covariance
-from takifugu.priors.prior import LONGEST
 from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.gaussian.gaussian_witness import GaussianWitness
 from takifugu.translation.gaussian.lag_costs import LagCosts, shifts_by_lag
+from takifugu.translation.gaussian.secret_entries import distance_binding, secret_entries
 from takifugu.translation.gaussian.shift_costs import largest_cost, share_of_shift, times_up
-from takifugu.visible import four_digits
 
 MOST_LISTED = 2**17  # entries up to which the loss of each is listed
 LONGEST_SUM = 2**14  # entries up to which every lag of a profile is added up one by one
@@ -49,7 +48,7 @@ class GaussianTransport(TransportBound):
         self._prior = prior
         self._exact = secret_distance(secrets)
         self._within = float_up(self._exact)
-        self._secret = None if secrets.entries is None else _entries(prior, secrets)
+        self._secret = secret_entries(prior, secrets)
 
     @property
     def size(self) -> int | None:
@@ -186,7 +185,7 @@ class GaussianTransport(TransportBound):
         return Bound(float(losses[worst]), self._binding(worst), frozen(losses))
 
     def _binding(self, entry: int | None) -> Binding:
-        return Binding("x", f"x ± {four_digits(self._exact)}", entry=entry)
+        return distance_binding(self._exact, entry)
 
 
 def _weighed(shape: Shape, shift: Floats, values: Floats) -> Floats:
@@ -208,19 +207,3 @@ def _coefficients(costs: tuple[Cost, ...]) -> dict[Shape, Floats]:
                 found[shape] = np.zeros(len(costs))
             found[shape][entry] = value
     return found or {ANY: np.zeros(len(costs))}
-
-
-def _entries(prior: Gaussian, secrets: Secrets) -> tuple[int, ...]:
-    """The entries that are secret, by number."""
-    known = []
-    for entry in secrets.entries or ():
-        inside = isinstance(entry, int) and entry >= 0
-        if not inside or int(entry) >= (prior.length or LONGEST):
-            raise UnsoundRequest(
-                f"the secrets name the entry {entry!r:.60}, which the prior does not have; its"
-                f" entries are 0, 1, … to {'no end' if prior.length is None else prior.length - 1}",
-                field="secrets",
-                given=entry,
-            )
-        known.append(int(entry))
-    return tuple(dict.fromkeys(known))

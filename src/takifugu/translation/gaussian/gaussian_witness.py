@@ -33,8 +33,8 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.translation.bounds import Bound
 from takifugu.translation.entry_costs import EntryCosts
 
-SIZES = (0, 1, 2, 4, 8, 16, 32, 64, 128)  # how many entries are tried beside the secret's own
-WINDOW = 128  # how far from it, at most
+SIZES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # entries beside the secret's own
+WINDOW = 512  # how far from it, at most
 SLACK = 1e-9  # a share of the leak, past all rounding of the few operations below
 MOST_COSTS = 8  # of those that any entry may have lost
 

@@ -61,7 +61,8 @@ class LagCosts:
         slope, jump = self._beyond
         last = float(self._by_lag[-1])
         rest = np.minimum(more * last, slope + more * jump) * (1 + 8 * UNIT)
-        return (inside + np.where(more > 0, rest, 0.0)) * (1 + 2 * UNIT)
+        found = (inside + np.where(more > 0, rest, 0.0)) * (1 + 2 * UNIT)
+        return np.minimum(found, self.all_lags)
 
     @cached_property
     def all_lags(self) -> float:
