@@ -171,13 +171,13 @@ def test_documents_keep_every_bit(prior: Gaussian) -> None:
 @pytest.mark.parametrize(
     ("document", "field"),
     [
-        ({"kernel": {"kind": "ar1", "rho": 0.5}, "bound": 3}, "bound"),
+        ({"kernel": {"name": "ar1", "rho": 0.5}, "bound": 3}, "bound"),
         ({}, "kernel"),
         ({"kernel": "ar1"}, "kernel"),
-        ({"kernel": {"kind": "periodic"}}, "kernel"),
-        ({"kernel": {"kind": "ar1"}}, "kernel, rho"),
-        ({"kernel": {"kind": "ar1", "rho": 0.5, "scale": 1}}, "kernel, scale"),
-        ({"kernel": {"kind": "matern", "nu": "2", "scale": 1}}, "nu"),
+        ({"kernel": {"name": "periodic"}}, "kernel"),
+        ({"kernel": {"name": "ar1"}}, "kernel, rho"),
+        ({"kernel": {"name": "ar1", "rho": 0.5, "scale": 1}}, "kernel, scale"),
+        ({"kernel": {"name": "matern", "nu": "2", "scale": 1}}, "nu"),
     ],
 )
 def test_documents_that_are_no_process(document: dict[str, Any], field: str) -> None:
@@ -197,7 +197,7 @@ def test_the_truncated_law_keeps_its_files_and_its_fingerprint() -> None:
     known = "6d84a95e509b1f2fe9c0c8849e0da3a7da13799359e03c286245392b6ba67924"
     assert Product({"ann": wave}).fingerprint == known
     with raises(InvalidPrior, field="bound"):
-        from_document({"kind": "gaussian", "kernel": {"kind": "ar1", "rho": 0.5}})
+        from_document({"kind": "gaussian", "kernel": {"name": "ar1", "rho": 0.5}})
 
 
 def test_secrets_without_a_distance_keep_their_fingerprint() -> None:

@@ -63,7 +63,7 @@ Pairs = Annotated[
 SecretEntries = Annotated[
     str | None, typer.Option(help="Entries that have secrets, as '3,4,5'; by default all entries.")
 ]
-Within = Annotated[
+SecretsWithin = Annotated[
     str | None,
     typer.Option(
         help="For numbers: which of two values at most this far apart is secret; a Gaussian needs"
@@ -128,7 +128,7 @@ def listed(text: str) -> list[str]:
 
 
 def read_secrets(pairs: str | None, entries: str | None, within: str | None = None) -> "Secrets":
-    """The secrets that --pairs, --entries and --within describe."""
+    """The secrets that --pairs, --entries and --secrets-within describe."""
     from takifugu.priors import Secrets
 
     chosen = None

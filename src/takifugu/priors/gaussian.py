@@ -81,6 +81,11 @@ class Gaussian(Prior):
         """None: the values are real numbers."""
         return ()
 
+    @property
+    def stationary(self) -> bool:
+        """Whether correlations go by lags, so that entries follow one another."""
+        return not isinstance(self.kernel, Covariance)
+
     def means(self, entries: Sequence[int]) -> Floats:
         """The mean of each of some entries."""
         own = np.asarray(self.mean, dtype=np.float64)
@@ -100,7 +105,6 @@ class Gaussian(Prior):
         own: dict[str, Any] = {"length": self.length, "kernel": self.kernel.word}
         if not isinstance(self.kernel, Covariance):
             own |= self.kernel.parameters() | {"variance": self.variance}
-            own["correlations"] = self.kernel.total()
         if np.ndim(self.mean) == 0:
             own["mean"] = float(self.mean)
         return own
@@ -114,7 +118,7 @@ class Gaussian(Prior):
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "Gaussian":
-        """Read ``{"kind": "gaussian-process", "kernel": {"kind": "ar1", "rho": 0.9}}``."""
+        """Read ``{"kind": "gaussian-process", "kernel": {"name": "ar1", "rho": 0.9}}``."""
         known_keys(document, cls.kind, ("kernel",), ("length", "mean", "variance"))
         return cls(
             kernel_of(document["kernel"]),

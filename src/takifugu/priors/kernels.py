@@ -59,7 +59,7 @@ class StationaryKernel(Protocol):
         """The sum of |ρ(k)| over all integers k, rounded up."""
 
     def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the kind."""
+        """What a document holds beside the name."""
 
     def most(self, lags: Integers) -> Floats:
         """|ρ(k)| at each lag, rounded up; 0 only where it is."""
@@ -104,7 +104,7 @@ class SquaredExponential(StationaryKernel):
         return _raised(1 + 2 * float(self.most(lags).sum()) + 256 * TINY, 256)
 
     def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the kind."""
+        """What a document holds beside the name."""
         return {"scale": self.scale}
 
 
@@ -145,7 +145,7 @@ class AR1(StationaryKernel):
         return float_up((1 + size) / (1 - size))
 
     def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the kind."""
+        """What a document holds beside the name."""
         return {"rho": self.rho}
 
 
@@ -201,7 +201,7 @@ class Matern(StationaryKernel):
         return _raised(value, 64)
 
     def parameters(self) -> dict[str, Any]:
-        """What a document holds beside the kind."""
+        """What a document holds beside the name."""
         return {"nu": str(self.nu), "scale": self.scale}
 
 
@@ -256,27 +256,27 @@ Kernel = SquaredExponential | AR1 | Matern | Covariance
 
 
 def kernel_of(document: Any) -> Kernel:
-    """The kernel of a document: ``{"kind": "ar1", "rho": 0.5}``."""
+    """The kernel of a document: ``{"name": "ar1", "rho": 0.5}``."""
     if not isinstance(document, Mapping):
-        raise InvalidPrior("kernel", given="is not an object", needed="be one, with a `kind`")
+        raise InvalidPrior("kernel", given="is not an object", needed="be one, with a `name`")
     made: Mapping[str, tuple[Any, tuple[str, ...]]] = {
         SquaredExponential.word: (SquaredExponential, ("scale",)),
         AR1.word: (AR1, ("rho",)),
         Matern.word: (Matern, ("nu", "scale")),
         Covariance.word: (Covariance, ("rows",)),
     }
-    kind = document.get("kind")
-    if not isinstance(kind, str) or kind not in made:
+    name = document.get("name")
+    if not isinstance(name, str) or name not in made:
         raise InvalidPrior(
-            "kernel", given=f"has the kind {kind!r:.60}", needed=f"be one of {', '.join(made)}"
+            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(made)}"
         )
-    family, needed = made[kind]
+    family, needed = made[name]
     for key in (*document, *needed):
-        if key not in ("kind", *needed) or key not in document:
+        if key not in ("name", *needed) or key not in document:
             raise InvalidPrior(
                 f"kernel, {key}",
                 given="is missing" if key in needed else "is not a key of this kernel",
-                needed=f"be one of kind, {', '.join(needed)}, all of which are given",
+                needed=f"be one of name, {', '.join(needed)}, all of which are given",
             )
     kernel: Kernel = family(*(document[key] for key in needed))
     return kernel
@@ -285,8 +285,8 @@ def kernel_of(document: Any) -> Kernel:
 def kernel_document(kernel: Kernel) -> dict[str, Any]:
     """What `kernel_of` reads."""
     if isinstance(kernel, Covariance):
-        return {"kind": kernel.word, "rows": kernel.rows.tolist()}
-    return {"kind": kernel.word, **kernel.parameters()}
+        return {"name": kernel.word, "rows": kernel.rows.tolist()}
+    return {"name": kernel.word, **kernel.parameters()}
 
 
 def number(value: object, name: str) -> float:

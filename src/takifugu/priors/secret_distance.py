@@ -21,7 +21,7 @@ def check_distance(prior: Prior, secrets: Secrets) -> None:
             raise UnsoundRequest(
                 f"secrets within a distance of {float(secrets.within):.4g} are about numbers, and"
                 f" the entries of a {prior.kind} are not numbers without bounds; leave `within` out"
-                " (`--within`), or use a Gaussian",
+                " (`--secrets-within`), or use a Gaussian",
                 field="secrets",
                 reason="within",
                 given=secrets.within,
@@ -35,15 +35,16 @@ def secret_distance(secrets: Secrets) -> Fraction:
     if secrets.pairs is not None:
         raise UnsoundRequest(
             "the entries of a Gaussian are numbers, and the secrets are pairs of labels; give"
-            " Secrets(within=r) (`--within r`) instead: which of two numbers at most r apart",
+            " Secrets(within=r) (`--secrets-within r`) instead: which of two numbers at most r"
+            " apart",
             field="secrets",
             reason="pairs",
         )
     if secrets.within is None:
         raise UnsoundRequest(
             "the entries of a Gaussian are numbers: say how far apart two of them may be that must"
-            " not be told apart, as Secrets(within=r) (`--within r`); there is no default, because"
-            " no finite loss protects all distances",
+            " not be told apart, as Secrets(within=r) (`--secrets-within r`); there is no default,"
+            " because no finite loss protects all distances",
             field="secrets",
             reason="no-distance",
         )

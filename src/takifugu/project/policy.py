@@ -176,7 +176,7 @@ def checked_name(name: str) -> str:
 
 def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
-    known = ("declaration", "about", "prior", "pairs", "entries", "within", "uncertainty")
+    known = ("declaration", "about", "prior", "pairs", "entries", "secrets_within", "uncertainty")
     given = named.section(name, (*known, "analysts", "release_fitted_rows", "table"))
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
@@ -312,19 +312,18 @@ def _uncertainty(given: TomlSection) -> float:
 
 def _within(given: TomlSection) -> Fraction | None:
     """A distance, as a number or as text that is one exactly: "0.1"."""
-    value = given.content.get("within")
+    value = given.content.get("secrets_within")
     if value is None:
         return None
+    place = given.at("secrets_within")
     try:
-        within = exactly(value, "within")
+        within = exactly(value, "secrets_within")
     except UnsoundRequest as error:
         raise InvalidProject(
-            given.at("within"), given="is not a number", needed="be a distance", reason="kind"
+            place, given="is not a number", needed="be a distance", reason="kind"
         ) from error
     if not within > 0:
-        raise InvalidProject(
-            given.at("within"), given="is not above 0", needed="be a distance", reason="range"
-        )
+        raise InvalidProject(place, given="is not above 0", needed="be a distance", reason="range")
     return within
 
 

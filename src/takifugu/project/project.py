@@ -356,7 +356,7 @@ class Project:
         if entries is not None:
             values["entries"] = list(entries)
         if within is not None:
-            values["within"] = str(exactly(within, "within"))
+            values["secrets_within"] = str(exactly(within, "within"))
         if uncertainty:
             values["uncertainty"] = uncertainty
         if analysts:
