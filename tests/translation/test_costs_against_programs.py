@@ -17,7 +17,7 @@ from takifugu.translation import Translation
 from takifugu.translation.bounds import Witness
 from takifugu.translation.entry_costs import EntryCosts
 from tests.oracles.cost_comparison import SLACK, Compared, compared
-from tests.oracles.cost_instances import FAMILIES, NAMES, Instance, instance
+from tests.oracles.cost_instances import FAMILIES, NAMES, Instance, instance, one_cost
 from tests.oracles.cost_programs import (
     all_losses,
     any_value,
@@ -26,6 +26,7 @@ from tests.oracles.cost_programs import (
     largest,
     slope,
 )
+from tests.oracles.extreme_chains import product_loss
 
 SEEDS, BLOCK = 160, 20
 
@@ -183,3 +184,66 @@ def test_a_channel_given_as_a_matrix_is_closed_before_it_is_added() -> None:
     losses = all_losses(table, [closed] * 3)
     truth = max(solved.lower for (entry, _, _), solved in losses.items() if entry == 1)
     assert truth - SLACK <= found <= 1.1 * truth
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_extreme_chains_lose_at_least_what_products_leak(seed: int) -> None:
+    """Probabilities down to 1e-120 and costs from 1e-300 to 100, against 40 digits.
+
+    e^{c(u, v)} and e^{−c(v, u)} are admissible in u for every v, by the triangle inequality.
+    """
+    rng = np.random.default_rng([17, seed])
+    size, length = int(rng.integers(2, 5)), int(rng.integers(2, 8))
+    rows = 10.0 ** -rng.choice([0, 1, 3, 30, 120], (size, size)) * rng.uniform(0.1, 1, (size, size))
+    rows /= rows.sum(axis=1, keepdims=True)
+    start = 10.0 ** -rng.choice([0, 1, 30], size)
+    start /= start.sum()
+    powers = [10.0**power for power in (-300, -12, -3, -1, 0, 1, 2)]
+    levels = [
+        float(rng.choice(powers)) * np.abs(np.subtract.outer(level, level))
+        for level in (rng.integers(0, 2, size), np.arange(size) / max(size - 1, 1))
+    ]
+    matrix = levels[0] + levels[1] + float(rng.choice(powers)) * (1 - np.eye(size))
+    profile = [matrix * float(rng.choice([0, 1, 1])) for _ in range(length)]
+    chain = MarkovChain(rows, NAMES[:size], start=start, length=length)
+    costs = EntryCosts.of(
+        [
+            Cost.of({Matrix(NAMES[:size], one.tolist()): 1}) if one.any() else NOTHING
+            for one in profile
+        ]
+    )
+    found = Translation(chain).cost_bound(costs, "transport")
+    assert np.isfinite(found.value)
+    for _ in range(12):
+        factors = []
+        for one in profile:
+            v = int(rng.integers(size))
+            factors.append(np.exp(one[:, v] if rng.random() < 0.5 else -one[v]).tolist())
+        entry = int(rng.integers(length))
+        x, y = rng.choice(size, 2, replace=False).tolist()
+        leak = product_loss(
+            [rows.tolist()] * (length - 1), start.tolist(), factors, entry, [x], [y]
+        )
+        assert found.value >= leak * (1 - 1e-12) - 1e-15
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_room_beside_what_was_spent_is_not_too_large_and_not_too_small(seed: int) -> None:
+    rng = np.random.default_rng([19, seed])
+    size, length = int(rng.integers(2, 4)), 3
+    rows, start = rng.dirichlet(np.ones(size), size), rng.dirichlet(np.ones(size))
+    translation = Translation(MarkovChain(rows, NAMES[:size], start=start, length=length))
+    table = chain_table(start, [rows] * (length - 1))
+    (unit, own), (first, one), (second, two), (beside, other) = (
+        one_cost(rng, [size]) for _ in range(4)
+    )
+
+    def loss(factor: float) -> float:
+        larger = np.max([one[0] + factor * own[0], two[0] + factor * own[0], other[0]], axis=0)
+        return largest(all_losses(table, [larger] * length)).lower
+
+    target = loss(0.0) + 0.5
+    factor = translation.to_cost(unit, target, spent=(first, second), beside=(beside,))
+    assert loss(float(factor)) <= target + SLACK
+    if own[0].any():
+        assert loss(1.2 * float(factor)) > target * 0.98 or float(factor) * own[0].max() > 30
