@@ -17,15 +17,15 @@ from typing import Any, Protocol, Self
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down
+from takifugu.costs import Cost
 from takifugu.engines import Engine, Table, identities
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Charge, Ledger, Quote, Snapshot, open_ledger
-from takifugu.losses import Concentrated, Pure
+from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
-from takifugu.session.cost import Cost, Prices, checked_delta
 from takifugu.session.entries import EntriesOption, refuse_unmatched
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -39,9 +39,11 @@ from takifugu.session.prior_checks import (
     refuse_misfit,
     terms_of,
 )
+from takifugu.session.protected_values import WHOLLY, ProtectedValues
 from takifugu.session.query.query import Aim, Query, draw
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
+from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
 from takifugu.session.release_errors import (
     BudgetConflict,
     OverBudget,
@@ -167,6 +169,7 @@ class Session:
                 self._translation = TabledTranslation(translation, translation_table)
                 self._mark = translation_table.fingerprint
             self._entries = refuse_misfit(translation, self._engine, self._about, over)
+            self._values = ProtectedValues.of(translation, declaration, self._about)
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
@@ -265,7 +268,9 @@ class Session:
         cost = self._cost(made, quote)
         instead = None
         if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
-            best = made.query.choose(self._engine, self._aim(options, epsilon=cost.most))
+            best = made.query.choose(
+                self._engine, self._aim(options, epsilon=cost.most, unit=made.unit)
+            )
             instead = {"epsilon": str(cost.most), "error": dict(best.error)}
         return Plan(
             **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
@@ -296,8 +301,29 @@ class Session:
         delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
         query.check_order(self._engine)  # public too, and better refused before it is paid for
-        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
-        loss = _loss(chosen.mechanism)
+        unit = WHOLLY if delta is not None else query.unit_cost(self._values)
+        try:
+            whole = self._made(options, query, delta, WHOLLY)
+        except UnsoundRequest:
+            if unit == WHOLLY:
+                raise
+            return self._made(options, query, delta, unit)  # so little that only values allow it
+        if unit == WHOLLY:
+            return whole
+        quote = self._quote(whole, whole.charge)
+        if quote.stored or quote.reuse:  # released when it was charged as telling everything
+            return whole
+        made = self._made(options, query, delta, unit)
+        if _epsilon(made) < _epsilon(whole):
+            return whole  # bounds are searched for: that of the lesser cost may end above
+        return replace(made, otherwise=whole.error)
+
+    def _made(
+        self, options: QueryOptions, query: Query, delta: Fraction | None, unit: Cost
+    ) -> UnpricedPlan:
+        """How a query would be answered if it is charged as telling ``unit`` of an entry."""
+        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon, unit=unit))
+        loss = _loss(chosen.mechanism, unit)
         if options.epsilon is not None:
             self._prices.certify(loss, options.epsilon, delta or Fraction(0))
         return UnpricedPlan(
@@ -307,6 +333,8 @@ class Session:
             error=chosen.error,
             reason=chosen.reason,
             delta=delta or Fraction(0),
+            unit=unit,
+            otherwise=None,
             charge=self._charge(query, chosen.mechanism, loss),
         )
 
@@ -320,7 +348,7 @@ class Session:
         self._prices.refuse_delta(made.delta, quote.snapshot.payers)
         return quote
 
-    def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
+    def _aim(self, options: QueryOptions, *, epsilon: Any, unit: Cost) -> Aim:
         """What the answer may lose: what ``epsilon`` allows, or else what the error needs."""
         delta = None if options.delta is None else exactly(options.delta, "delta")
         near = None if delta is None else float_down(delta)
@@ -332,13 +360,17 @@ class Session:
                 reference=options.reference,
                 gap=options.gap,
             )
-        allowed = self._prices.allowed(epsilon, delta)
+        allowed = self._prices.allowed(epsilon, delta, unit)
         return Aim(allowed, near, reference=options.reference, gap=options.gap)
 
-    def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
+    def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """What a plan costs now."""
         return self._prices.of(
-            _loss(made.mechanism), made.delta, quote.standings, reuse=quote.reuse
+            _loss(made.mechanism, made.unit),
+            made.delta,
+            quote.standings,
+            reuse=quote.reuse,
+            asked=made.options.epsilon,
         )
 
     def _refuse_rows(self, query: Query) -> None:
@@ -352,7 +384,7 @@ class Session:
         if named or self._engine.may_change:
             refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
-    def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:
+    def _charge(self, query: Query, mechanism: Mechanism, loss: Charged) -> Charge:
         data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
         return Charge(
             dataset=self._dataset,
@@ -428,7 +460,7 @@ class Session:
         return self._result(made, cost, answer, stored.at, free=False)
 
     def _result(
-        self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
+        self, made: UnpricedPlan, cost: ReleaseCost, answer: list[Any], at: datetime, *, free: bool
     ) -> Result:
         columns, rows = made.query.table(made.mechanism, answer, self._engine)
         return Result(
@@ -437,6 +469,7 @@ class Session:
             rows=rows,
             error=made.error,
             cost=cost,
+            saving=None if free else made.saving(cost),
             free=free,
             at=at,
             mechanism=made.mechanism.describe(),
@@ -450,12 +483,19 @@ def _refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
         raise StalePlan(differences)
 
 
-def _loss(mechanism: Mechanism) -> Pure | Concentrated:
-    """What a mechanism loses, by its own proof."""
+def _loss(mechanism: Mechanism, unit: Cost) -> Charged:
+    """What a mechanism loses, by its own proof, of an answer that tells ``unit`` of an entry."""
     loss = mechanism.loss
-    if not isinstance(loss, Pure | Concentrated):
+    if isinstance(loss, Pure):
+        return loss if unit == WHOLLY else Metric(unit * loss.epsilon)
+    if not isinstance(loss, Concentrated):
         raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
     return loss
+
+
+def _epsilon(made: UnpricedPlan) -> Fraction:
+    loss = made.mechanism.loss
+    return loss.epsilon if isinstance(loss, Pure) else Fraction(0)
 
 
 def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:
