@@ -13,14 +13,8 @@ from takifugu._atomic import whole_file
 from takifugu.errors import NoBudget
 from takifugu.ledger.accounts.account import WHOLE, Book, Books, Touch, charged
 from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.standings import (
-    Limits,
-    Payer,
-    Standing,
-    payers,
-    paying,
-    spent_epsilon,
-)
+from takifugu.ledger.accounts.limits import Limits, spent_epsilon
+from takifugu.ledger.accounts.standings import Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import event_chain as chain

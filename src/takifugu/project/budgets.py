@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from takifugu._rounding import float_down
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.accounts.standings import spent_epsilon
+from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Pure
 from takifugu.session.release_cost import Prices
