@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._exact import exactly
-from takifugu.costs import ANY, Cost, Distance, Membership, Shape, Value
+from takifugu.costs import Cost, Distance, Membership, Shape, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
@@ -91,15 +91,15 @@ class ProtectedValues:
 
 
 def telling(unit: Cost) -> str:
-    """In words what a query tells less of than of everything."""
+    """In words why less is charged than for everything about a value."""
     shapes = [shape for shape, _ in unit.terms]
-    if any(shape == ANY for shape in shapes):
-        return "everything about a value"
-    labels = [repr(label) for s in shapes if isinstance(s, Membership) for label in s.labels]
-    if labels:
-        listed = ", ".join(sorted(labels)[:3]) + (", …" if len(labels) > 3 else "")
-        return f"a count of {listed}" if len(shapes) == 1 else f"counts of {listed}"
-    return "a sum of clamped numbers"
+    labels = sorted(repr(name) for s in shapes if isinstance(s, Membership) for name in s.labels)
+    listed = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
+    if not labels:
+        return "a sum of clamped numbers tells less than each of them does"
+    if len(shapes) > 1:
+        return f"counts of {listed} tell less than a histogram of all labels does"
+    return f"a count of {listed} tells less than the label itself does"
 
 
 def _people(priors: Iterable[Prior]) -> Iterator[Prior]:

@@ -219,7 +219,10 @@ class Prices:
         alone = self._alone(loss, delta)
         if asked is not None:  # it was calibrated to this, and certified
             alone = min(alone, target_of(asked))
-        by_value = loss.cost if isinstance(loss, Metric) else None
+        by_value, without = None, None
+        if isinstance(loss, Metric):
+            by_value, without = loss.cost, self._alone(Pure(loss.epsilon), delta)
+            alone = min(alone, without)
         return ReleaseCost(
             currency="rho" if concentrated else "epsilon",
             per_entry=loss.rho if isinstance(loss, Concentrated) else loss.epsilon,
@@ -236,7 +239,7 @@ class Prices:
             own=own,
             reuse=reuse,
             by_value=by_value,
-            without_values=None if by_value is None else self._alone(Pure(loss.epsilon), delta),  # type: ignore[union-attr]
+            without_values=without,
         )
 
     def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
@@ -279,6 +282,8 @@ class Prices:
                 raise no_allowance(target, found)
             self._allowed[unit, target] = found
             price = float(self._translation.cost_to_pufferfish(unit * found))
+            if price > target:  # a bound that has no values may be the one that allows it
+                price = min(price, self._alone(Pure((unit * found).scalar), Fraction(0)))
             if not price <= target:  # also false for NaN
                 raise UnsoundRequest(
                     f"the translation allows {float(found)!r} for a loss of {target!r}, and says"
@@ -306,6 +311,8 @@ class Prices:
         Mechanisms lose at most the allowance, so that asking for it is accepted.
         """
         room = min(one.room(loss) for one in standings)
+        if isinstance(loss, Metric):
+            room *= loss.epsilon  # of a cost, the factor
         if room <= 0:
             return Decimal(0)
         found = self._alone(_with(loss, room), delta)

@@ -70,7 +70,7 @@ class UnpricedPlan:
         if cost.by_value is None or cost.without_values is None or self.otherwise is None:
             return None
         return Saving(
-            tells=telling(self.unit),
+            because=telling(self.unit),
             deviation=self.error["deviation"],
             deviation_without_values=self.otherwise["deviation"],
             alone=cost.alone,

@@ -11,14 +11,14 @@ class Saving:
     """Less noise for the ε that was asked for, or a lower price for the error that was.
 
     Attributes:
-        tells: What the answer tells, in words.
+        because: Why, in words.
         deviation: The standard deviation of its noise, in the unit of the answer.
         deviation_without_values: That at the same price, if it were charged without values.
         alone: Its Pufferfish ε, if nothing else were ever released.
         alone_without_values: That of the same noise, if it were charged without values.
     """
 
-    tells: str
+    because: str
     deviation: float
     deviation_without_values: float
     alone: float
@@ -33,7 +33,7 @@ class Saving:
         """Ready to be written as JSON; null for what is infinite."""
         other = self.alone_without_values
         return {
-            "tells": self.tells,
+            "because": self.because,
             "deviation": self.deviation,
             "deviation_without_values": self.deviation_without_values,
             "noise_ratio": self.noise_ratio,
@@ -54,4 +54,4 @@ class Saving:
             price = f"; without values this noise would cost {price}"
         else:
             gain, price = f"epsilon = {four_digits(self.alone, 'up')} instead of {price[10:]}", ""
-        return f"{gain}, because {self.tells} tells less than the value itself{price}"
+        return f"{gain}, because {self.because}{price}"

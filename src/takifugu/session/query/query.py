@@ -254,9 +254,17 @@ class NumberQuery(Query):
                 f"to keep each number within ±{float(near):.4g} with probability"
                 f" {aim.probability:.3g}"
             )
-        best = in_currency(found.choices, aim)
-        noise: Noise = best.mechanism
-        error = Error(best.error.deviation * float(unit), best.error.interval * float(unit))
+        return self._chosen(in_currency(found.choices, aim).mechanism, goal, engine)
+
+    def chosen_before(self, scale: float, engine: Engine) -> ChosenMechanism:
+        """The mechanism of an earlier release with Laplace noise of this scale."""
+        noise = IntegerLaplace(scale, self.sensitivity(engine.declaration))
+        return self._chosen(noise, "as it was released before", engine)
+
+    def _chosen(self, noise: Noise, goal: str, engine: Engine) -> ChosenMechanism:
+        (_, groups), unit = shape(self, engine), self.unit(engine)
+        found = noise.error()
+        error = Error(found.deviation * float(unit), found.interval * float(unit))
         each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.4g})"
         reason = (
             f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on"
