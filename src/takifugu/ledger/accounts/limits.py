@@ -60,17 +60,22 @@ def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fractio
 
 
 def spent_epsilon(
-    translation: LossTranslation, totals: Frontier, epsilon: Fraction | None, delta: Fraction
+    translation: LossTranslation,
+    totals: Frontier,
+    epsilon: Fraction | None,
+    delta: Fraction,
+    limits: "Limits | None" = None,
 ) -> float:
     """`to_pufferfish`, and no more than a budget of ``epsilon`` if that admits all of ``totals``.
 
     A budget that admits them bounds what they reveal. Bounds are searched for: that of a smaller
-    loss may end a little above that of a larger one, and so may the reading of δ and ρ.
+    loss may end a little above that of a larger one, and so may the reading of δ and ρ. Those
+    that were translated before are in ``limits``.
     """
     value = to_pufferfish(translation, totals, delta)
     if epsilon is None or _at_most(value, epsilon):
         return value
-    return Limit(translation, epsilon, delta).capped(value, totals)
+    return (limits or Limits()).limit(translation, epsilon, delta).capped(value, totals)
 
 
 def costs_of(totals: Iterable[Total]) -> Costs | None:
@@ -213,6 +218,8 @@ class Limit:
         """
         if isinstance(loss, Metric):
             return self._factor(spent, loss.cost, beside)
+        if not isinstance(loss, Pure) and not all(map(self._filter.admits, beside)):
+            return Fraction(0)  # beside a δ or ρ costs count as ε
         plain = min(self._filter.room(total, loss) for total in spent)
         if isinstance(loss, Pure) and costs_of((*spent, *beside)) is not None:
             return max(plain, self._factor(spent, Cost.any(1), beside))
