@@ -76,10 +76,12 @@ def _ten(checkins: Any, folder: Path) -> None:
             seconds.append(process_time() - begin)
             session.release(plan)
             scalar += plan.cost.per_entry
+            before = float(translation.to_pufferfish(float_up(scalar)))
             print(
                 f"  {label:28} about {expected[place]:6.0f} ± {near:4}: {plan.cost.alone:.4f} by"
                 f" value, {plan.cost.without_values:.4f} without; together so far"
-                f" {session.spent():.4f} and {float(translation.to_pufferfish(float_up(scalar))):.4f}"
+                f" {session.spent():.4f} and {before:.4f}",
+                flush=True,
             )
         print(f"a price took {np.median(seconds):.2f} s of a processor in the median", end="")
         print(f", {max(seconds):.2f} s at most")

@@ -213,7 +213,8 @@ def test_a_table_has_no_values_and_the_translation_behind_it_prices_them(tmp_pat
     with hospital(tmp_path, how={"translation_table": table}) as (session, _, _):
         plan = session.plan.count("home", epsilon=1)
         assert plan.cost.by_value is not None
-        assert plan.cost.by_value == Cost.of({HOME: TRANSLATION.to_cost(Cost.of({HOME: 1}), 1.0)})
+        allowed = TRANSLATION.to_cost(Cost.of({HOME: 1}), 1.0)
+        assert allowed * (1 - Fraction(1, 2**40)) <= plan.cost.per_entry <= allowed
         little = session.plan.count("home", epsilon="0.01")  # below where the table begins
         assert little.cost.by_value is not None and 0 < little.cost.alone <= 0.01
         session.release(plan)

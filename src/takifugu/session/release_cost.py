@@ -293,7 +293,7 @@ class Prices:
                     given=price,
                     needed=target,
                 )
-            self._priced[unit] = found, price
+            self._priced[_unit(unit)] = (unit * found).scalar, price
         return Pure(self._allowed[unit, target])
 
     def certify(self, loss: Charged, epsilon: Any, delta: Fraction) -> None:
