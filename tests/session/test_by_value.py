@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost, Distance, Membership
+from takifugu.costs import AnyValue, Cost, Distance, Membership
 from takifugu.engines import Amount, Declaration, Order, Source, open_engine
 from takifugu.ledger import open_ledger
 from takifugu.losses import Metric, Pure
-from takifugu.mechanisms import IntegerLaplace
-from takifugu.priors import MarkovChain
+from takifugu.mechanisms import BoundedSum, Bounds, IntegerLaplace
+from takifugu.priors import AR1, Gaussian, MarkovChain, Secrets
 from takifugu.session import OverBudget, Session, StalePlan
+from takifugu.session.protected_values import ProtectedValues
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query_options import QueryOptions
 from takifugu.translation.accounting.translation_table import tabulate
@@ -282,6 +283,56 @@ def test_sums_and_means_of_known_numbers_are_charged_by_their_distance(
         assert 0.95 < session.spent() <= 1
         middle = session.plan.quantile("0.5", epsilon=1)
         assert isinstance(middle.charge.loss, Pure)
+
+
+def pressures(folder: Path, length: int | None) -> tuple[Declaration, Translation]:
+    """Numbers that are rounded to whole steps, and a process that they are drawn from."""
+    path = folder / "pressures.csv"
+    rows = [f"p{p},{s},{110 + 7 * ((p * s + p) % 5) + 0.4}" for p in range(4) for s in range(6)]
+    path.write_text("\n".join(["person,step,pressure", *rows]) + "\n")
+    declaration = Declaration(
+        Source("csv", path=str(path)),
+        "person",
+        Order("step", "number"),
+        (Amount("pressure", Fraction(40), Fraction(240), Fraction(1), "refuse"),),
+        (),
+    )
+    prior = Gaussian(AR1(0.5), mean=120, variance=100, length=length)
+    return declaration, Translation(prior, Secrets(within=10))
+
+
+def test_sums_of_a_gaussian_process_are_charged_by_distance_and_a_step_of_rounding(
+    tmp_path: Path,
+) -> None:
+    declaration, translation = pressures(tmp_path, 6)
+    with (
+        open_engine(declaration, threads=1) as engine,
+        open_ledger(tmp_path / "pressures.ledger") as ledger,
+    ):
+        ledger.set_budget("pressures", 10)
+        session = Session(engine, translation, ledger=ledger, dataset="pressures")
+        plan = session.plan.sum(epsilon=1)
+        assert plan.unit == Cost.of({Distance(40, 240): 1, AnyValue(): Fraction(1, 200)})
+        assert isinstance(plan.mechanism, BoundedSum)
+        assert isinstance(plan.charge.loss, Metric)
+        # 10 apart, ten steps of ten; a neighbour at lag k moves 10/2^k, and one step by rounding
+        scale = Fraction(plan.mechanism.noise.scale)
+        lags = [abs(k - 2) for k in range(6)]
+        worst = sum(10 / Fraction(2) ** k + 1 for k in lags) / scale
+        assert 0.95 < float(worst) <= plan.cost.alone * (1 + 1e-9) <= 1 + 1e-9
+        saved = plan.saving(plan.cost)
+        assert saved is not None and saved.noise_ratio > 20
+        session.release(plan)
+        assert 0.95 < session.spent() <= 1
+
+
+def test_rounding_moves_numbers_of_a_process_by_at_most_one_step_more() -> None:
+    bounds, grid = Bounds(0, 5, "0.5"), [Fraction(n, 16) for n in range(-16, 112)]
+    unit = ProtectedValues(bounds=(Fraction(0), Fraction(5)), rounded=Fraction(1, 10)).sum()
+    steps = bounds.units([float(x) for x in grid]).tolist()
+    for i, u in enumerate(grid):
+        for j, v in enumerate(grid):
+            assert Fraction(abs(steps[i] - steps[j]), 10) <= unit.between(u, v)
 
 
 OLD_KEY = "432d2bbf12b92dd4ad6558de93100814cfcfa62ff902a5decbd989cf773a43eb\n"

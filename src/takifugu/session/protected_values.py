@@ -9,7 +9,8 @@ cost is ε·[u≠v], which holds for all values whatever they are called.
 Labels that are mapped or folded into ``other`` have the label's name, in the table as in the prior,
 so a query about a label is about that state. For numbers a prior's states stand for ranges, unless
 they are the very numbers that a cell is rounded to, each of them: then a state is a number, and a
-sum sees how far two of them are apart.
+sum sees how far two of them are apart. A Gaussian process is about real numbers: a cell is clamped,
+then rounded to steps, and two numbers at a distance d are at most d plus one step apart in the sum.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,13 +18,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._exact import exactly
-from takifugu.costs import Cost, Distance, Membership, Shape, Value
+from takifugu.costs import ANY, Cost, Distance, Membership, Shape, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.translation import Translation
 
 WHOLLY = Cost.any(1)  # a query that may tell everything about an entry: ε·[u≠v]
@@ -37,12 +39,15 @@ class ProtectedValues:
     Attributes:
         labels: The states of the priors, if they are the column's labels; None if they are not,
             or may not be.
-        bounds: The lower and upper bound of a column of numbers, if the states of every prior are
-            its numbers; None if they are not.
+        bounds: The lower and upper bound of a column of numbers, if every prior is about its
+            numbers; None if they are not.
+        rounded: By which share of the width rounding to steps may move two numbers further apart;
+            0 if the numbers of the priors are whole steps.
     """
 
     labels: frozenset[Value] | None = None
     bounds: tuple[Fraction, Fraction] | None = None
+    rounded: Fraction = Fraction(0)
 
     @classmethod
     def of(
@@ -51,7 +56,10 @@ class ProtectedValues:
         """What the priors of ``translation`` know of the column ``about``."""
         column = next(c for c in declaration.protected if c.column == about)
         priors = list(_people(translation.priors.values()))
-        if any(isinstance(prior, Gaussian) for prior in priors):
+        if isinstance(column, Amount) and all(isinstance(prior, Gaussian) for prior in priors):
+            share = Fraction(1, column.width)  # |u − v| is at most one step more after rounding
+            return cls(bounds=(column.low, column.high), rounded=share)
+        if any(isinstance(prior, Gaussian | TruncatedGaussian) for prior in priors):
             return cls()
         states = {values for prior in priors for values in prior.entry_values}
         if isinstance(column, Category):
@@ -87,7 +95,9 @@ class ProtectedValues:
 
     def sum(self) -> Cost:
         """What a sum tells: how far two numbers are apart, as a share of the width."""
-        return WHOLLY if self.bounds is None else Cost.of({Distance(*self.bounds): 1})
+        if self.bounds is None:
+            return WHOLLY
+        return Cost.of({Distance(*self.bounds): 1, ANY: self.rounded})
 
 
 def telling(unit: Cost) -> str:

@@ -46,8 +46,8 @@ def run_plan(
     than per_entry between some values; without_values: what alone would be otherwise), saving (less
     noise or a lower price by value; null if there is none), stored (released before, so free),
     instead (if the error costs too much: an epsilon that would be accepted, and its error), cells
-    (the fingerprint of the cells), notes (what to know before the release), guarantee (what is protected
-    and what is not).
+    (the fingerprint of the cells), notes (what to know before the release), guarantee (what is
+    protected and what is not).
     """
     from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings
