@@ -156,6 +156,11 @@ class Translation(ByContent, LossTranslation):
             return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
         return {"prior": self.prior}
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is secret."""
+        return self.secrets == ALL
+
     @cached_property
     def curve(self) -> InfluenceCurve:
         """The influence curve, with the uncertainty in it."""
