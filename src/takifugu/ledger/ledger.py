@@ -46,7 +46,7 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
-from takifugu.losses import Metric
+from takifugu.losses import Loss, Metric
 from takifugu.translation.protocol import LossTranslation
 
 ROUNDS = 6  # of translating without the lock before a charge holds it while it translates
@@ -269,6 +269,12 @@ class Ledger(OwnerDecisions, LedgerViews):
         with self._store.reading() as connection:
             refuse_unknown(connection, charge.dataset, charge.analyst)
             return stored_answers.find(connection, charge.body()["question"], charge.analyst)
+
+    def released(self, charge: Charge) -> tuple[tuple[Mapping[str, Any], Loss], ...]:
+        """The mechanisms and losses by which the query of ``charge`` was answered on these data."""
+        with self._store.reading() as connection:
+            found = stored_answers.charges_for(connection, charge.body())
+        return tuple((event.body["mechanism"], loss_of(event.body["loss"])) for event in found)
 
     def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same query, charged to this analyst's budget alone.

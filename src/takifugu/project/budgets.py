@@ -10,7 +10,7 @@ from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Pure
-from takifugu.session.cost import Prices
+from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 
 
