@@ -39,6 +39,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.stars import Star
 
 FAINTEST = 1e-150  # a smaller positive probability is left to other bounds
-DEAREST = 100.0  # and so is a greater cost of one entry
+DEAREST = 100.0  # and so is a longer ray
 TALLEST = 300.0  # and a loss that would be greater than this
 LONGEST = 2_000  # steps of an endless side
 MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
@@ -72,7 +73,7 @@ class StarSide:
         held: ``[step]``: whether all is the same from there on.
         error: A relative error of rows, factors and sums.
         floor: The least positive weight.
-        attained: Whether every cost is a star, so that what is found is attained.
+        dearest: ``[level]``: the dearest change.
     """
 
     rows: Floats
@@ -86,7 +87,7 @@ class StarSide:
     held: Booleans
     error: float
     floor: float
-    attained: bool
+    dearest: Floats
 
     @classmethod
     def of(
@@ -102,9 +103,8 @@ class StarSide:
         levels = {id(star): star for star in stars}
         matrices = np.ascontiguousarray(np.stack(list(kinds.values())), dtype=np.float64)
         positive = matrices[matrices > 0]
-        dearest = max(float((s.up + s.down).max()) for s in levels.values())
-        tallest = max(float(max(s.up.max(), s.down.max())) for s in levels.values())
-        if positive.min() < FAINTEST or dearest > DEAREST or tallest > DEAREST:
+        tallest = max(float(np.abs([s.up, s.down]).max()) for s in levels.values())
+        if positive.min() < FAINTEST or not tallest <= DEAREST:
             return None
         row_number = {key: place for place, key in enumerate(kinds)}
         star_number = {key: place for place, key in enumerate(levels)}
@@ -128,7 +128,7 @@ class StarSide:
             _held(row_at, cost_at),
             2 * (k + 16) * UNIT + slack,
             1e-230 / float(positive.min()),
-            all(star.attained for star in levels.values()),
+            np.array([star.dearest for star in levels.values()]),
         )
 
     def nearest(self, steps: int) -> "StarSide | None":
@@ -180,7 +180,9 @@ class StarSide:
             kernel.solve(*[*self._proof(), *part])
 
         _share(work, len(pairs), self.states)
-        return below, np.where(above < TALLEST, above, np.inf)
+        # every factor is at most the dearest change apart: so is the product of all
+        most = np.inf if self.endless else float(up(fsum(self.dearest[self.cost_at])))
+        return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
 
     def prove(self, pairs: Integers, limits: Floats) -> Booleans:
         """``[pair]``: whether the loss is proven to be at most its limit."""

@@ -31,6 +31,7 @@ LEEWAY = 0.78  # share of the largest loss there that decides which pairs are co
 HALVED = 48  # pieces that are halved, at most
 SOLVED = 256  # entries that are solved, at most
 WORK = 3e9  # products that solving entries one by one may take
+EVERY, EASY = 64, 2e4  # so many entries of so little work in all are solved one by one
 WALK = 16.0  # steps that a pair takes in all, roughly
 
 
@@ -184,16 +185,15 @@ def refined(
     """``[entry]``: ``known`` bounds, the largest of them replaced by what solving the entry gives.
 
     ``at`` has the sides of an entry, the cost of its pairs and the pairs themselves; None if it is
-    out of range. ``work`` is the number of products that one takes, roughly. Also the entry with
-    the largest bound, and its worst pair if it was solved.
+    out of range. ``work`` is the number of products of one step of all pairs. Also the entry with
+    the largest bound, and its worst pair if it was solved. Of a short chain every entry is solved.
     """
-    by_entry = known.copy()
-    heap = [(-float(bound), entry) for entry, bound in enumerate(known.tolist())]
-    heapify(heap)
-    pairs: dict[int, tuple[int, int]] = {}
-    most = int(min(max(WORK / max(work, 1.0), 2), SOLVED))
-    for _ in range(most):
-        _, entry = heap[0]
+    by_entry, pairs = known.copy(), dict[int, tuple[int, int]]()
+    most = int(min(max(WORK / (WALK * max(work, 1.0)), 2), SOLVED))
+    easy = len(known) <= EVERY and len(known) * work <= EASY
+    waiting = np.flatnonzero(known > 0)[::-1].tolist() if easy else []
+    while waiting or len(pairs) < most:
+        entry = waiting.pop() if waiting else int(np.argmax(by_entry))
         if entry in pairs or by_entry[entry] <= 0:
             break
         found = at(entry)
@@ -203,9 +203,7 @@ def refined(
         chosen = found[3][worst.pair] if worst.pair >= 0 else (0, 0)
         pairs[entry] = int(chosen[0]), int(chosen[1])
         by_entry[entry] = min(by_entry[entry], max(worst.loss, 0.0))
-        heappop(heap)
-        heappush(heap, (-float(by_entry[entry]), entry))
-    top = heap[0][1]
+    top = int(np.argmax(by_entry))
     return by_entry, top, pairs.get(top)
 
 

@@ -37,6 +37,13 @@ class Star:
     tight: bool
 
     @property
+    def dearest(self) -> float:
+        """The most that two factors are apart."""
+        apart = self.up[:, None] + self.down[None, :]
+        found = np.where(self.classes[:, None] != self.classes[None, :], apart, 0.0)
+        return float(found.max(initial=0.0))
+
+    @property
     def attained(self) -> bool:
         """Whether a class of several values has but one level: then the bound is attained."""
         sizes = np.bincount(self.classes)[self.classes]
