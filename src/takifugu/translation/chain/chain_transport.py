@@ -25,6 +25,7 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
+from takifugu.translation.chain.group_bounds import GroupWindows, unbounded_groups
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
 from takifugu.translation.chain.solved_chains import Entry, StationaryChain, refined
 from takifugu.translation.chain.stars import star_of
@@ -106,7 +107,7 @@ class ChainTransport(TransportBound):
             return found if solved is None or found.value <= solved.value else solved
         length = self._chain.length or 1
         at = np.zeros(length, dtype=np.int64)
-        found = self._one_by_one(CostLevels((cost,), at).checked())
+        found = self._one_by_one(CostLevels((cost,), at).checked(), alike=self._stationary)
         others = [] if solved is None else [solved]
         if self._stationary and self._blocks > 1 and length > LONGEST:
             # too long for blocks: the unbounded chain, in blocks, may have a lower bound
@@ -143,8 +144,11 @@ class ChainTransport(TransportBound):
         slacks = row_slack(self._size), law_slack(self._size)
         return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
 
-    def _one_by_one(self, charged: CostLevels) -> Bound:
-        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+    def _one_by_one(self, charged: CostLevels, *, alike: bool = False) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none.
+
+        ``alike`` says that the chain is stationary, finite, and has one cost.
+        """
         chain, beyond = self._chain, 0
         if chain.length is not None and len(charged) != chain.length:
             raise UnsoundRequest(
@@ -163,8 +167,11 @@ class ChainTransport(TransportBound):
         blocks = self._blocks > 1 and len(charged) <= LONGEST
         if solving and all(star_of(cost).attained for cost in charged.matrices):
             blocks = False
-        tables = self._in_blocks(losses) if blocks else None
+        sides = self._in_blocks(losses) if blocks else None
+        tables = None if sides is None else self._joined(losses, *sides)
         by_entry, entry, top = self._by_entry(losses, tables)
+        if self._secret.grouped and top.pair >= 0 and float(by_entry.max()) < LARGE:
+            by_entry, entry, top = self._in_windows(losses, sides, (by_entry, entry, top), alike)
         if solving and top.pair >= 0:
             by_entry, entry, top = self._refined(losses, by_entry, entry, top)
         if beyond:
@@ -185,21 +192,8 @@ class ChainTransport(TransportBound):
     ) -> tuple[Floats, int, PairLosses]:
         """The same, with the entries of the largest losses solved by stars."""
         charged, steps = losses.charged, len(losses.charged) - 1
-        numbers = (1 if self._stationary else steps) * self._size**2
-        if numbers > SIDES or not float(by_entry.max()) < LARGE:
-            return by_entry, entry, top
-        stars = [star_of(cost) for cost in charged.matrices]
-        at = [stars[level] for level in charged.at.tolist()]
-        if self._stationary:
-            rows, back = ([matrix] * steps for matrix in self._stationary_rows[::2])
-            slack = law_slack(self._size)
-        else:
-            law, back = self._walk_back(steps)
-            rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
-            slack = law.slack
-        ahead = StarSide.of(rows, at[1:], slack=row_slack(self._size))
-        behind = StarSide.of(back, at[-2::-1], slack=slack)
-        if ahead is None or behind is None:
+        ahead, behind = self._stars(charged)
+        if ahead is None or behind is None or not float(by_entry.max()) < LARGE:
             return by_entry, entry, top
 
         def solvable(i: int) -> Entry:
@@ -215,6 +209,45 @@ class ChainTransport(TransportBound):
         table = np.where(self._secret.mask, losses.at(place), -np.inf)
         table = frozen(np.minimum(table, found[place]))
         return found, place, PairLosses(float(found[place]), self._secret.number(*pair), table)
+
+    def _stars(self, charged: CostLevels) -> tuple[StarSide | None, StarSide | None]:
+        """All entries ahead of the first, and all behind the last, under stars; None if too many.
+
+        A star is at least the cost.
+        """
+        steps = len(charged) - 1
+        if (1 if self._stationary else steps) * self._size**2 > SIDES or not steps:
+            return None, None
+        stars = [star_of(cost) for cost in charged.matrices]
+        at = [stars[level] for level in charged.at.tolist()]
+        rows, back, slack = self._all_rows(steps)
+        return (
+            StarSide.of(rows, at[1:], slack=row_slack(self._size)),
+            StarSide.of(back, at[-2::-1], slack=slack),
+        )
+
+    def _all_rows(self, steps: int) -> tuple[list[Floats], list[Floats], float]:
+        """The rows of all steps ahead, of all steps back from the last, and their rounding."""
+        if self._stationary:
+            ahead, _, behind = self._stationary_rows
+            return [ahead] * steps, [behind] * steps, law_slack(self._size)
+        law, back = self._walk_back(steps)
+        rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
+        return rows, back, law.slack
+
+    def _in_windows(
+        self,
+        losses: ChainLosses,
+        sides: tuple[list[Floats], list[Floats]] | None,
+        known: tuple[Floats, int, PairLosses],
+        alike: bool,
+    ) -> tuple[Floats, int, PairLosses]:
+        """The same for groups of values, coupled with the entries around them."""
+        windows = GroupWindows(
+            *(self._secret, losses, sides, self._stars(losses.charged)),
+            *self._all_rows(len(losses.charged) - 1),
+        )
+        return windows.alike(self._secret_entries, known) if alike else windows.each(known)
 
     def _top(self, losses: ChainLosses, entry: int) -> PairLosses:
         """The largest loss of an entry by the pairwise recursion."""
@@ -261,10 +294,21 @@ class ChainTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), off_diagonal(self._size))
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        return self._leaking(charged, bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
         chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        around, first = self._neighbourhood(epsilon, centre)
+        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -302,13 +346,20 @@ class ChainTransport(TransportBound):
         )
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
-        table = losses.upper
-        rows, law, back = self._stationary_rows
-        if self._blocks > 1 and np.isfinite(losses.loss) and losses.cost.any():
-            ahead = settle(rows, losses.cost, losses.forward.upper, slack=row_slack(self._size))
-            behind = settle(back, losses.cost, losses.backward.upper, slack=law_slack(self._size))
-            table = np.minimum(table, up(losses.cost + up(ahead + behind)))
-        top = self._secret.losses(table, HeldLaw(Law.of(law), law_slack(self._size)))
+        ahead, behind, table = losses.forward.upper, losses.backward.upper, losses.upper
+        (rows, law, back), cost = self._stationary_rows, losses.cost
+        slack = law_slack(self._size)
+        if self._blocks > 1 and np.isfinite(losses.loss) and cost.any():
+            ahead = settle(rows, cost, ahead, slack=row_slack(self._size))
+            behind = settle(back, cost, behind, slack=slack)
+            table = np.minimum(table, up(cost + up(ahead + behind)))
+        held = HeldLaw(Law.of(law), slack)
+        top = self._secret.losses(table, held)
+        if self._secret.grouped and cost.any() and float(cost.max()) < LARGE:
+            lower = unbounded_groups(
+                self._secret, held, cost, (rows, back), (ahead, behind), slack=slack
+            )
+            top = lower if lower.value <= top.value else top
         return Bound(top.value, self._binding(top.pair, None), by_values=top.by_values)
 
     @property
@@ -316,23 +367,22 @@ class ChainTransport(TransportBound):
         """How many entries are coupled at once; two states gain nothing."""
         return 1 if self._size <= 2 else block_length(self._size)
 
-    def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
-        """``[entry][x, y]``: the losses when several entries are coupled at once."""
-        chain, steps = self._chain, len(losses.charged) - 1
+    def _in_blocks(self, losses: ChainLosses) -> tuple[list[Floats], list[Floats]]:
+        """``[entry][x, y]``: what is ahead and behind, several entries coupled at once."""
+        steps = len(losses.charged) - 1
         spent = [losses.charged.cost(i) for i in range(steps + 1)]
-        if self._stationary:
-            rows = [self._stationary_rows[0]] * steps
-            back = [self._stationary_rows[2]] * steps
-            slack = law_slack(self._size)
-        else:
-            law, back = self._walk_back(steps)
-            rows = [chain.kernel(time) for time in range(steps)]
-            slack = law.slack
+        rows, back, slack = self._all_rows(steps)
         ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
         behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
+        return ahead, behind
+
+    def _joined(
+        self, losses: ChainLosses, ahead: list[Floats], behind: list[Floats]
+    ) -> list[Floats]:
+        """``[entry][x, y]``: the losses, by the pairwise recursion or in blocks."""
         return [
-            np.minimum(losses.at(i), up(spent[i] + up(ahead[i] + behind[i])))
-            for i in range(steps + 1)
+            np.minimum(losses.at(i), up(losses.charged.cost(i) + up(ahead[i] + behind[i])))
+            for i in range(len(losses.charged))
         ]
 
     def _by_entry(
@@ -406,24 +456,14 @@ class ChainTransport(TransportBound):
             behind.append(back)
         return law, behind[::-1]
 
-    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
+    def _neighbourhood(
+        self, charged: CostLevels, centre: int, *, everywhere: bool
+    ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        # entries from the first to the last one: an unbounded chain may have secrets anywhere
-        after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
-        before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
-        here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
-        if spent.ndim:
-            given = spent[centre + 1 : last + 1]
-            after[: len(given)] = given
-            given = spent[first:centre]
-            before[: len(given)] = given
-        before = before[::-1]
-        # far entries are left out if all together would exceed what floats can hold
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._stationary:
@@ -435,15 +475,7 @@ class ChainTransport(TransportBound):
             ahead = [chain.kernel(time) for time in range(centre, last)]
             behind = behind[: centre - first]
             slack += (1 + centre - first) * law.slack
-        around = Neighbourhood(
-            ahead,
-            behind,
-            here,
-            after,
-            before,
-            slack,
-        )
-        return around, first
+        return Neighbourhood(ahead, behind, own, after, before, slack), first
 
     def _worst_pairs(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The secret pairs with the largest bounds, of those that are possible."""
@@ -478,9 +510,30 @@ def _members(side: tuple[int, ...], states: int) -> Booleans:
     return np.isin(np.arange(states), side)
 
 
-def within_reach(spent: Floats) -> int:
+def around_entry(
+    charged: CostLevels, first: int, centre: int, last: int, *, everywhere: bool
+) -> tuple[list[Floats], list[Floats], Floats]:
+    """The costs of the entries after and before ``centre``, nearest first, and its own.
+
+    An entry that is not listed was not asked, unless one cost is that of every entry. Far ones are
+    left out if all together would exceed what floats can hold.
+    """
+    nothing = np.zeros_like(charged.matrices[0])
+
+    def cost(entry: int) -> Floats:
+        if everywhere:
+            return charged.cost(0)
+        return charged.cost(entry) if entry < len(charged) else nothing
+
+    after = [cost(entry) for entry in range(centre + 1, last + 1)]
+    before = [cost(entry) for entry in reversed(range(first, centre))]
+    return after[: within_reach(after)], before[: within_reach(before)], cost(centre)
+
+
+def within_reach(costs: Sequence[Floats]) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
-    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+    spent = np.cumsum([float(cost.max(initial=0.0)) for cost in costs])
+    return min(len(costs), max(1, int(np.searchsorted(spent, MOST / 2, "right"))))
 
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
