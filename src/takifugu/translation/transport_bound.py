@@ -123,7 +123,8 @@ class AlternativePriors(TransportBound):
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
         found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
-        return Bound(found.value, found.binding, by_values=found.by_values)
+        table, solved = found.by_values, found.solved
+        return Bound(found.value, found.binding, by_values=table, solved=solved)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part if entry i is charged ``epsilon[i]``."""
