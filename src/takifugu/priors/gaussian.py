@@ -97,7 +97,7 @@ class Gaussian(Prior):
             rows: Floats = self.kernel.rows[np.ix_(list(entries), list(entries))]
             return rows
         lags = np.abs(np.subtract.outer(np.asarray(entries), np.asarray(entries)))
-        value, _ = self.kernel.exponents(lags)
+        value, _ = self.kernel.sizes(lags)
         return np.where(lags == 0, 1.0, value * self.kernel.signs(lags)) * self.variance
 
     def facts(self) -> dict[str, Any]:

@@ -48,28 +48,28 @@ class StationaryKernel(Protocol):
 
     word: ClassVar[str]
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
 
     def signs(self, lags: Integers) -> Floats:
         """The sign of ρ(k): 1, −1, or 0 where it is 0."""
         return np.ones(np.shape(lags))
 
     def total(self) -> float:
-        """The sum of |ρ(k)| over all integers k, rounded up."""
+        """The sum of the sizes of ρ(k) over all integers k, rounded up."""
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
 
     def most(self, lags: Integers) -> Floats:
-        """|ρ(k)| at each lag, rounded up; 0 only where it is."""
-        value, off = self.exponents(lags)
+        """The size of ρ(k) at each lag, rounded up; 0 only where it is."""
+        value, off = self.sizes(lags)
         raised = np.maximum(value * (1 + off * UNIT), TINY)
         return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, raised))
 
     def least(self, lags: Integers) -> Floats:
-        """|ρ(k)| at each lag, rounded down."""
-        value, off = self.exponents(lags)
+        """The size of ρ(k) at each lag, rounded down."""
+        value, off = self.sizes(lags)
         lowered = np.where(value > TINY, value * (1 - off * UNIT), 0.0)
         return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, lowered))
 
@@ -89,8 +89,8 @@ class SquaredExponential(StationaryKernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         apart = np.asarray(lags, dtype=np.float64)
         with np.errstate(over="ignore"):
             power = np.minimum(apart**2 / self.scale, _FAR)
@@ -125,8 +125,8 @@ class AR1(StationaryKernel):
         if not -1 < self.rho < 1:  # also false for NaN
             raise InvalidPrior("rho", given=f"is {self.rho}", needed="be above -1 and below 1")
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         apart = np.asarray(lags, dtype=np.float64)
         decay = -math.log(abs(self.rho)) if self.rho else _FAR
         power = np.minimum(apart * decay, _FAR)
@@ -140,7 +140,7 @@ class AR1(StationaryKernel):
         return np.where(odd & (self.rho < 0), -1.0, 1.0)
 
     def total(self) -> float:
-        """(1 + |ρ|)/(1 − |ρ|), rounded up."""
+        """The geometric series, rounded up."""
         size = abs(Fraction(self.rho))
         return float_up((1 + size) / (1 - size))
 
@@ -177,8 +177,8 @@ class Matern(StationaryKernel):
         """a, which a sum of entries one apart falls by."""
         return math.sqrt(2 * self.nu) / self.scale
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         with np.errstate(over="ignore", invalid="ignore"):
             power = np.asarray(lags, dtype=np.float64) * self._steep
         power = np.minimum(np.where(np.asarray(lags) == 0, 0.0, power), _FAR)
