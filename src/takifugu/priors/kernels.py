@@ -24,17 +24,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from takifugu._rounding import UNIT, float_up
+from takifugu._rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.positive_semidefinite import is_positive_semidefinite
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
+MOST_SOLVED = 1024  # rows of a covariance whose least eigenvalue is looked for
 SMOOTHNESS = {"1/2": Fraction(1, 2), "3/2": Fraction(3, 2), "5/2": Fraction(5, 2)}
 _FAR = 1000.0  # e^−1000 is 0 in float64
 _LONG = 8.0  # ℓ from which one term of Poisson's sum is all that float64 can hold
@@ -57,6 +59,14 @@ class StationaryKernel(Protocol):
 
     def total(self) -> float:
         """The sum of the sizes of ρ(k) over all integers k, rounded up."""
+
+    def least_eigenvalue(self) -> float:
+        """A lower bound on the eigenvalues of correlations of any number of entries.
+
+        That is the least value of the spectral density on the integers, which adds up the one on
+        the line, at frequencies 2π apart; that one falls with the frequency, so its value at π is
+        a bound.
+        """
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
@@ -103,6 +113,13 @@ class SquaredExponential(StationaryKernel):
         lags = np.arange(1, 128)  # e^(−128²/8) is 0
         return _raised(1 + 2 * float(self.most(lags).sum()) + 256 * TINY, 256)
 
+    def least_eigenvalue(self) -> float:
+        """The spectral density √(πℓ)·exp(−ω²ℓ/4) at π, rounded down."""
+        power = math.pi**2 * self.scale / 4
+        if power > _FAR / 2:
+            return 0.0
+        return math.sqrt(math.pi * self.scale) * math.exp(-power) * (1 - (64 + 8 * power) * UNIT)
+
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
         return {"scale": self.scale}
@@ -143,6 +160,11 @@ class AR1(StationaryKernel):
         """The geometric series, rounded up."""
         size = abs(Fraction(self.rho))
         return float_up((1 + size) / (1 - size))
+
+    def least_eigenvalue(self) -> float:
+        """The least value of the spectral density, at one end, rounded down."""
+        size = abs(Fraction(self.rho))
+        return float_down((1 - size) / (1 + size))
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
@@ -200,6 +222,12 @@ class Matern(StationaryKernel):
             value += 2 / 3 * shrunk**2 / steep
         return _raised(value, 64)
 
+    def least_eigenvalue(self) -> float:
+        """The spectral density at π, rounded down: a power of a²/(a² + ω²), over a."""
+        share = self._steep / math.hypot(self._steep, math.pi)
+        scaled = {1: 2 * share**2, 3: 4 * share**4, 5: 16 / 3 * share**6}[self.nu.numerator]
+        return scaled / self._steep * (1 - 64 * UNIT) if share > 1e-30 else 0.0
+
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
         return {"nu": str(self.nu), "scale": self.scale}
@@ -250,6 +278,20 @@ class Covariance:
                 " (nothing is added to the diagonal, because that would change the prior)",
                 reason="indefinite",
             )
+
+    @cached_property
+    def _eigenvalue(self) -> float:
+        if len(self.rows) > MOST_SOLVED:
+            return 0.0
+        near = 0.999 * float(np.linalg.eigvalsh(self.rows)[0])
+        lowered = self.rows.copy()
+        np.fill_diagonal(lowered, np.nextafter(np.diag(self.rows) - near, -np.inf))
+        proven = near > 0 and (np.diag(lowered) > 0).all() and is_positive_semidefinite(lowered)
+        return near if proven else 0.0
+
+    def least_eigenvalue(self) -> float:
+        """A lower bound on the least eigenvalue; 0 if none was proven."""
+        return self._eigenvalue
 
 
 Kernel = SquaredExponential | AR1 | Matern | Covariance
