@@ -23,7 +23,8 @@ from takifugu.translation.chain.binary_closed_form import (
     binary_losses,
     stationary_losses,
 )
-from takifugu.translation.chain.chain_transport import pair_mask, secret_entries
+from takifugu.translation.chain.chain_transport import secret_entries
+from takifugu.translation.chain.group_step import pair_mask
 
 LISTED = 62_500  # entries up to which a constant ε is translated entry by entry
 STEEP = 600.0  # an ε whose exponential is written down as a factor

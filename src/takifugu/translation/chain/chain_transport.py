@@ -1,9 +1,4 @@
-r"""The transport bound of Markov chains.
-
-Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
-over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
-is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
-"""
+"""The transport bound of Markov chains: of scalar losses, and of costs value by value."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -18,8 +13,9 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
-from takifugu.translation.chain.chain_losses import ChainLosses, chain_losses
+from takifugu.translation.chain.chain_losses import ChainLosses, HeldLaw, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
+from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
@@ -28,12 +24,14 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
+from takifugu.translation.chain.group_step import PairLosses, SecretSides
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unbounded_losses import (
     UnboundedLosses,
     unbounded_allowance,
     unbounded_losses,
 )
+from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
@@ -54,7 +52,8 @@ class ChainTransport(TransportBound):
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
         self._secret_entries = secret_entries(secrets, chain.length)
-        self._pairs = pair_mask(self._sides, self._size)
+        self._secret = SecretSides(self._sides, self._size)
+        _ = self._secret.mask  # an error now rather than later
         if self._stationary:
             _ = self._stationary_rows  # an error now rather than later
         elif chain.length is None:
@@ -78,53 +77,64 @@ class ChainTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
+        return self._everywhere(off_diagonal(self._size, epsilon))
+
+    def profile(self, epsilon: Floats) -> Bound:
+        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
+        return self._one_by_one(CostLevels.of_losses(epsilon, off_diagonal(self._size)))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        chain = self._chain
+        if costs.uniform:
+            return self._everywhere(costs.matrix(chain.states))
+        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+
+    def _everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost."""
         if not self.walked:
-            return self._unbounded_bound(self._unbounded(epsilon))
+            return self._unbounded_bound(self._unbounded(cost))
         length = self._chain.length or 1
-        found = self.profile(np.full(length, epsilon))
+        at = np.zeros(length, dtype=np.int64)
+        found = self._one_by_one(CostLevels((cost,), at).checked())
         if self._stationary and self._blocks > 1 and length > LONGEST:
             # too long for blocks: the unbounded chain, in blocks, may have a lower bound
-            unbounded = self._unbounded_bound(self._unbounded(epsilon))
+            unbounded = self._unbounded_bound(self._unbounded(cost))
             if unbounded.value < found.value and found.by_entry is not None:
                 capped = frozen(np.minimum(found.by_entry, unbounded.value))
                 found = Bound(unbounded.value, found.binding, capped, found.by_values)
         return found
 
-    def profile(self, epsilon: Floats) -> Bound:
-        """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
-        chain, spent = self._chain, np.asarray(epsilon, dtype=np.float64)
-        if chain.length is not None and len(spent) != chain.length:
+    def _one_by_one(self, charged: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+        chain, beyond = self._chain, 0
+        if chain.length is not None and len(charged) != chain.length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries",
+                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
                 field="profile",
-                given=len(spent),
+                given=len(charged),
                 needed=chain.length,
             )
-        beyond = 0
         if chain.length is None:
             beyond = TAIL
-            spent = np.concatenate([spent, np.zeros(TAIL)])
+            charged = charged.then_nothing(TAIL)
         losses = chain_losses(
-            chain.transition, spent, start=None if self._stationary else chain.start_law
+            chain.transition, charged, start=None if self._stationary else chain.start_law
         )
-        tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
-        by_entry, worst = self._by_entry(losses, tables)
-        entry, x, y = worst
-        table = losses.at(entry) if tables is None else tables[entry]
+        tables = self._in_blocks(losses) if self._blocks > 1 and len(charged) <= LONGEST else None
+        by_entry, entry, top = self._by_entry(losses, tables)
         if beyond:
             later = float(by_entry[-beyond:].max())
-            far = self._further(len(spent))
+            far = self._further(len(charged))
             if far is not None:
                 # there nothing is charged, and a step costs at most its dearest move
                 last = losses.backward[losses.backward_at[-1]]
                 later = max(later, float(last.max()))
                 if self._secret_entries is not None and later > by_entry.max():  # this one binds
-                    entry, table = far, last
-                    x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
+                    entry, top = far, self._secret.losses(last, losses.laws[0])
             by_entry = np.append(by_entry[:-beyond], later)
-        binding = None if x < 0 else self._binding(x, y, entry)
-        values = frozen(np.where(self._pairs, table, -np.inf))
-        return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
+        binding = None if top.pair < 0 else self._binding(top.pair, entry)
+        return Bound(float(by_entry.max()), binding, frozen(by_entry), top.by_values)
 
     def rising(self, grid: Iterable[float]) -> Iterator[float]:
         """The losses of a rising grid of ε, each search started from the one before."""
@@ -189,7 +199,7 @@ class ChainTransport(TransportBound):
 
     @property
     def _sides_chosen(self) -> bool:
-        return not bool(self._pairs[off_diagonal(self._size) > 0].all())
+        return not self._secret.all_values
 
     @cached_property
     def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
@@ -197,22 +207,20 @@ class ChainTransport(TransportBound):
         law = recurrent_law(rows)
         return rows, law, backward_rows(rows, law)[0]
 
-    def _unbounded(self, epsilon: float) -> UnboundedLosses:
+    def _unbounded(self, cost: Floats) -> UnboundedLosses:
         return unbounded_losses(
-            self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
+            self._chain.transition, cost, tolerance=self._tolerance, with_lower=False
         )
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
-        table = np.where(self._pairs, losses.upper, -np.inf)
-        if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
-            rows, _, back = self._stationary_rows
-            ahead = settle(rows, losses.epsilon, losses.forward.upper, slack=row_slack(self._size))
-            behind = settle(
-                back, losses.epsilon, losses.backward.upper, slack=law_slack(self._size)
-            )
-            table = np.minimum(table, up(losses.epsilon + up(ahead + behind)))
-        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
-        return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
+        table = losses.upper
+        rows, law, back = self._stationary_rows
+        if self._blocks > 1 and np.isfinite(losses.loss) and losses.cost.any():
+            ahead = settle(rows, losses.cost, losses.forward.upper, slack=row_slack(self._size))
+            behind = settle(back, losses.cost, losses.backward.upper, slack=law_slack(self._size))
+            table = np.minimum(table, up(losses.cost + up(ahead + behind)))
+        top = self._secret.losses(table, HeldLaw(Law.of(law), law_slack(self._size)))
+        return Bound(top.value, self._binding(top.pair, None), by_values=top.by_values)
 
     @property
     def _blocks(self) -> int:
@@ -221,7 +229,8 @@ class ChainTransport(TransportBound):
 
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
         """``[entry][x, y]``: the losses when several entries are coupled at once."""
-        chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
+        chain, steps = self._chain, len(losses.charged) - 1
+        spent = [losses.charged.cost(i) for i in range(steps + 1)]
         if self._stationary:
             rows = [self._stationary_rows[0]] * steps
             back = [self._stationary_rows[2]] * steps
@@ -233,29 +242,33 @@ class ChainTransport(TransportBound):
         ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
         behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
         return [
-            np.minimum(losses.at(i), up(float(spent[i]) + up(ahead[i] + behind[i])))
+            np.minimum(losses.at(i), up(spent[i] + up(ahead[i] + behind[i])))
             for i in range(steps + 1)
         ]
 
     def _by_entry(
         self, losses: ChainLosses, tables: list[Floats] | None
-    ) -> tuple[Floats, tuple[int, int, int]]:
-        """``[entry]``: the largest loss over the secret pairs there, and where it is largest."""
-        levels, level_at = np.unique(losses.epsilon, return_inverse=True)
-        at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
-        shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
-        codes = np.ravel_multi_index(at, shape)
+    ) -> tuple[Floats, int, PairLosses]:
+        """``[entry]``: the largest loss over the secret pairs there; where it is largest."""
+        charged = losses.charged
+        at = [losses.forward_at, losses.backward_at, losses.possible_at, charged.at]
+        shape = [len(losses.forward), len(losses.backward), len(losses.possible)]
+        shape.append(len(charged.matrices))
+        if self._secret.grouped:
+            at.append(losses.law_at)
+            shape.append(len(losses.laws))
+        codes = np.ravel_multi_index(tuple(at), tuple(shape))
         if tables is not None:  # every entry has a table of its own
             codes = np.arange(len(codes))
         _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
-        values, places = [], []
-        for first in firsts.tolist():
-            whole = losses.at(first) if tables is None else tables[first]
-            table = np.where(self._pairs, whole, -np.inf)
-            place = int(np.argmax(table))
-            values.append(max(float(table.flat[place]), 0.0))
-            places.append(place if np.isfinite(table.flat[place]) else -1)
-        by_entry = np.array(values)[kind_at]
+        found = [
+            self._secret.losses(
+                losses.at(first) if tables is None else tables[first],
+                losses.laws[losses.law_at[first]],
+            )
+            for first in firsts.tolist()
+        ]
+        by_entry = np.array([top.value for top in found])[kind_at]
         if self._secret_entries is not None:
             keep = np.isin(np.arange(len(by_entry)), self._secret_entries)
             by_entry = np.where(keep, by_entry, 0.0)
@@ -263,15 +276,12 @@ class ChainTransport(TransportBound):
         if self._secret_entries is not None:  # all may be 0: even then it is one of them
             listed = self._secret_entries[self._secret_entries < len(by_entry)]
             if not len(listed):
-                return by_entry, (0, -1, -1)
+                return by_entry, 0, PairLosses(0.0, -1, found[0].by_values)
             entry = int(listed[np.argmax(by_entry[listed])])
-        place = places[int(kind_at[entry])]
-        x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
-        return by_entry, (entry, x, y)
+        return by_entry, entry, found[int(kind_at[entry])]
 
-    def _binding(self, x: int, y: int, entry: int | None) -> Binding:
-        """The first secret pair that holds the two values."""
-        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+    def _binding(self, pair: int, entry: int | None) -> Binding:
+        a, b = self._sides[pair]
         states = self._chain.states
         return Binding(joined(states, a), joined(states, b), entry=entry)
 
@@ -353,16 +363,6 @@ class ChainTransport(TransportBound):
             return sides[:MOST_PAIRS]
         values = bound.by_values
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
-
-
-def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
-    """``[x, y]``: whether some secret pair has x on its left and y on its right."""
-    mask = np.zeros((states, states), dtype=np.bool_)
-    for a, b in sides:
-        mask[np.ix_(a, b)] = True
-    if not mask.any():
-        raise InvalidWorld("secrets", given="hold no pair", needed="name two states at least")
-    return mask
 
 
 def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
