@@ -18,6 +18,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
+from takifugu.translation.chain.adversary_transport import AdversaryTransport
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
@@ -36,6 +37,10 @@ def transport_bound(
     A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
     """
     match prior:
+        case MarkovChain() if not prior.one_law:
+            return _if_it_fits(
+                prior, lambda: AdversaryTransport(prior, secrets, tolerance=tolerance)
+            )
         case MarkovChain() if len(prior.states) == 2:
             return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
         case MarkovChain():

@@ -105,7 +105,8 @@ def unknown_start(
         rise = max(float((value - last).max()), 0.0)
         still = STILL * float(value.max()) + NOTHING
         patience = patience + 1 if hulls[-1].width <= NARROW else 0
-        if left * rise > still and patience < PATIENCE:
+        falls = float((last - value).max()) > still  # later entries lose less: wait for that
+        if patience < PATIENCE and (falls or left * rise > still):
             continue
         tables.append(frozen(_remaining(hulls[-1], kernels[0], charged[time], value, left * rise)))
         at += [len(tables) - 1] * left
