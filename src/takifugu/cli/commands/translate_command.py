@@ -44,6 +44,14 @@ def run_translate(
     pairs: Pairs = None,
     entries: SecretEntries = None,
     uncertainty: Uncertainty = 0.0,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'unknown' for any law of the first entry."),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'any' if any other entries may be known."),
+    ] = None,
     table: Annotated[
         bool,
         typer.Option(
@@ -62,10 +70,14 @@ def run_translate(
     (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
     of each method; null where it does not apply), binding (the secret pair that leaks most); with
     --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
-    and table. An infinite number is the string "infinity".
+    and table. With --start or --known, and for chains that have them, also by_adversary: the result
+    for the plain chain, an unknown start, known entries and both; and against: what the adversary
+    knows to whom a mechanism leaks the lower bound. An infinite number is the string "infinity".
     """
     from takifugu import reports
+    from takifugu.influence.families import has_curve
     from takifugu.priors import read_prior
+    from takifugu.priors.adversaries import against
     from takifugu.reports.translation_figure import translation_figure
     from takifugu.translation.translation import Translation
 
@@ -80,21 +92,22 @@ def run_translate(
     if delta and pufferfish is not None:
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
-    translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
-    )
+    assumed = against(read_prior(prior), start=start, known=known)
+    translation = Translation(assumed, read_secrets(pairs, entries), uncertainty=uncertainty)
+    named = start is not None or known is not None
+    others = _others(translation) if named or not has_curve(assumed) else {}
     with show_warnings(), Spinner("translating") as spinner:
         if table:
             result = _from_table(prior, translation, dp, pufferfish, spinner)
         elif profile is not None:
-            result = _profile(translation, _listed(profile), chosen, delta)
+            result = _profile(translation, _listed(profile), chosen, delta, others)
         elif dp is not None:
             numbers = _numbers(dp, "--dp")
-            found = [_forwards(translation, e, chosen, delta) for e in numbers]
+            found = [_forwards(translation, e, chosen, delta, others) for e in numbers]
             result = _several(found)
         else:
             numbers = _numbers(pufferfish or "", "--pufferfish")
-            found = [_backwards(translation, e, chosen) for e in numbers]
+            found = [_backwards(translation, e, chosen, others) for e in numbers]
             result = _several(found)
         if plot is not None:
             spinner("drawing")
@@ -118,11 +131,31 @@ def checked_method(method: str) -> "Method":
     )
 
 
+def _others(translation: "Translation") -> "dict[str, Translation]":
+    """The translation against each adversary."""
+    from dataclasses import replace
+
+    from takifugu.priors.adversaries import adversaries
+
+    (prior,) = translation.priors.values()
+    return {
+        name: translation if other == prior else replace(translation, prior=other)
+        for name, other in adversaries(prior).items()
+    }
+
+
 def _forwards(
-    translation: "Translation", epsilon: Any, method: "Method", delta: float
+    translation: "Translation",
+    epsilon: Any,
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     answer = translation.explain(epsilon, method)
     result = _facts(answer, dict(answer.by_method))
+    if others:
+        found = {name: other.bound(epsilon, method).value for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     if delta:
         from takifugu.translation.accounting.approximate import approximate
 
@@ -133,7 +166,11 @@ def _forwards(
 
 
 def _profile(
-    translation: "Translation", epsilon: list[float], method: "Method", delta: float
+    translation: "Translation",
+    epsilon: list[float],
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -142,18 +179,23 @@ def _profile(
         raise InvalidOption(
             "--profile", given=f"has {len(epsilon)} numbers", needed=f"have {size}, one an entry"
         )
-    result = _forwards(translation, np.array(epsilon), method, delta)
+    result = _forwards(translation, np.array(epsilon), method, delta, others)
     by_entry = translation.bound(np.array(epsilon), "transport").by_entry
     result["by_entry"] = None if by_entry is None else by_entry.tolist()
     return result
 
 
-def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+def _backwards(
+    translation: "Translation", target: float, method: "Method", others: "dict[str, Translation]"
+) -> dict[str, Any]:
     from takifugu.translation.bounds import EXACT
     from takifugu.translation.translation import METHODS
 
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
+        by_method[name] = None
+        if name == "curve" and not translation.has_curve:
+            continue
         if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
@@ -162,6 +204,9 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
     result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
+    if others:
+        found = {name: float(other.to_dp(target, method)) for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     return result
 
 
@@ -182,11 +227,12 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
     """One object; its values are lists if several numbers were given."""
     if len(found) == 1:
         return found[0]
+    tables = [key for key in ("by_method", "by_adversary") if key in found[0]]
     together: dict[str, Any] = {
-        key: [one[key] for one in found] for key in found[0] if key != "by_method"
+        key: [one[key] for one in found] for key in found[0] if key not in tables
     }
-    names = found[0]["by_method"]
-    together["by_method"] = {name: [one["by_method"][name] for one in found] for name in names}
+    for key in tables:
+        together[key] = {name: [one[key][name] for one in found] for name in found[0][key]}
     return together
 
 
@@ -290,7 +336,14 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
+    told = f" to somebody who knows that {one['against']}" if one.get("against") else ""
     if one["exact"]:
-        echo("  exact: some mechanism leaks as much")
+        echo(f"  exact: some mechanism leaks as much{told}")
     else:
-        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}")
+        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{told}")
+    if "by_adversary" in one:
+        listed = ", ".join(
+            f"{name.replace('_', ' ')} {four_digits(value)}"
+            for name, value in one["by_adversary"].items()
+        )
+        echo(f"  by what is known: {listed}")

@@ -69,9 +69,7 @@ def _witness(
     try:
         inside = Secrets(entries=(centre,), pairs=secrets.pairs)
         transport: TransportBound = (
-            BinaryTransport(part, inside)
-            if len(part.states) == 2
-            else ChainTransport(part, inside)
+            BinaryTransport(part, inside) if len(part.states) == 2 else ChainTransport(part, inside)
         )
         if isinstance(charged, EntryCosts):
             costs = [charged.at(first + k) for k in range(length)]
@@ -174,6 +172,8 @@ def _starts(
     gaps = np.abs(np.clip(apart, -50, 50)[:, None] - np.clip(apart, -50, 50)[None])
     order = np.argsort(-np.triu(gaps, 1), axis=None, kind="stable")[:EDGES]
     for a, b in zip(*np.unravel_index(order, gaps.shape), strict=True):
+        if not gaps[a, b] > 0 or a == b:
+            continue
         middle = sum(np.clip(log[a] - log[b], -40, 40) for log in logs) / 2
         for shift in (0.0, -1.0, 1.0):
             share = 1 / (1 + np.exp(middle + shift))  # of a
@@ -261,7 +261,9 @@ def _given_end(law: Floats, kernels: Sequence[Floats], value: int) -> tuple[Floa
     for kernel in reversed(kernels):
         joint = kernel * weight
         total = joint.sum(axis=1)
-        rows = np.where(total[:, None] > 0, joint / np.where(total > 0, total, 1.0)[:, None], kernel)
+        rows = np.where(
+            total[:, None] > 0, joint / np.where(total > 0, total, 1.0)[:, None], kernel
+        )
         found.append(rows)
         weight = total / max(float(total.max()), np.finfo(np.float64).tiny)
     start = law * weight

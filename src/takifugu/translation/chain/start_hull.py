@@ -215,7 +215,7 @@ def _two_states(hull: StartHull, weights: Floats, cost: Floats) -> Floats:
     :math:`\log\frac{(1+Goα)(1+oβ)}{(1+oα)(1+Goβ)}`, G = e^{c(1,0)}, which rises up to
     :math:`o² = 1/(Gαβ)` and falls from there: o is clipped to the odds that can occur.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.log(hull.laws[:, 1]) - np.log(hull.laws[:, 0])
         ratio = np.log(weights[:, 1]) - np.log(weights[:, 0])
     never = np.isnan(ratio) | ~(weights @ hull.laws.T > 0).any(axis=1)
