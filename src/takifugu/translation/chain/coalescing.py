@@ -1,0 +1,297 @@
+r"""One side of a chain under costs in the shape of a star: solved, not only bounded.
+
+Let h > 0 be a function of the entries after i that obeys the costs, entry n's being a star,
+:math:`c_n(u,v) = \mathrm{up}_n(u) + \mathrm{down}_n(v)` for u ≠ v. The side's loss is the largest
+:math:`F(x,y) = \log E[h|X_i=x]/E[h|X_i=y]`. For t > 0 carry a signed measure along the chain,
+
+.. math:: e_1 = P(x,·) − t\,P(y,·), \qquad e_{n+1} = (g_n e_n) P,\qquad
+          g_n(u) = e^{\mathrm{up}_n(u)} \text{ if } e_n(u) > 0, \text{ else } e^{-\mathrm{down}_n(u)}.
+
+**Theorem.** F(x, y) ≤ log t if and only if :math:`\sum_u g_N(u) e_N(u) \le 0` at the last entry N;
+and at the least such t the product :math:`\prod_n g_n(x_n)`, a mechanism, attains it.
+
+*Proof.* Write h(u, r) with u the next entry and r those after it. :math:`\hat h(r) = \min_v
+e^{\mathrm{down}(v)} h(v,r)` obeys the costs of r, being a minimum of functions that do, and
+
+.. math:: e^{-\mathrm{down}(u)}\,\hat h(r) \le h(u,r) \le e^{\mathrm{up}(u)}\,\hat h(r).
+
+So :math:`\sum_u e_n(u) E[h|X_n=u] \le \sum_u g_n(u) e_n(u) E[\hat h|X_n=u] = \sum_v e_{n+1}(v)
+E[\hat h|X_{n+1}=v]`; after the last entry the sum itself is left. The first sum is
+:math:`E[h|x] − t E[h|y]`. Conversely the sum is that of the product, whose factors obey the costs:
+up(u) + down(v) apart at most. ∎ (With ε → 0 it is Griffeath's maximal coupling, *Z. Wahrsch. verw.
+Gebiete* 31, 1975: paths that have not met pay for every entry until they do.)
+
+*Classes.* Where values of a class share one factor with two levels, h(u, ·) is one function for all
+of them, and the sign is taken of their *sum*, for each state of the next entry:
+:math:`e_{n+1}(v) = \sum_C \max_g g \sum_{u∈C} e_n(u) P(u,v)`. The same proof gives an upper bound;
+the factors may then depend on the next entry, and no mechanism need attain it.
+
+**Endless sides.** The map Φ: e_n → e_{n+1} is monotone and homogeneous. If e ≤ 0 everywhere it
+stays so. If Φ is the same from here on, e_n ≤ r·e_{n−1} for some r > 0, and the sum at n is at
+most 0, then e_{n+j} ≤ r^j e_n, and so is every later sum. Either ends the walk with a proof.
+
+**Rounding.** What is certified is an upper bound on e_n, every operation rounded up (Φ is monotone),
+with rows that may be off by ``slack``.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats, Integers
+from takifugu.translation.chain.stars import Star
+
+FAINTEST = 1e-150  # a smaller positive probability is left to other bounds
+DEAREST = 100.0  # and so is a greater cost of one entry
+TALLEST = 300.0  # and a loss that would be greater than this
+LONGEST = 2_000  # steps of an endless side
+MARGIN = 1e-7  # share of an endless side's loss that is first put on top of it
+GLANCED = 5  # steps by which pairs are ranked
+BATCH = 64  # pairs that are solved before the target is raised
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The entries to one side of the secret one, nearest first, ready for the compiled loops.
+
+    Attributes:
+        rows: ``[kind, x, u]``: the different laws of a next entry.
+        row_at: ``[step]``: which of them leads to each entry.
+        high: ``[level, u]``: e^up of the different costs.
+        low: ``[level, u]``: e^−down.
+        order: ``[level, place]``: the states, class by class.
+        last: ``[level, place]``: whether a class ends there.
+        cost_at: ``[step]``: which cost each entry has.
+        endless: Whether the last step repeats for ever.
+        held: ``[step]``: whether all is the same from there on.
+        error: A relative error of rows, factors and sums.
+        floor: The least positive weight.
+        attained: Whether every cost is a star, so that what is found is attained.
+    """
+
+    rows: Floats
+    row_at: Integers
+    high: Floats
+    low: Floats
+    order: Integers
+    last: Booleans
+    cost_at: Integers
+    endless: bool
+    held: Booleans
+    error: float
+    floor: float
+    attained: bool
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Floats],
+        stars: Sequence[Star],
+        *,
+        slack: float,
+        endless: bool = False,
+    ) -> "Side | None":
+        """Steps with their rows and the star of the entry stepped to; None if out of range."""
+        kinds = {id(matrix): matrix for matrix in rows}
+        levels = {id(star): star for star in stars}
+        matrices = np.ascontiguousarray(np.stack(list(kinds.values())), dtype=np.float64)
+        positive = matrices[matrices > 0]
+        dearest = max(float((s.up + s.down).max()) for s in levels.values())
+        tallest = max(float(max(s.up.max(), s.down.max())) for s in levels.values())
+        if positive.min() < FAINTEST or dearest > DEAREST or tallest > DEAREST:
+            return None
+        row_number = {key: place for place, key in enumerate(kinds)}
+        star_number = {key: place for place, key in enumerate(levels)}
+        row_at = np.array([row_number[id(matrix)] for matrix in rows], dtype=np.int64)
+        cost_at = np.array([star_number[id(star)] for star in stars], dtype=np.int64)
+        classes = np.array([_split(star) for star in levels.values()])
+        order = np.argsort(classes, axis=1, kind="stable")
+        sorted_classes = np.take_along_axis(classes, order, axis=1)
+        last = np.ones(classes.shape, dtype=np.bool_)
+        last[:, :-1] = sorted_classes[:, 1:] != sorted_classes[:, :-1]
+        k = matrices.shape[1]
+        return cls(
+            matrices,
+            row_at,
+            np.exp(np.array([star.up for star in levels.values()])),
+            np.exp(-np.array([star.down for star in levels.values()])),
+            np.ascontiguousarray(order, dtype=np.int64),
+            last,
+            cost_at,
+            endless,
+            _held(row_at, cost_at),
+            2 * (k + 16) * UNIT + slack,
+            1e-230 / float(positive.min()),
+            all(star.attained for star in levels.values()),
+        )
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return self.rows.shape[1]
+
+    @property
+    def most(self) -> int:
+        """How many steps are walked at most."""
+        return LONGEST if self.endless else len(self.row_at)
+
+    def _walk(self) -> tuple[Any, ...]:
+        return (
+            *(self.rows, self.row_at, self.high, self.low, self.order, self.last),
+            self.cost_at,
+        )
+
+    def _proof(self) -> tuple[Any, ...]:
+        return self.endless, self.most, self.held, self.error, self.floor
+
+    def solve(
+        self, pairs: Integers, guess: Floats, *, margin: float = MARGIN
+    ) -> tuple[Floats, Floats]:
+        """``[pair]``: the loss from below, not rounded, and a proven upper bound on it.
+
+        The second is within about ``margin`` of the first, as a share, and infinite where nothing
+        was proven. ``guess`` is where the search starts.
+        """
+        from takifugu.translation.chain import coalescing_loops as kernel
+
+        below, above = np.zeros(len(pairs)), np.zeros(len(pairs))
+        start = np.minimum(guess, TALLEST)
+
+        def work(begin: int, end: int) -> None:
+            kernel.solve(
+                *self._walk(), *self._proof(), margin, pairs, begin, end, start, below, above
+            )
+
+        _share(work, len(pairs), self.states)
+        return below, np.where(above < TALLEST, above, np.inf)
+
+    def prove(self, pairs: Integers, limits: Floats) -> Booleans:
+        """``[pair]``: whether the loss is proven to be at most its limit."""
+        from takifugu.translation.chain import coalescing_loops as kernel
+
+        proven = np.zeros(len(pairs), dtype=np.bool_)
+        capped = np.minimum(limits, TALLEST)
+
+        def work(begin: int, end: int) -> None:
+            kernel.test(*self._walk(), *self._proof(), pairs, begin, end, capped, proven)
+
+        _share(work, len(pairs), self.states)
+        return proven
+
+    def glance(self, pairs: Integers, steps: int = GLANCED) -> Floats:
+        """``[pair]``: about the loss of a few entries, to rank pairs by."""
+        from takifugu.translation.chain import coalescing_loops as kernel
+
+        found = np.zeros(len(pairs))
+        taken = steps if self.endless else min(steps, len(self.row_at))
+
+        def work(begin: int, end: int) -> None:
+            kernel.glance(*self._walk(), pairs, begin, end, taken, found)
+
+        _share(work, len(pairs), self.states)
+        return found
+
+
+@dataclass(frozen=True)
+class WorstPair:
+    """The pair with the largest loss.
+
+    Attributes:
+        loss: At least the loss of every pair.
+        attained: About what the worst pair loses.
+        pair: Its number in the list of pairs.
+        sides: What each side of it adds, proven.
+    """
+
+    loss: float
+    attained: float
+    pair: int
+    sides: tuple[float, float]
+
+
+def worst_pair(
+    ahead: Side | None,
+    behind: Side | None,
+    own: Floats,
+    pairs: Integers,
+    *,
+    margin: float = MARGIN,
+) -> WorstPair:
+    """The largest of own + ahead + behind over ``pairs`` [pair, 2], whose own loss is ``own``.
+
+    Few pairs are solved. The others are shown to lose no more than those, which takes but a few
+    steps where they lose much less. A side that is None has no entries.
+    """
+    sides = [side for side in (ahead, behind) if side is not None]
+    glances = [side.glance(pairs) for side in sides]
+    score = own + np.sum(glances, axis=0) if sides else own
+    worst = WorstPair(-1.0, -1.0, -1, (0.0, 0.0))
+    left = np.argsort(-score, kind="stable")
+    first = True
+    while len(left):
+        taken, left = (left[:1], left[1:]) if first else (left[:BATCH], left[BATCH:])
+        found = [side.solve(pairs[taken], glance[taken], margin=margin)
+                 for side, glance in zip(sides, glances, strict=True)]  # fmt: skip
+        upper = own[taken] + sum((above for _, above in found), np.zeros(len(taken)))
+        lower = own[taken] + sum((below for below, _ in found), np.zeros(len(taken)))
+        place = int(np.argmax(upper))
+        if upper[place] > worst.loss:
+            each = [float(above[place]) for _, above in found]
+            if ahead is None:
+                each.insert(0, 0.0)
+            parts = (each[0], each[1] if len(each) > 1 else 0.0)
+            worst = WorstPair(float(upper[place]), float(lower[place]), int(taken[place]), parts)
+        if not worst.loss < np.inf:
+            break
+        if first or len(left) > BATCH:
+            left = left[~_bounded(sides, pairs[left], own[left], [g[left] for g in glances], worst)]
+        first = False
+    return worst
+
+
+def _bounded(
+    sides: Sequence[Side], pairs: Integers, own: Floats, glances: list[Floats], worst: WorstPair
+) -> Booleans:
+    """Which pairs are proven to lose no more than the worst one so far, with room split fairly."""
+    limit = worst.loss * (1 - 8 * UNIT) - 8 * UNIT
+    total = np.sum(glances, axis=0) if glances else np.zeros(len(pairs))
+    room = limit - own - total
+    proven: Booleans = room >= 0
+    for side, glance in zip(sides, glances, strict=True):
+        share = np.where(total > 0, glance / np.where(total > 0, total, 1.0), 1 / len(sides))
+        kept = np.flatnonzero(proven)
+        proven[kept] = side.prove(pairs[kept], (glance + share * room)[kept])
+    return proven
+
+
+def _split(star: Star) -> Integers:
+    """The classes of a star; values whose factor has but one level need none."""
+    free = star.up + star.down <= 0
+    return np.where(free, len(free) + np.arange(len(free)), star.classes)
+
+
+def _held(row_at: Integers, cost_at: Integers) -> Booleans:
+    """``[n]``: whether the maps of entries n (from 0: the first after the secret) on are equal.
+
+    The map of the entry before n takes the cost before n and the rows of step n.
+    """
+    same_rows = np.append(row_at[1:] == row_at[:-1], [True])
+    same_cost = np.append([True], cost_at[1:] == cost_at[:-1])
+    held: Booleans = np.logical_and.accumulate((same_rows & same_cost)[::-1])[::-1]
+    return held
+
+
+def _share(work: Callable[[int, int], None], pairs: int, states: int) -> None:
+    """Run ``work`` over the pairs, in threads when there is enough of it."""
+    workers = min(os.cpu_count() or 1, pairs)
+    if pairs * states * states < 50_000 or workers <= 1:
+        work(0, pairs)
+        return
+    cuts = np.linspace(0, pairs, min(8 * workers, pairs) + 1).astype(int)
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
