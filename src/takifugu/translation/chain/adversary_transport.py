@@ -32,17 +32,30 @@ from takifugu.translation.chain.adversary_witness import strongest_witness
 from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import joined, secret_entries
 from takifugu.translation.chain.cost_levels import CostLevels
-from takifugu.translation.chain.entry_laws import recurrent_law, row_slack, transition_rows
+from takifugu.translation.chain.entry_laws import (
+    law_slack,
+    recurrent_law,
+    row_slack,
+    transition_rows,
+)
 from takifugu.translation.chain.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.chain.group_step import SecretSides
 from takifugu.translation.chain.known_entries import KnownSide
-from takifugu.translation.chain.start_hull import StartHull, hull_step
+from takifugu.translation.chain.solved_adversaries import (
+    SolvedSides,
+    solve_anywhere,
+    solve_entries,
+)
+from takifugu.translation.chain.star_sides import StarWalk
+from takifugu.translation.chain.stars import star_of
+from takifugu.translation.chain.start_hull import CLOSE, StartHull, hull_step
 from takifugu.translation.chain.transport_steps import off_diagonal
 from takifugu.translation.chain.unbounded_losses import unbounded_losses
 from takifugu.translation.chain.unknown_start import unbounded_start, unknown_start
 from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 2_000  # entries up to which a constant cost is translated entry by entry
+LARGEST = 4_000_000  # numbers in the tables of all entries
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
@@ -118,11 +131,27 @@ class AdversaryTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response, against the start or the known entries that make it leak most."""
-        return strongest_witness(self._chain, self._secrets, epsilon, bound)
+        cost = off_diagonal(self._size, epsilon) if isinstance(epsilon, float) else None
+        start = self._worst_start(cost, bound)
+        return strongest_witness(self._chain, self._secrets, epsilon, bound, start=start)
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """A mechanism with these costs, against the start or the known entries that help most."""
-        return strongest_witness(self._chain, self._secrets, costs, bound)
+        cost = costs.matrix(self._chain.states) if costs.uniform else None
+        start = self._worst_start(cost, bound)
+        return strongest_witness(self._chain, self._secrets, costs, bound, start=start)
+
+    def _worst_start(self, cost: Floats | None, bound: Bound) -> tuple[int, Floats] | None:
+        """An entry, and a law of the first one that is about the worst there, if one is known."""
+        length = self._chain.length
+        if cost is None or bound.by_values is None or not np.isfinite(bound.value):
+            return None
+        sides = self._solved_sides(cost, None if length is None else length - 1)
+        if sides is None:
+            return None
+        x, y = np.unravel_index(int(np.argmax(bound.by_values)), bound.by_values.shape)
+        entry = None if bound.binding is None else bound.binding.entry
+        return sides.worst_start(int(x), int(y), entry if isinstance(entry, int) else None)
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
@@ -147,7 +176,9 @@ class AdversaryTransport(TransportBound):
                 tolerance=self._tolerance,
                 with_lower=False,
             ).upper
-            behind = unbounded_start(kernel, cost, tolerance=self._tolerance)
+            behind = unbounded_start(
+                kernel, cost, tolerance=self._tolerance, close=self._closeness(cost)
+            )
         else:
             both = unbounded_losses(kernel, cost, tolerance=self._tolerance, with_lower=False)
             ahead, behind = both.forward.upper, both.backward.upper
@@ -157,8 +188,11 @@ class AdversaryTransport(TransportBound):
             before = KnownSide((turned,), (cost,), ahead=False)
             ahead = np.maximum(ahead, after.unbounded(tolerance=self._tolerance))
             behind = np.maximum(behind, before.unbounded(tolerance=self._tolerance))
-        table = up(cost + up(ahead + behind))
+        table = np.asarray(up(cost + up(ahead + behind)))
         np.fill_diagonal(table, 0.0)
+        sides = self._solved_sides(cost, None)
+        if sides is not None:
+            table = solve_anywhere(sides, table, self._secret.mask)
         value, pair, by_values = self._of_pairs(table, None)
         return Bound(value, self._binding(pair, None), by_values=by_values)
 
@@ -176,6 +210,8 @@ class AdversaryTransport(TransportBound):
             beyond = TAIL
             charged = charged.then_nothing(TAIL)
         losses = self._entry_losses(charged)
+        if chain.homogeneous and len(charged.matrices) == 1 and len(charged) > 1:
+            losses = self._solved(losses, charged)
         found = [
             self._of_pairs(table, hull)
             for table, hull in zip(losses.tables, losses.hulls, strict=True)
@@ -210,7 +246,9 @@ class AdversaryTransport(TransportBound):
         possible = [plain.possible[k] for k in plain.possible_at.tolist()]
         hulls: list[StartHull | None] = [None] * length
         if chain.unknown_start:
-            free = unknown_start(kernels, costs)
+            one = chain.homogeneous and len(charged.matrices) == 1
+            close = self._closeness(charged.matrices[0]) if one else CLOSE
+            free = unknown_start(kernels, costs, close=close)
             behind = [free.before.table(i) for i in range(length)]
             hulls = [free.hulls[k] for k in free.hull_at.tolist()]
             possible = [free.possible(i) for i in range(length)]
@@ -240,6 +278,60 @@ class AdversaryTransport(TransportBound):
             at.append(keys[key])
         last = behind[-1] if before is None else np.maximum(behind[-1], before.table(length - 1))
         return EntryLosses(tuple(tables), tuple(kept), at, last)
+
+    def _closeness(self, cost: Floats) -> float | None:
+        """How close the search over starts must come; None where worst pairs are solved later."""
+        return None if self._solved_sides(cost, None) is not None else CLOSE
+
+    def _solved_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
+        """Both sides of an entry with ``length`` others, or any number; None if out of range."""
+        key = cost.tobytes(), length
+        if key not in self._sides_known:
+            self._sides_known.clear()
+            self._sides_known[key] = self._made_sides(cost, length)
+        return self._sides_known[key]
+
+    @cached_property
+    def _sides_known(self) -> dict[tuple[bytes, int | None], SolvedSides | None]:
+        """A cache: the same cost is asked about again."""
+        return {}
+
+    def _made_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
+        chain = self._chain
+        star = star_of(cost)
+        if not chain.homogeneous or not cost.any() or length == 0 or not star.tight:
+            return None
+        (kernel,) = self._kernels
+        known = chain.known == "any"
+        start: Floats | None = None
+        if not chain.unknown_start:
+            start = recurrent_law(kernel) if chain.stationary_start else chain.start_law
+        after = StarWalk.of(
+            kernel, star, length, known=known, start=np.ones(self._size), steady=True
+        )
+        before = StarWalk.of(
+            *(np.ascontiguousarray(kernel.T), star, length),
+            known=known,
+            start=start,
+            steady=chain.stationary_start,
+            slack=law_slack(self._size),
+        )
+        sides = SolvedSides(after, before, cost)
+        return sides if sides.usable else None
+
+    def _solved(self, losses: EntryLosses, charged: CostLevels) -> EntryLosses:
+        """The same, with the pairs that matter solved, where the cost is a star."""
+        length = len(charged)
+        sides = self._solved_sides(charged.matrices[0], length - 1)
+        if sides is None or length * self._size**2 > LARGEST:
+            return losses
+        secret = np.ones(length, dtype=np.bool_)
+        if self._secret_entries is not None:
+            secret = np.isin(np.arange(length), self._secret_entries)
+        at = np.array(losses.at, dtype=np.int64)
+        tables = solve_entries(sides, losses.tables, at, secret, self._secret.mask)
+        hulls = tuple(losses.hulls[k] for k in losses.at)
+        return EntryLosses(tuple(tables), hulls, np.arange(length).tolist(), losses.behind)
 
     @property
     def _by_hull(self) -> bool:

@@ -13,6 +13,7 @@ much to that adversary. Some candidates are tried, and the best is kept:
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,32 +39,50 @@ Charged = float | Floats | EntryCosts
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A chain that some adversary holds: the entries from ``first`` on, and what is known."""
+    """A chain that some adversary holds: the entries from ``first`` on, and what is known.
+
+    The secret is about the entry ``centre``.
+    """
 
     chain: MarkovChain
     first: int
+    centre: int
     known: tuple[int, ...]
     words: str
 
 
 def strongest_witness(
-    chain: MarkovChain, secrets: Secrets, charged: Charged, bound: Bound
+    chain: MarkovChain,
+    secrets: Secrets,
+    charged: Charged,
+    bound: Bound,
+    *,
+    start: tuple[int, Floats] | None = None,
 ) -> Witness:
-    """The mechanism that leaks most to any of the adversaries that are tried."""
-    best = Witness(0.0, bound.binding)
-    for candidate in _candidates(chain, secrets, bound):
-        found = _witness(candidate, chain, secrets, charged, bound)
+    """The mechanism that leaks most to any of the adversaries that are tried.
+
+    ``start`` is an entry, and a law of the first one which is likely to help there.
+    """
+    centre = _centre(chain, secrets, bound)
+    best, begun = Witness(0.0, bound.binding), None
+    for candidate in _plain(chain, centre, bound, start):
+        found = _witness(candidate, secrets, charged, bound)
         if found is not None and found.leak > best.leak:
-            best = found
+            best, begun = found, candidate
+    if chain.known == "any" and begun is not None:
+        for candidate in _bridged(chain, begun, _pair(chain, bound)):
+            found = _witness(candidate, secrets, charged, bound)
+            if found is not None and found.leak > best.leak:
+                best = found
     return best
 
 
 def _witness(
-    candidate: _Candidate, chain: MarkovChain, secrets: Secrets, charged: Charged, bound: Bound
+    candidate: _Candidate, secrets: Secrets, charged: Charged, bound: Bound
 ) -> Witness | None:
     part = candidate.chain
     length, first = part.length or 1, candidate.first
-    centre = _centre(chain, secrets, bound) - first
+    centre = candidate.centre - first
     binding = None if bound.binding is None else replace(bound.binding, entry=centre)
     near = Bound(bound.value, binding, by_values=bound.by_values)
     try:
@@ -113,21 +132,40 @@ def _centre(chain: MarkovChain, secrets: Secrets, bound: Bound) -> int:
     return REACH if chain.length is None else chain.length // 2
 
 
-def _candidates(chain: MarkovChain, secrets: Secrets, bound: Bound) -> Iterator[_Candidate]:
-    centre = _centre(chain, secrets, bound)
-    end = centre + REACH if chain.length is None else min(chain.length - 1, centre + REACH)
-    pair = _pair(chain, bound)
-    for start, first, words in _starts(chain, centre, pair):
-        plain = _window(chain, first, end, start)
-        if plain is None:
-            continue
-        yield _Candidate(plain, first, (), words)
-        if chain.known != "any":
-            continue
-        for distance in DISTANCES:
-            for left, right in ((True, True), (False, True), (True, False)):
-                lo, hi = centre - distance if left else None, centre + distance if right else None
-                yield from _bridges(chain, plain, first, centre, pair, lo, hi, words)
+def _plain(
+    chain: MarkovChain, centre: int, bound: Bound, start: tuple[int, Floats] | None
+) -> Iterator[_Candidate]:
+    """Chains of which no entry is known."""
+    if start is not None:
+        centre, law = start
+        window = _window(chain, 0, _end(chain, centre), law)
+        if window is not None and centre <= REACH:
+            yield _Candidate(window, 0, centre, (), _in_words(chain, 0, law))
+        centre = _centre(chain, Secrets(), bound) if bound.binding is None else centre
+    for law, first, words in _starts(chain, centre, _pair(chain, bound)):
+        window = _window(chain, first, _end(chain, centre), law)
+        if window is not None:
+            yield _Candidate(window, first, centre, (), words)
+
+
+def _end(chain: MarkovChain, centre: int) -> int:
+    return centre + REACH if chain.length is None else min(chain.length - 1, centre + REACH)
+
+
+def _in_words(chain: MarkovChain, first: int, law: Floats) -> str:
+    parts = [f"{chain.states[v]} with probability {law[v]:.3g}" for v in np.flatnonzero(law)]
+    if len(parts) == 1:
+        return f"entry {first} is {chain.states[int(np.argmax(law))]}"
+    return f"entry {first} is {' or '.join(parts)}"
+
+
+def _bridged(chain: MarkovChain, plain: _Candidate, pair: tuple[int, int]) -> Iterator[_Candidate]:
+    """The same chain with an entry known on one side, or on both."""
+    centre = plain.centre
+    for distance in DISTANCES:
+        for left, right in ((True, True), (False, True), (True, False)):
+            lo, hi = centre - distance if left else None, centre + distance if right else None
+            yield from _bridges(chain, plain, pair, lo, hi)
 
 
 def _pair(chain: MarkovChain, bound: Bound) -> tuple[int, int]:
@@ -156,10 +194,8 @@ def _starts(
         yield law, first, ""
         return
     if chain.homogeneous:
-        try:
+        with suppress(InvalidPrior):
             yield stationary_law(chain.kernel(), entry_error=chain.row_error)[0], first, ""
-        except InvalidPrior:
-            pass
     steps = _kernels(chain, first, centre) if first == 0 else [chain.kernel()] * (centre - first)
     product = np.eye(len(chain.states))
     for kernel in steps:
@@ -179,8 +215,7 @@ def _starts(
             share = 1 / (1 + np.exp(middle + shift))  # of a
             law = np.zeros(len(chain.states))
             law[a], law[b] = share, 1 - share
-            here = f"entry {first} is {chain.states[a]} with probability {share:.3g}"
-            yield law, first, f"{here}, else {chain.states[b]}"
+            yield law, first, _in_words(chain, first, law)
 
 
 def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChain | None:
@@ -195,15 +230,13 @@ def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChai
 
 def _bridges(
     chain: MarkovChain,
-    plain: MarkovChain,
-    first: int,
-    centre: int,
+    base: _Candidate,
     pair: tuple[int, int],
     lo: int | None,
     hi: int | None,
-    words: str,
 ) -> Iterator[_Candidate]:
     """Chains of which one entry is known on each side, or on one."""
+    plain, first, centre, words = base.chain, base.first, base.centre, base.words
     last = first + (plain.length or 1) - 1
     if (lo is not None and lo < first) or (hi is not None and hi > last):
         return
@@ -234,7 +267,7 @@ def _bridges(
                 continue
             known = tuple(e for e, v in ((lo, a), (hi, b)) if e is not None and v is not None)
             bridge = MarkovChain(np.stack(kernels), chain.states, start=law)
-            yield _Candidate(bridge, begin, known, " and ".join(parts))
+            yield _Candidate(bridge, begin, centre, known, " and ".join(parts))
 
 
 def _product(chain: MarkovChain, first: int, end: int) -> Floats:

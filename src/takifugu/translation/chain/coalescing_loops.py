@@ -291,9 +291,7 @@ def _solve(
         up = False
         while True:
             for _ in range(ROUNDS):
-                ratio = carried(
-                    rows, row_at, high, low, order, last, cost_at, x, y, t, steps, work
-                )
+                ratio = carried(rows, row_at, high, low, order, last, cost_at, x, y, t, steps, work)
                 risen = ratio > t * (1 + SETTLED)
                 if risen or not up:
                     t = max(ratio, 1.0)

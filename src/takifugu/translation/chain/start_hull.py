@@ -128,12 +128,12 @@ def hull_step(
     charged: Floats,
     *,
     guess: Floats | None = None,
-    close: float = CLOSE,
+    close: float | None = CLOSE,
 ) -> Floats:
     """``[x, y]``: at least the step for every law of ``hull``; never more than the dearest move.
 
     ``weights`` [x, u] is W; ``charged`` [u, v] what a change of the entry costs, with all that is
-    known of the entries before it.
+    known of the entries before it. Without ``close`` the boxes must do.
     """
     cost = closed(charged)
     count = len(weights)
@@ -147,7 +147,7 @@ def hull_step(
         return np.minimum(_two_states(hull, weights, cost) + hull.slack * off_diagonal(count), cap)
     search = _Search(hull, weights, cost, guess)
     found = np.minimum(search.boxes(), cap)
-    if count > 1 and search.affordable > len(hull.laws):
+    if close is not None and count > 1 and search.affordable > len(hull.laws):
         found = np.minimum(found, search.cells(found, close))
     return np.minimum(found + hull.slack * off_diagonal(count), cap)
 

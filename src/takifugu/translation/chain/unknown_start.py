@@ -72,7 +72,7 @@ class UnknownStart:
 
 
 def unknown_start(
-    kernels: Sequence[Floats], charged: Sequence[Floats], *, close: float = 1e-3
+    kernels: Sequence[Floats], charged: Sequence[Floats], *, close: float | None = 1e-3
 ) -> UnknownStart:
     """The tables of a finite chain: entry i costs ``charged[i]``, then ``kernels[i]`` follows.
 
@@ -120,7 +120,7 @@ def unknown_start(
 
 
 def unbounded_start(
-    kernel: Floats, charged: Floats, *, tolerance: float = 1e-3, close: float = 1e-3
+    kernel: Floats, charged: Floats, *, tolerance: float = 1e-3, close: float | None = 1e-3
 ) -> Floats:
     """``[x, y]``: what the entries before any entry reveal, however many there are."""
     size = len(charged)
