@@ -272,3 +272,62 @@ def test_pairs_of_single_values_need_no_group_step() -> None:
     found = secret.losses(losses.at(1), losses.laws[0])
     assert found.by_values[0, 1] == losses.at(1)[0, 1]  # the pair itself, which is larger
     assert not np.isfinite([found.by_values[x, y] for x, y in permutations((0, 2), 2)]).any()
+
+
+ONE_WAY = Cost.of({Matrix([0, 1], [[0, "8/10"], ["1/10", 0]]): 1})
+
+
+def test_a_cost_of_two_values_may_depend_on_their_order() -> None:
+    chain = MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), length=5)
+    found = Translation(chain, Secrets(entries=(2,))).explain_cost(ONE_WAY)
+    assert found.exact and found.pufferfish == pytest.approx(2.94678, abs=6e-6)
+    table = Translation(chain, Secrets(entries=(2,))).cost_bound(ONE_WAY).by_values
+    assert table is not None and table[1, 0] == pytest.approx(0.38768, abs=6e-6)
+
+
+def test_counting_ones_costs_two_states_what_a_histogram_does() -> None:
+    chain = MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), length=7)
+    count = Cost.of({Membership([1]): "1/5"})
+    assert Translation(chain).cost_to_pufferfish(count) == pytest.approx(0.97324, abs=6e-6)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6))
+def test_two_states_are_exact_whatever_the_cost(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    length = int(rng.integers(1, 6))
+    kernels = rng.dirichlet(np.ones(2), (max(length - 1, 1), 2))
+    if length > 1 and rng.random() < 0.5:
+        chain = MarkovChain(kernels, start=rng.dirichlet(np.ones(2)))
+    else:
+        chain = MarkovChain(kernels[0], length=length)
+    listed = [random_cost(rng, 2) for _ in range(length)]
+    costs: Cost | list[Cost] = listed[0] if rng.random() < 0.4 else listed
+    matrices = [
+        c.matrix(range(2)) for c in ([costs] * length if isinstance(costs, Cost) else costs)
+    ]
+    found = Translation(chain).explain_cost(costs, "transport")
+    true = truth(chain, Secrets(), matrices)
+    assert true - 1e-8 <= found.pufferfish <= true * (1 + 1e-7) + 1e-8
+    assert found.lower <= true + 1e-8
+    if all((matrix > 0).sum() != 1 for matrix in matrices):  # else no complete mechanism has it
+        assert found.exact or found.gap < 1e-12
+
+
+@pytest.mark.parametrize("second", [0.3, 0.8])
+def test_an_unbounded_chain_of_two_states_is_the_limit_of_long_ones(second: float) -> None:
+    kernel = np.array([[0.2, 0.8], [second, 1 - second]])
+    limit = Translation(MarkovChain(kernel)).explain_cost(ONE_WAY)
+    long = Translation(MarkovChain(kernel, length=400)).explain_cost(ONE_WAY)
+    huge = Translation(MarkovChain(kernel, length=10**9)).explain_cost(ONE_WAY)
+    assert limit.exact and long.exact and huge.exact
+    assert long.pufferfish == pytest.approx(limit.pufferfish, rel=1e-9)
+    assert huge.pufferfish == pytest.approx(limit.pufferfish, rel=1e-12)
+
+
+def test_what_costs_nothing_in_one_order_settles_too() -> None:
+    kernel = np.array([[0.7, 0.3], [0.4, 0.6]])
+    free = Cost.of({Matrix([0, 1], [[0, 1], [0, 0]]): 1})
+    found = Translation(MarkovChain(kernel, length=60_000)).cost_bound(free)
+    assert found.value == pytest.approx(Translation(MarkovChain(kernel)).cost_bound(free).value)
+    assert found.by_values is not None and found.by_values[1, 0] == 0

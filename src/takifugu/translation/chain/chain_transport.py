@@ -15,6 +15,7 @@ from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
 from takifugu.translation.chain.chain_losses import ChainLosses, HeldLaw, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
+from takifugu.translation.chain.coalescing import StarSide
 from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     Law,
@@ -25,7 +26,9 @@ from takifugu.translation.chain.entry_laws import (
     transition_rows,
 )
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
-from takifugu.translation.chain.transport_steps import off_diagonal
+from takifugu.translation.chain.solved_chains import Entry, StationaryChain, refined
+from takifugu.translation.chain.stars import star_of
+from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 from takifugu.translation.chain.unbounded_losses import (
     UnboundedLosses,
     unbounded_allowance,
@@ -36,14 +39,17 @@ from takifugu.translation.entry_costs import EntryCosts
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
+SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
 class ChainTransport(TransportBound):
-    """The pairwise recursion for one Markov chain and chosen secrets.
+    """One Markov chain and chosen secrets.
 
-    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
-    which is exact (`takifugu.translation.chain.binary_transport`).
+    Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
+    `takifugu.translation.chain.coalescing`. For others, and for groups of values, the least of the
+    pairwise recursion and of such a star is an upper bound, whose distance from the truth the
+    witness shows. Two states have a closed form (`takifugu.translation.chain.binary_transport`).
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
@@ -93,18 +99,50 @@ class ChainTransport(TransportBound):
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
+        solved = self._solved(cost)
+        if solved is not None and star_of(cost).attained:
+            return solved
         if not self.walked:
-            return self._unbounded_bound(self._unbounded(cost))
+            found = self._unbounded_bound(self._unbounded(cost))
+            return found if solved is None or found.value <= solved.value else solved
         length = self._chain.length or 1
         at = np.zeros(length, dtype=np.int64)
         found = self._one_by_one(CostLevels((cost,), at).checked())
+        others = [] if solved is None else [solved]
         if self._stationary and self._blocks > 1 and length > LONGEST:
             # too long for blocks: the unbounded chain, in blocks, may have a lower bound
-            unbounded = self._unbounded_bound(self._unbounded(cost))
-            if unbounded.value < found.value and found.by_entry is not None:
-                capped = frozen(np.minimum(found.by_entry, unbounded.value))
-                found = Bound(unbounded.value, found.binding, capped, found.by_values)
+            others.append(self._unbounded_bound(self._unbounded(cost)))
+        for other in others:
+            if other.value < found.value and found.by_entry is not None:
+                capped = frozen(np.minimum(found.by_entry, other.value))
+                found = Bound(other.value, found.binding, capped, found.by_values)
         return found
+
+    def _solved(self, cost: Floats) -> Bound | None:
+        """The same by a star that is at least ``cost``; None where that proves nothing."""
+        if self._solver is None:
+            return None
+        if self.walked:
+            length = self._chain.length or 1
+            found = self._solver.finite(cost, length, self._secret_entries)
+        else:
+            found = self._solver.unbounded(cost)
+        if found is None or not found.value < np.inf:
+            return None
+        binding = self._binding(self._secret.number(*found.pair), found.entry)
+        table = frozen(np.where(self._secret.mask, found.value, -np.inf))
+        return Bound(found.value, binding, found.by_entry, table)
+
+    @cached_property
+    def _solver(self) -> StationaryChain | None:
+        """Solves star-shaped costs; None for a given start, and for groups of values."""
+        if not self._stationary or self._secret.grouped:
+            return None
+        rows, _, back = self._stationary_rows
+        if not np.array_equal(back > 0, rows.T > 0):  # a probability too small for a float
+            return None
+        slacks = row_slack(self._size), law_slack(self._size)
+        return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
 
     def _one_by_one(self, charged: CostLevels) -> Bound:
         """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
@@ -122,8 +160,14 @@ class ChainTransport(TransportBound):
         losses = chain_losses(
             chain.transition, charged, start=None if self._stationary else chain.start_law
         )
-        tables = self._in_blocks(losses) if self._blocks > 1 and len(charged) <= LONGEST else None
+        solving = not self._secret.grouped and len(charged) > 1
+        blocks = self._blocks > 1 and len(charged) <= LONGEST
+        if solving and all(star_of(cost).attained for cost in charged.matrices):
+            blocks = False
+        tables = self._in_blocks(losses) if blocks else None
         by_entry, entry, top = self._by_entry(losses, tables)
+        if solving and top.pair >= 0:
+            by_entry, entry, top = self._refined(losses, by_entry, entry, top)
         if beyond:
             later = float(by_entry[-beyond:].max())
             far = self._further(len(charged))
@@ -137,12 +181,57 @@ class ChainTransport(TransportBound):
         binding = None if top.pair < 0 else self._binding(top.pair, entry)
         return Bound(float(by_entry.max()), binding, frozen(by_entry), top.by_values)
 
+    def _refined(
+        self, losses: ChainLosses, by_entry: Floats, entry: int, top: PairLosses
+    ) -> tuple[Floats, int, PairLosses]:
+        """The same, with the entries of the largest losses solved by stars."""
+        charged, steps = losses.charged, len(losses.charged) - 1
+        numbers = (1 if self._stationary else steps) * self._size**2
+        if numbers > SIDES or not float(by_entry.max()) < LARGE:
+            return by_entry, entry, top
+        stars = [star_of(cost) for cost in charged.matrices]
+        at = [stars[level] for level in charged.at.tolist()]
+        if self._stationary:
+            rows, back = ([matrix] * steps for matrix in self._stationary_rows[::2])
+            slack = law_slack(self._size)
+        else:
+            law, back = self._walk_back(steps)
+            rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
+            slack = law.slack
+        ahead = StarSide.of(rows, at[1:], slack=row_slack(self._size))
+        behind = StarSide.of(back, at[-2::-1], slack=slack)
+        if ahead is None or behind is None:
+            return by_entry, entry, top
+
+        def solvable(i: int) -> Entry:
+            able = self._secret.mask & np.isfinite(losses.at(i))
+            pairs = np.argwhere(able)
+            own = charged.cost(i)[able]
+            return ahead.beyond(i), behind.beyond(steps - i), own, pairs
+
+        work = float(self._secret.mask.sum()) * self._size**2
+        found, place, pair = refined(by_entry, solvable, work=work)
+        if pair is None:  # that entry was not solved
+            return found, place, top if place == entry else self._top(losses, place)
+        table = np.where(self._secret.mask, losses.at(place), -np.inf)
+        table = frozen(np.minimum(table, found[place]))
+        return found, place, PairLosses(float(found[place]), self._secret.number(*pair), table)
+
+    def _top(self, losses: ChainLosses, entry: int) -> PairLosses:
+        """The largest loss of an entry by the pairwise recursion."""
+        return self._secret.losses(losses.at(entry), losses.laws[losses.law_at[entry]])
+
     def rising(self, grid: Iterable[float]) -> Iterator[float]:
         """The losses of a rising grid of ε, each search started from the one before."""
         near: UnboundedLosses | None = None
+        unit = off_diagonal(self._size)
+        solver = None if self.walked else self._solver
+        search = None if solver is None else solver.rising(unit)
         for epsilon in grid:
             if self.walked:
                 yield self.uniform(epsilon).value
+            elif search is not None and (loss := search(epsilon)) < np.inf:
+                yield loss
             elif near is not None and not np.isfinite(near.loss):
                 yield np.inf
             else:
@@ -173,10 +262,21 @@ class ChainTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), off_diagonal(self._size))
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        return self._leaking(charged, bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
         chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        around, first = self._neighbourhood(epsilon, centre)
+        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -318,24 +418,14 @@ class ChainTransport(TransportBound):
             behind.append(back)
         return law, behind[::-1]
 
-    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
+    def _neighbourhood(
+        self, charged: CostLevels, centre: int, *, everywhere: bool
+    ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        # entries from the first to the last one: an unbounded chain may have secrets anywhere
-        after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
-        before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
-        here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
-        if spent.ndim:
-            given = spent[centre + 1 : last + 1]
-            after[: len(given)] = given
-            given = spent[first:centre]
-            before[: len(given)] = given
-        before = before[::-1]
-        # far entries are left out if all together would exceed what floats can hold
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._stationary:
@@ -347,23 +437,22 @@ class ChainTransport(TransportBound):
             ahead = [chain.kernel(time) for time in range(centre, last)]
             behind = behind[: centre - first]
             slack += (1 + centre - first) * law.slack
-        around = Neighbourhood(
-            ahead,
-            behind,
-            here,
-            after,
-            before,
-            slack,
-        )
-        return around, first
+        return Neighbourhood(ahead, behind, own, after, before, slack), first
 
     def _worst_pairs(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The secret pairs with the largest bounds, of those that are possible."""
         sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
         if bound.by_values is None:
             return sides[:MOST_PAIRS]
-        values = bound.by_values
+        values, worst = bound.by_values, bound.binding
+        if worst is not None and self._solver is not None and values.max() == bound.value:
+            first = [s for s in sides if self._named(s) == (worst.left, worst.right)]
+            sides = first + [s for s in sides if s not in first]  # sorting keeps their order
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
+
+    def _named(self, side: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
+        states = self._chain.states
+        return joined(states, side[0]), joined(states, side[1])
 
 
 def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
@@ -383,9 +472,30 @@ def _members(side: tuple[int, ...], states: int) -> Booleans:
     return np.isin(np.arange(states), side)
 
 
-def within_reach(spent: Floats) -> int:
+def around_entry(
+    charged: CostLevels, first: int, centre: int, last: int, *, everywhere: bool
+) -> tuple[list[Floats], list[Floats], Floats]:
+    """The costs of the entries after and before ``centre``, nearest first, and its own.
+
+    An entry that is not listed was not asked, unless one cost is that of every entry. Far ones are
+    left out if all together would exceed what floats can hold.
+    """
+    nothing = np.zeros_like(charged.matrices[0])
+
+    def cost(entry: int) -> Floats:
+        if everywhere:
+            return charged.cost(0)
+        return charged.cost(entry) if entry < len(charged) else nothing
+
+    after = [cost(entry) for entry in range(centre + 1, last + 1)]
+    before = [cost(entry) for entry in reversed(range(first, centre))]
+    return after[: within_reach(after)], before[: within_reach(before)], cost(centre)
+
+
+def within_reach(costs: Sequence[Floats]) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
-    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+    spent = np.cumsum([float(cost.max(initial=0.0)) for cost in costs])
+    return min(len(costs), max(1, int(np.searchsorted(spent, MOST / 2, "right"))))
 
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:

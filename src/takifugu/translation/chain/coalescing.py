@@ -5,7 +5,8 @@ Let h > 0 be a function of the entries after i that obeys the costs, entry n's b
 :math:`F(x,y) = \log E[h|X_i=x]/E[h|X_i=y]`. For t > 0 carry a signed measure along the chain,
 
 .. math:: e_1 = P(x,·) − t\,P(y,·), \qquad e_{n+1} = (g_n e_n) P,\qquad
-          g_n(u) = e^{\mathrm{up}_n(u)} \text{ if } e_n(u) > 0, \text{ else } e^{-\mathrm{down}_n(u)}.
+          g_n(u) = e^{\mathrm{up}_n(u)} \text{ if } e_n(u) > 0,
+          \text{ else } e^{-\mathrm{down}_n(u)}.
 
 **Theorem.** F(x, y) ≤ log t if and only if :math:`\sum_u g_N(u) e_N(u) \le 0` at the last entry N;
 and at the least such t the product :math:`\prod_n g_n(x_n)`, a mechanism, attains it.
@@ -30,33 +31,34 @@ the factors may then depend on the next entry, and no mechanism need attain it.
 stays so. If Φ is the same from here on, e_n ≤ r·e_{n−1} for some r > 0, and the sum at n is at
 most 0, then e_{n+j} ≤ r^j e_n, and so is every later sum. Either ends the walk with a proof.
 
-**Rounding.** What is certified is an upper bound on e_n, every operation rounded up (Φ is monotone),
-with rows that may be off by ``slack``.
+**Rounding.** What is certified is an upper bound on e_n, every operation rounded up (Φ is
+monotone), with rows that may be off by ``slack``.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
 import numpy as np
 
-from takifugu._rounding import UNIT
+from takifugu._rounding import UNIT, up
 from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.stars import Star
 
 FAINTEST = 1e-150  # a smaller positive probability is left to other bounds
-DEAREST = 100.0  # and so is a greater cost of one entry
+DEAREST = 100.0  # and so is a longer ray
 TALLEST = 300.0  # and a loss that would be greater than this
 LONGEST = 2_000  # steps of an endless side
-MARGIN = 1e-7  # share of an endless side's loss that is first put on top of it
+MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
 GLANCED = 5  # steps by which pairs are ranked
 BATCH = 64  # pairs that are solved before the target is raised
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class StarSide:
     """The entries to one side of the secret one, nearest first, ready for the compiled loops.
 
     Attributes:
@@ -71,7 +73,7 @@ class Side:
         held: ``[step]``: whether all is the same from there on.
         error: A relative error of rows, factors and sums.
         floor: The least positive weight.
-        attained: Whether every cost is a star, so that what is found is attained.
+        dearest: ``[level]``: the dearest change.
     """
 
     rows: Floats
@@ -85,7 +87,7 @@ class Side:
     held: Booleans
     error: float
     floor: float
-    attained: bool
+    dearest: Floats
 
     @classmethod
     def of(
@@ -95,15 +97,14 @@ class Side:
         *,
         slack: float,
         endless: bool = False,
-    ) -> "Side | None":
+    ) -> "StarSide | None":
         """Steps with their rows and the star of the entry stepped to; None if out of range."""
         kinds = {id(matrix): matrix for matrix in rows}
         levels = {id(star): star for star in stars}
         matrices = np.ascontiguousarray(np.stack(list(kinds.values())), dtype=np.float64)
         positive = matrices[matrices > 0]
-        dearest = max(float((s.up + s.down).max()) for s in levels.values())
-        tallest = max(float(max(s.up.max(), s.down.max())) for s in levels.values())
-        if positive.min() < FAINTEST or dearest > DEAREST or tallest > DEAREST:
+        tallest = max(float(np.abs([s.up, s.down]).max()) for s in levels.values())
+        if positive.min() < FAINTEST or not tallest <= DEAREST:
             return None
         row_number = {key: place for place, key in enumerate(kinds)}
         star_number = {key: place for place, key in enumerate(levels)}
@@ -127,27 +128,39 @@ class Side:
             _held(row_at, cost_at),
             2 * (k + 16) * UNIT + slack,
             1e-230 / float(positive.min()),
-            all(star.attained for star in levels.values()),
+            np.array([star.dearest for star in levels.values()]),
         )
+
+    def nearest(self, steps: int) -> "StarSide | None":
+        """The nearest entries alone, of a side that is not endless; None if there are none."""
+        if steps == 0:
+            return None
+        row_at, cost_at = self.row_at[:steps], self.cost_at[:steps]
+        return replace(self, row_at=row_at, cost_at=cost_at, held=_held(row_at, cost_at))
+
+    def beyond(self, steps: int) -> "StarSide | None":
+        """What is left when the nearest ``steps`` entries are passed; None if nothing is."""
+        if steps >= len(self.row_at):
+            return None
+        row_at, cost_at = self.row_at[steps:], self.cost_at[steps:]
+        return replace(self, row_at=row_at, cost_at=cost_at, held=_held(row_at, cost_at))
 
     @property
     def states(self) -> int:
         """How many states there are."""
-        return self.rows.shape[1]
+        return len(self.rows[0])
 
     @property
     def most(self) -> int:
         """How many steps are walked at most."""
         return LONGEST if self.endless else len(self.row_at)
 
-    def _walk(self) -> tuple[Any, ...]:
-        return (
-            *(self.rows, self.row_at, self.high, self.low, self.order, self.last),
-            self.cost_at,
-        )
+    def _walk(self) -> list[Any]:
+        walk = [self.rows, self.row_at, self.high, self.low, self.order, self.last]
+        return [*walk, self.cost_at]
 
-    def _proof(self) -> tuple[Any, ...]:
-        return self.endless, self.most, self.held, self.error, self.floor
+    def _proof(self) -> list[Any]:
+        return [*self._walk(), self.endless, self.most, self.held, self.error, self.floor]
 
     def solve(
         self, pairs: Integers, guess: Floats, *, margin: float = MARGIN
@@ -163,12 +176,13 @@ class Side:
         start = np.minimum(guess, TALLEST)
 
         def work(begin: int, end: int) -> None:
-            kernel.solve(
-                *self._walk(), *self._proof(), margin, pairs, begin, end, start, below, above
-            )
+            part = [margin, pairs, begin, end, start, below, above]
+            kernel.solve(*[*self._proof(), *part])
 
         _share(work, len(pairs), self.states)
-        return below, np.where(above < TALLEST, above, np.inf)
+        # every factor is at most the dearest change apart: so is the product of all
+        most = np.inf if self.endless else float(up(fsum(self.dearest[self.cost_at])))
+        return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
 
     def prove(self, pairs: Integers, limits: Floats) -> Booleans:
         """``[pair]``: whether the loss is proven to be at most its limit."""
@@ -178,7 +192,8 @@ class Side:
         capped = np.minimum(limits, TALLEST)
 
         def work(begin: int, end: int) -> None:
-            kernel.test(*self._walk(), *self._proof(), pairs, begin, end, capped, proven)
+            part = [pairs, begin, end, capped, proven]
+            kernel.test(*[*self._proof(), *part])
 
         _share(work, len(pairs), self.states)
         return proven
@@ -191,79 +206,98 @@ class Side:
         taken = steps if self.endless else min(steps, len(self.row_at))
 
         def work(begin: int, end: int) -> None:
-            kernel.glance(*self._walk(), pairs, begin, end, taken, found)
+            part = [pairs, begin, end, taken, found]
+            kernel.glance(*[*self._walk(), *part])
 
         _share(work, len(pairs), self.states)
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WorstPair:
     """The pair with the largest loss.
 
     Attributes:
-        loss: At least the loss of every pair.
-        attained: About what the worst pair loses.
-        pair: Its number in the list of pairs.
-        sides: What each side of it adds, proven.
+        loss: At least the loss of every pair that was looked at; infinite if none was proven.
+        pair: The number of the worst in the list of pairs; −1 if there is none.
+        sides: What each side adds to its loss, proven: ahead, behind.
+        rivals: The numbers of the pairs that may lose more than ``others``.
+        others: At least the loss of every pair that is no rival.
     """
 
     loss: float
-    attained: float
     pair: int
     sides: tuple[float, float]
+    rivals: Integers
+    others: float
 
 
 def worst_pair(
-    ahead: Side | None,
-    behind: Side | None,
+    ahead: StarSide | None,
+    behind: StarSide | None,
     own: Floats,
     pairs: Integers,
     *,
     margin: float = MARGIN,
+    leeway: float = 1.0,
 ) -> WorstPair:
     """The largest of own + ahead + behind over ``pairs`` [pair, 2], whose own loss is ``own``.
 
     Few pairs are solved. The others are shown to lose no more than those, which takes but a few
-    steps where they lose much less. A side that is None has no entries.
+    steps where they lose much less. With a ``leeway`` below 1 most are shown to lose no more than
+    that share of the first one solved; those that cannot be are the rivals. A side that is None has
+    no entries.
     """
-    sides = [side for side in (ahead, behind) if side is not None]
-    glances = [side.glance(pairs) for side in sides]
-    score = own + np.sum(glances, axis=0) if sides else own
-    worst = WorstPair(-1.0, -1.0, -1, (0.0, 0.0))
+    if not len(pairs):
+        return WorstPair(0.0, -1, (0.0, 0.0), np.zeros(0, dtype=np.int64), 0.0)
+    sides = [ahead, behind]
+    glances = [np.zeros(len(own)) if side is None else side.glance(pairs) for side in sides]
+    score = own + glances[0] + glances[1]
     left = np.argsort(-score, kind="stable")
-    first = True
+    loss, pair, each = -1.0, -1, (0.0, 0.0)
+    rivals, others = left, 0.0
     while len(left):
-        taken, left = (left[:1], left[1:]) if first else (left[:BATCH], left[BATCH:])
-        found = [side.solve(pairs[taken], glance[taken], margin=margin)
-                 for side, glance in zip(sides, glances, strict=True)]  # fmt: skip
-        upper = own[taken] + sum((above for _, above in found), np.zeros(len(taken)))
-        lower = own[taken] + sum((below for below, _ in found), np.zeros(len(taken)))
+        taken, left = (left[:1], left[1:]) if pair < 0 else (left[:BATCH], left[BATCH:])
+        found = [
+            np.zeros(len(taken))
+            if side is None
+            else side.solve(pairs[taken], glance[taken], margin=margin)[1]
+            for side, glance in zip(sides, glances, strict=True)
+        ]
+        upper = up(own[taken] + found[0] + found[1])
         place = int(np.argmax(upper))
-        if upper[place] > worst.loss:
-            each = [float(above[place]) for _, above in found]
-            if ahead is None:
-                each.insert(0, 0.0)
-            parts = (each[0], each[1] if len(each) > 1 else 0.0)
-            worst = WorstPair(float(upper[place]), float(lower[place]), int(taken[place]), parts)
-        if not worst.loss < np.inf:
+        first = pair < 0
+        if upper[place] > loss:
+            loss, pair = float(upper[place]), int(taken[place])
+            each = float(found[0][place]), float(found[1][place])
+        if not loss < np.inf:
             break
+        if first and leeway < 1:
+            others = leeway * loss
+            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], others)
+            left = left[~proven]
+            rivals = np.append(taken, left)
         if first or len(left) > BATCH:
-            left = left[~_bounded(sides, pairs[left], own[left], [g[left] for g in glances], worst)]
-        first = False
-    return worst
+            proven = _bounded(sides, pairs[left], own[left], [g[left] for g in glances], loss)
+            left = left[~proven]
+    return WorstPair(loss, pair, each, np.sort(rivals), others)
 
 
 def _bounded(
-    sides: Sequence[Side], pairs: Integers, own: Floats, glances: list[Floats], worst: WorstPair
+    sides: Sequence[StarSide | None],
+    pairs: Integers,
+    own: Floats,
+    glances: list[Floats],
+    limit: float,
 ) -> Booleans:
-    """Which pairs are proven to lose no more than the worst one so far, with room split fairly."""
-    limit = worst.loss * (1 - 8 * UNIT) - 8 * UNIT
-    total = np.sum(glances, axis=0) if glances else np.zeros(len(pairs))
-    room = limit - own - total
+    """Which pairs are proven to lose no more than ``limit``; the room is split by the glances."""
+    total = glances[0] + glances[1]
+    room = limit * (1 - 16 * UNIT) - 16 * UNIT - own - total
     proven: Booleans = room >= 0
     for side, glance in zip(sides, glances, strict=True):
-        share = np.where(total > 0, glance / np.where(total > 0, total, 1.0), 1 / len(sides))
+        if side is None:
+            continue
+        share = np.where(total > 0, glance / np.where(total > 0, total, 1.0), 0.5)
         kept = np.flatnonzero(proven)
         proven[kept] = side.prove(pairs[kept], (glance + share * room)[kept])
     return proven
@@ -289,7 +323,7 @@ def _held(row_at: Integers, cost_at: Integers) -> Booleans:
 def _share(work: Callable[[int, int], None], pairs: int, states: int) -> None:
     """Run ``work`` over the pairs, in threads when there is enough of it."""
     workers = min(os.cpu_count() or 1, pairs)
-    if pairs * states * states < 50_000 or workers <= 1:
+    if pairs * states * states < 3_000_000 or workers <= 1:
         work(0, pairs)
         return
     cuts = np.linspace(0, pairs, min(8 * workers, pairs) + 1).astype(int)

@@ -23,8 +23,9 @@ from takifugu.translation.chain.tree_simplex import compiled
 
 ROUNDS = 60  # of raising t to the ratio that its factors attain
 SETTLED = 1e-13  # a smaller relative rise of t counts as none
-FEW = 16  # steps of an endless side that are looked at first
-WIDEST = 12  # factors of 4 by which a margin is widened until it can be proven
+FEW = 16  # steps of a long side that are looked at first
+SHORT = 64  # steps of a side that are all looked at
+WIDEST = 14  # factors of 3 by which a margin is widened until it can be proven
 
 
 def _carried(
@@ -281,36 +282,40 @@ def _solve(
     """For each pair log t from below, not rounded, and a proven one; infinite if none was proven.
 
     ``guess`` is where the search starts; ``most`` the steps that are walked; ``margin`` what is put
-    on top of an endless side's log t, as a share, and four times as much until it is proven.
+    on top of a long side's log t, as a share, and three times as much until it is proven.
     """
     work = np.empty((6, rows.shape[1]))
     for pair in range(begin, end):
         x, y = pairs[pair, 0], pairs[pair, 1]
         t = math.exp(guess[pair])
-        steps = min(FEW, most) if endless else most
-        up = False
+        short = not endless and most <= SHORT  # then nothing is left out
+        steps = most if short else min(FEW, most)
+        started = False
         while True:
             for _ in range(ROUNDS):
                 ratio = carried(rows, row_at, high, low, order, last, cost_at, x, y, t, steps, work)
                 risen = ratio > t * (1 + SETTLED)
-                if risen or not up:
+                if risen or not started:
+                    settled = not risen and ratio >= t * (1 - SETTLED)
                     t = max(ratio, 1.0)
-                up = True
-                if not risen and ratio >= t * (1 - SETTLED):
+                    started = True
+                    if settled:
+                        break
+                else:
                     break
-            if steps >= most or not endless:
+            if steps >= most or not t < np.inf:
                 break
-            ratio = carried(
-                rows, row_at, high, low, order, last, cost_at, x, y, t, min(2 * steps, most), work
-            )
+            longer = min(2 * steps, most)
+            ratio = carried(rows, row_at, high, low, order, last, cost_at, x, y, t, longer, work)
             if math.log(ratio) <= math.log(t) * (1 + 0.25 * margin) + 1e-14:
                 break
-            t, steps = ratio, min(2 * steps, most)
+            t, steps = ratio, longer
         below[pair] = math.log(t)
         above[pair] = np.inf
         if not t < np.inf:
             continue
-        added = (margin if endless else 1e-12) * below[pair] + 4 * error * min(steps, 4096) + 1e-15
+        share = 1e-12 if steps >= most and not endless else margin
+        added = share * below[pair] + 4 * error + 1e-15
         for _ in range(WIDEST):
             if certified(
                 rows, row_at, high, low, order, last, cost_at, x, y,
@@ -318,7 +323,7 @@ def _solve(
             ):  # fmt: skip
                 above[pair] = (below[pair] + added) * (1 + 8 * UNIT) + 8 * UNIT
                 break
-            added *= 4
+            added *= 3
 
 
 solve = compiled(_solve)

@@ -64,6 +64,10 @@ class SecretSides:
             if len(a) == len(b) == 1
         }
 
+    def number(self, x: int, y: int) -> int:
+        """Which secret pair is the one of the single values x and y."""
+        return self._single[x, y]
+
     @cached_property
     def _groups(self) -> list[int]:
         return [k for k, (a, b) in enumerate(self.sides) if len(a) > 1 or len(b) > 1]

@@ -33,9 +33,9 @@ from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,
+    around_entry,
     joined,
     secret_entries,
-    within_reach,
 )
 from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
 from takifugu.translation.chain.cost_levels import CostLevels
@@ -95,10 +95,14 @@ class HigherOrderTransport(TransportBound):
 
     def valued(self, costs: EntryCosts) -> Bound:
         """The loss if every entry has lost what ``costs`` says, value by value."""
+        charged = self._by_window(costs)
+        return self._everywhere(charged.cost(0)) if costs.uniform else self._one_by_one(charged)
+
+    def _by_window(self, costs: EntryCosts) -> CostLevels:
+        """The costs as they are between windows: those of their last values."""
         charged = CostLevels.of_costs(costs, self._prior.states, None, None)
         last = np.ix_(self._last, self._last)
-        by_window = CostLevels(tuple(cost[last] for cost in charged.matrices), charged.at)
-        return self._everywhere(by_window.cost(0)) if costs.uniform else self._one_by_one(by_window)
+        return CostLevels(tuple(cost[last] for cost in charged.matrices), charged.at)
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost, of its window."""
@@ -149,33 +153,30 @@ class HigherOrderTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response on the values around the worst entry."""
-        spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), self._metric)
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        return self._leaking(self._by_window(costs), bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
+        length = self._prior.length
         entry = bound.binding.entry if bound.binding is not None else None
         centre = entry if isinstance(entry, int) else self._middle
         last = centre + REACH if length is None else min(centre + REACH, length - 1)
         first = max(0, centre - REACH)
-
-        def charged(entries: range) -> Floats:
-            if spent.ndim == 0:
-                return np.full(len(entries), float(spent))
-            return np.array([spent[i] if i < len(spent) else 0.0 for i in entries])
-
-        after, before = charged(range(centre + 1, last + 1)), charged(range(first, centre))[::-1]
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         rows, _, back = self._stationary_rows
         steps = len(after) + len(before)
         around = Neighbourhood(
-            [rows] * len(after),
-            [back] * len(before),
-            float(charged(range(centre, centre + 1))[0]),
-            after,
-            before,
-            steps * row_slack(self._windows) + (2 + steps) * law_slack(self._windows),
+            *([rows] * len(after), [back] * len(before), own, after, before),
+            slack=steps * row_slack(self._windows) + (2 + steps) * law_slack(self._windows),
         )
         pairs = self._pairs[self._order(bound)][:WITNESSED]
-        found = best_product(
-            around, self._mixtures[pairs[:, 0]], self._mixtures[pairs[:, 1]], self._last
-        )
+        found = best_product(around, self._mixtures[pairs[:, 0]], self._mixtures[pairs[:, 1]])
         by_window = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
         factors = np.ones((len(by_window), len(self._prior.states)))
         factors[:, self._last] = by_window

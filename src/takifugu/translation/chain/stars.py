@@ -37,6 +37,13 @@ class Star:
     tight: bool
 
     @property
+    def dearest(self) -> float:
+        """The most that two factors are apart."""
+        apart = self.up[:, None] + self.down[None, :]
+        found = np.where(self.classes[:, None] != self.classes[None, :], apart, 0.0)
+        return float(found.max(initial=0.0))
+
+    @property
     def attained(self) -> bool:
         """Whether a class of several values has but one level: then the bound is attained."""
         sizes = np.bincount(self.classes)[self.classes]
@@ -66,14 +73,16 @@ def star_of(cost: Floats) -> Star:
     tight = bool(max(missing, excess, -(up + down).min()) <= ALIKE * scale)
     if not tight:
         up, down = _around(reduced)
-        missing = (reduced - up[:, None] - down[None, :])[off].max()
-    # at least the cost, whatever rounding did
-    up = up + max(float(missing), 0.0) + 8 * UNIT * (np.abs(up) + np.abs(down).max())
+    hub = int(np.argmin(up + down))
+    up, down = up - up[hub], down + up[hub]
+    if down[hub] <= ALIKE * scale:
+        down[hub] = 0.0
+    # at least the cost, whatever rounding did; the hub, which may be a class of several, stays put
+    missing = (reduced - up[:, None] - down[None, :])[off].max()
+    rounding = max(float(missing), 0.0) + 8 * UNIT * (np.abs(up) + np.abs(down)).max()
+    aside = np.arange(size) != hub
+    up, down = up + rounding * aside, down + rounding * aside
     up = np.maximum(up, -down)
-    if size == 2 and tight:
-        other = 1 - int(np.argmin(sizes))
-        up[1 - other] += up[other]
-        up[other] = 0.0
     return Star(up[classes], down[classes], classes, tight)
 
 
