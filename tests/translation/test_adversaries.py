@@ -31,6 +31,7 @@ from tests.raising import raises
 STICKY = np.array([[0.9, 0.1], [0.1, 0.9]])
 THREE = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
 ROUNDED = 1e-9
+SOLVED = 1 + 1e-4  # how closely the worst pairs are solved
 
 
 def loss(rows: Floats, epsilon: float, length: int | None, **adversary: str) -> float:
@@ -41,11 +42,11 @@ def loss(rows: Floats, epsilon: float, length: int | None, **adversary: str) -> 
 @pytest.mark.parametrize(
     ("rows", "epsilon", "length", "least", "most"),
     [
-        (STICKY, 0.2, 7, 0.97561, 0.97608),
-        (STICKY, 1.0, 7, 4.34571, 4.40988),
-        (STICKY, 1.0, 3, 2.57014, 2.57015),
-        (THREE, 0.7, 4, 1.99156, 2.0345),
-        (STICKY, 1 / 8.6602, 100, 0.998, 1.0),
+        (STICKY, 0.2, 7, 0.97561, 0.97566),
+        (STICKY, 1.0, 7, 4.34571, 4.3465),
+        (STICKY, 1.0, 3, 2.57014, 2.5703),
+        (THREE, 0.7, 4, 1.99156, 1.9917),
+        (STICKY, 1 / 8.6475, 100, 0.999, 1.0),
     ],
 )
 def test_an_unknown_start(
@@ -80,8 +81,8 @@ def test_whoever_knows_more_learns_no_less(rows: Floats, length: int | None) -> 
             {"start": "unknown", "known": "any"},
         )
     )
-    assert plain <= min(free, known) + ROUNDED
-    assert max(free, known) <= both + ROUNDED
+    assert plain <= min(free, known) * SOLVED
+    assert max(free, known) <= both * SOLVED
     assert both <= (np.inf if length is None else 0.6 * length) + ROUNDED
 
 
@@ -128,7 +129,7 @@ def test_no_start_and_no_known_entry_loses_more(
 def test_no_start_loses_more_about_groups_of_values(seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix, cost = _matrix(rng, 3, bool(rng.integers(2))), _cost(rng, 3)
-    secrets = Secrets(pairs=[[[0], [1, 2]], [[1, 2], [0]]])
+    secrets = Secrets(pairs=(((0,), (1, 2)), ((1, 2), (0,))))
     chain = MarkovChain(matrix, start="unknown", length=3)
     bound = AdversaryTransport(chain, secrets).valued(EntryCosts((cost,)))
     assert bound.by_entry is not None
@@ -144,11 +145,11 @@ def test_no_start_loses_more_about_groups_of_values(seed: int) -> None:
 
 
 def test_the_group_step_over_the_start_is_below_the_largest_pair() -> None:
-    rows = [[0.7, 0.1, 0.2], [0.1, 0.6, 0.3], [0.1, 0.4, 0.5]]
-    pair = [[["a"], ["b", "c"]]]
+    rows = frozen([[0.7, 0.1, 0.2], [0.1, 0.6, 0.3], [0.1, 0.4, 0.5]])
     chain = MarkovChain(rows, ("a", "b", "c"), start="unknown", length=6)
-    group = Translation(chain, Secrets(pairs=pair)).bound(0.5)
-    single = Translation(chain, Secrets(pairs=[["a", "b"], ["a", "c"]])).bound(0.5)
+    group = Translation(chain, Secrets(pairs=((("a",), ("b", "c")),))).bound(0.5)
+    pairs = ((("a",), ("b",)), (("a",), ("c",)))
+    single = Translation(chain, Secrets(pairs=pairs)).bound(0.5)
     assert group.value < single.value * 0.99
     assert str(group.binding).endswith("b|c")
 
@@ -215,8 +216,7 @@ def test_entries_that_are_not_charged_still_lose(adversary: dict[str, str]) -> N
 def test_a_witness_is_a_mechanism_of_the_chain_that_it_names() -> None:
     rows = frozen(THREE)
     found = Translation(MarkovChain(rows, length=4, start="unknown")).explain(0.7)
-    assert found.lower <= found.pufferfish
-    assert found.lower >= 1.9
+    assert 1.9915 <= found.lower <= found.pufferfish
     assert found.witness.factors is not None
     assert found.witness.against.startswith("entry 0 is")
 
@@ -226,9 +226,8 @@ def _matrix(rng: np.random.Generator, states: int, zeros: bool) -> Floats:
     if zeros:
         rows = np.where(rows < 0.15, 0.0, rows)
         rows = rows / rows.sum(axis=1, keepdims=True)
-    return np.where(rows < 1e-9, 0.0, rows) / np.where(rows < 1e-9, 0.0, rows).sum(
-        axis=1, keepdims=True
-    )
+    kept = np.where(rows < 1e-9, 0.0, rows)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
 
 def _cost(rng: np.random.Generator, states: int) -> Cost:

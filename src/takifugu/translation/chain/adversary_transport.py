@@ -281,22 +281,10 @@ class AdversaryTransport(TransportBound):
 
     def _closeness(self, cost: Floats) -> float | None:
         """How close the search over starts must come; None where worst pairs are solved later."""
-        return None if self._solved_sides(cost, None) is not None else CLOSE
+        return None if self._solved_sides(cost, 1) is not None else CLOSE
 
     def _solved_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
         """Both sides of an entry with ``length`` others, or any number; None if out of range."""
-        key = cost.tobytes(), length
-        if key not in self._sides_known:
-            self._sides_known.clear()
-            self._sides_known[key] = self._made_sides(cost, length)
-        return self._sides_known[key]
-
-    @cached_property
-    def _sides_known(self) -> dict[tuple[bytes, int | None], SolvedSides | None]:
-        """A cache: the same cost is asked about again."""
-        return {}
-
-    def _made_sides(self, cost: Floats, length: int | None) -> SolvedSides | None:
         chain = self._chain
         star = star_of(cost)
         if not chain.homogeneous or not cost.any() or length == 0 or not star.tight:

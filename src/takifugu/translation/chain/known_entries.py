@@ -87,7 +87,7 @@ class _Known:
     @property
     def slack(self) -> float:
         """What rounding can do to a log-ratio of expectations: as `entry_laws.Law.slack`."""
-        return 8 * (self.weights.shape[1] + 4) * (self.distance + 2) * UNIT
+        return 8.0 * (len(self.weights[0]) + 4) * (self.distance + 2) * UNIT
 
     def further(self, kernel: Floats, charged: Floats) -> "_Known":
         """One step further away from the known entry; the entry stepped over costs ``charged``."""

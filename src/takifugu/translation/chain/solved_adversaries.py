@@ -12,9 +12,10 @@ import numpy as np
 
 from takifugu._rounding import up
 from takifugu.numeric import Booleans, Floats, Integers
-from takifugu.translation.chain.star_sides import StarWalk
+from takifugu.translation.chain.star_sides import SideSearch, StarWalk
 
-CLOSE = 5e-5  # share of a loss to which it is solved
+CLOSE, ROUGH = 2e-5, 2e-3  # share of a loss to which it is solved, at last and at first
+NEARLY = 0.9  # share of the largest loss above which an entry is solved closely
 SOLVED = 400  # pairs that are solved, at most
 TALLEST = 100.0  # where a bound is infinite, the largest loss of a side that is looked for
 WORK = 2e9  # and as many as this allows, of entries × states³
@@ -33,7 +34,7 @@ class SolvedSides:
     after: StarWalk
     before: StarWalk
     cost: Floats
-    _found: dict[tuple[int, int], tuple[Floats, Floats]] = field(default_factory=dict)
+    _searches: dict[tuple[int, int], tuple[SideSearch, SideSearch]] = field(default_factory=dict)
 
     @property
     def usable(self) -> bool:
@@ -46,35 +47,48 @@ class SolvedSides:
         work = (self.after.steps + self.before.steps) * len(self.cost) ** 3
         return int(max(min(SOLVED, WORK / max(work, 1)), 2))
 
-    def pair(self, x: int, y: int, caps: tuple[float, float]) -> tuple[Floats, Floats]:
-        """What n entries after, and n before, reveal of (x, y), from n = 0; the last is for all."""
-        if (x, y) not in self._found:
-            close = CLOSE * (float(self.cost[x, y]) + sum(caps)) / 2
-            self._found[x, y] = (
-                self.after.losses(x, y, caps[0], close),
-                self.before.losses(x, y, caps[1], close),
-            )
-        return self._found[x, y]
+    def _searched(self, x: int, y: int, cap: float) -> tuple[SideSearch, SideSearch]:
+        key = x, y
+        if key not in self._searches:
+            self._searches[key] = self.after.search(x, y, cap), self.before.search(x, y, cap)
+        return self._searches[key]
+
+    def anywhere(self, x: int, y: int, cap: float) -> float:
+        """What (x, y) loses at any entry at most, however many there are; ``cap`` at most."""
+        total = float(self.cost[x, y])
+        for search in self._searched(x, y, cap):
+            rough = search.losses(ROUGH * (cap + total))
+            total += float(search.losses(CLOSE * cap, rough >= NEARLY * float(rough.max())).max())
+        return float(up(up(total)))
+
+    def at_entries(self, x: int, y: int, cap: float, length: int) -> Floats:
+        """``[entry]``: what (x, y) loses at each entry of a finite chain; ``cap`` at most."""
+        place = np.arange(length)
+        own = float(self.cost[x, y])
+        behind, ahead = np.arange(length), length - 1 - np.arange(length)
+        total, near = np.zeros(length), np.ones(length, dtype=np.bool_)
+        for close in (ROUGH * cap, CLOSE * cap):
+            sides = []
+            for search, count in zip(self._searched(x, y, cap), (ahead, behind), strict=True):
+                at = np.minimum(count, search.steps)
+                wanted = np.zeros(search.steps + 1, dtype=np.bool_)
+                wanted[at[near]] = True
+                sides.append(search.losses(close, wanted)[at])
+            total = np.asarray(up(own + up(sides[0] + sides[1])))
+            near = total >= NEARLY * float(total.max())
+        return total[place]
 
     def worst_start(self, x: int, y: int, entry: int | None) -> tuple[int, Floats] | None:
         """An entry, and a law of the first one that makes (x, y) lose about the most there."""
         if self.before.start is not None:
             return None
-        _, before = self.pair(x, y, (TALLEST, TALLEST))
+        search = self._searched(x, y, TALLEST)[1]
+        before = search.losses(ROUGH)
         place = int(np.argmax(before)) if entry is None else entry
         if not 0 < place < len(before):
             return None
-        close = CLOSE * (float(self.cost[x, y]) + float(before.max()))
-        law = self.before.worst_start(x, y, place, float(before.max()), close)
+        law = search.worst_start(place)
         return None if law is None else (place, law)
-
-    def at_entries(self, x: int, y: int, caps: tuple[float, float], length: int) -> Floats:
-        """``[entry]``: what (x, y) loses at each entry of a finite chain."""
-        after, before = self.pair(x, y, caps)
-        place = np.arange(length)
-        ahead = after[np.minimum(length - 1 - place, len(after) - 1)]
-        behind = before[np.minimum(place, len(before) - 1)]
-        return np.asarray(up(self.cost[x, y] + up(ahead + behind)))
 
 
 def solve_entries(
@@ -94,7 +108,7 @@ def solve_entries(
         if solved[x, y] or not tops[x, y] > 0:
             break
         cap = float(np.where(np.isfinite(stacked[:, x, y]), stacked[:, x, y], 0.0).max())
-        found = sides.at_entries(x, y, (cap, cap), len(at))
+        found = sides.at_entries(x, y, cap, len(at))
         stacked[:, x, y] = np.minimum(stacked[:, x, y], found)
         tops[x, y] = stacked[secret, x, y].max()
         solved[x, y] = True
@@ -111,9 +125,8 @@ def solve_anywhere(sides: SolvedSides, table: Floats, mask: Booleans) -> Floats:
         if solved[x, y] or not tops[x, y] > 0:
             break
         cap = min(float(found[x, y]), TALLEST)
-        after, before = sides.pair(x, y, (cap, cap))
-        if max(after.max(), before.max()) < cap or cap < TALLEST:
-            loss = float(up(sides.cost[x, y] + up(after.max() + before.max())))
+        loss = sides.anywhere(x, y, cap)
+        if cap < TALLEST or loss < cap:  # otherwise the cap was no bound, and none was found
             found[x, y] = min(found[x, y], loss)
         solved[x, y] = True
     return found

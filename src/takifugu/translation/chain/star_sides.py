@@ -47,7 +47,6 @@ from takifugu.translation.chain.stars import Star
 SHORTEST, LONGEST = 24, 600  # entries that are walked
 GRID = 24  # points of τ to begin with
 SPLIT = 4  # pieces of an interval that is looked at more closely
-NEARLY = 0.9  # share of the largest loss of a side above which it is solved closely
 ROUNDS = 9  # of looking closer
 NARROW = 1e-6  # the largest log K^n(y,b)/K^n(x,b), beside its limit, at which a walk ends
 DEAREST = 100.0  # a greater cost is left to other bounds
@@ -126,23 +125,12 @@ class StarWalk:
             power = power @ self.kernel
         return np.array(found)
 
-    def losses(self, x: int, y: int, cap: float, close: float) -> Floats:
-        """``[n]``: at least the loss of the side of each number of entries, from 0 to ``steps``.
-
-        The last one holds for all further ones too, if there are any. ``cap`` is at least all of
-        them; the search ends ``close`` to what is attained.
-        """
-        upper = _searched(self, x, y, cap, close).bounds(close)[0]
-        return np.minimum(np.concatenate([[0.0], upper]), cap)
-
-    def worst_start(self, x: int, y: int, n: int, cap: float, close: float) -> Floats | None:
-        """A law of the first entry, n before, that loses about the most; None if there is none."""
-        search = _searched(self, x, y, cap, close)
-        place = int(np.argmax(search.best[n - 1] + search.points))
-        return search.law(place, n) if np.isfinite(search.best[n - 1, place]) else None
+    def search(self, x: int, y: int, cap: float) -> "SideSearch":
+        """The losses of one pair; ``cap`` is at least all of them."""
+        return SideSearch(self, x, y, cap)
 
 
-class _Search:
+class SideSearch:
     """The losses of one pair on a grid of τ.
 
     Attributes:
@@ -173,6 +161,11 @@ class _Search:
             most = max(most, float(np.abs(self._shift).max()))
         self.points = np.linspace(-most - 1e-9, cap + most + 1e-9, GRID)
         self.signs, self.sums, self.best, self.some = self._evaluate(self.points)
+
+    @property
+    def steps(self) -> int:
+        """How many entries are walked."""
+        return self._walk.steps
 
     def _walked(self, points: Floats, steps: int) -> Iterator[tuple[Floats, Floats]]:
         """``[τ, b]``: e and G(e) of each step, rounded up and scaled."""
@@ -222,7 +215,28 @@ class _Search:
             for old, new in zip(known, parts, strict=True)
         )
 
-    def bounds(self, close: float) -> tuple[Floats, Integers]:
+    def losses(self, close: float, near: Booleans | None = None) -> Floats:
+        """``[n]``: at least the loss of the side of each number of entries, from 0 to ``steps``.
+
+        The last one holds for all further ones too, if there are any. The search ends ``close`` to
+        what is attained, for numbers of entries which are ``near`` [n]; by default for all.
+        """
+        wanted = np.ones(self._walk.steps, dtype=np.bool_) if near is None else near[1:]
+        for _ in range(ROUNDS):
+            cells = self.bounds(close, wanted)[1]
+            if not len(cells):
+                break
+            self.split(cells)
+        upper = self.bounds(close, wanted)[0]
+        capped: Floats = np.minimum(np.concatenate([[0.0], upper]), self._cap)
+        return capped
+
+    def worst_start(self, n: int) -> Floats | None:
+        """A law of the first entry, n before, that loses about the most; None if there is none."""
+        place = int(np.argmax(self.best[n - 1] + self.points))
+        return self.law(place, n) if np.isfinite(self.best[n - 1, place]) else None
+
+    def bounds(self, close: float, near: Booleans) -> tuple[Floats, Integers]:
         """``[n]``: upper bounds; and the intervals that may be worth a closer look."""
         walk, points, last = self._walk, self.points, len(self.points) - 1
         parts: list[tuple[Floats, Floats, Integers]] = []  # upper, lower, interval: [n, …]
@@ -245,16 +259,15 @@ class _Search:
             lower = np.maximum(lower, np.minimum(below, self._cap).max(axis=1))
         if walk.known:
             lower = np.maximum.accumulate(lower)
-        near = (top >= NEARLY * float(top.max()))[:, None]  # others are far from the worst entry
         wanted = [
-            place[near & (upper > lower[:, None] + close) & (place >= 0) & (place < last)]
+            place[near[:, None] & (upper > lower[:, None] + close) & (place >= 0) & (place < last)]
             for upper, _, place in parts
         ]
         if not walk.whole:
             first = int(self.some[-1].sum())  # τ at which e is nowhere positive: no later one is
             tail = min(float(points[first]) + self._latest, self._cap) if first <= last else np.inf
             top[-1] = max(float(top[-1]), min(tail, self._cap))
-            if 0 < first <= last and tail > float(lower[-1]) + close:
+            if near[-1] and 0 < first <= last and tail > float(lower[-1]) + close:
                 wanted.append(np.array([first - 1]))
         steps = np.arange(1, walk.steps + 1)
         slack = 64 * (walk.kernel.shape[1] + 4) * (steps + 2) * UNIT + walk.slack
@@ -284,7 +297,8 @@ class _Search:
 
     def _freest(self, after: Floats, n: int) -> Floats:
         """``[τ]``: the largest log λ of a law μ with ⟨μ, G(e)⟩ ≥ 0; −∞ if there is none."""
-        return self._mixtures(after, n).max(axis=(1, 2))
+        best: Floats = self._mixtures(after, n).max(axis=(1, 2))
+        return best
 
     def _mixtures(self, after: Floats, n: int) -> Floats:
         """``[τ, p, q]``: log λ of the law on p and q with ⟨μ, G(e)⟩ = 0; of p alone if p = q."""
@@ -312,14 +326,4 @@ class _Search:
             found[p] = 1.0
         else:
             found[p], found[q] = -after[0, q], after[0, p]
-        return found / found.sum()
-
-
-def _searched(walk: StarWalk, x: int, y: int, cap: float, close: float) -> _Search:
-    search = _Search(walk, x, y, cap)
-    for _ in range(ROUNDS):
-        cells = search.bounds(close)[1]
-        if not len(cells):
-            break
-        search.split(cells)
-    return search
+        return np.asarray(found / found.sum())

@@ -91,12 +91,12 @@ class StartHull:
     @property
     def slack(self) -> float:
         """What the rounding of the laws can do to a log-ratio: as `entry_laws.Law.slack`."""
-        return 8 * (self.laws.shape[1] + 4) * (self.steps + 2) * UNIT
+        return 8.0 * (len(self.laws[0]) + 4) * (self.steps + 2) * UNIT
 
     @property
     def possible(self) -> Booleans:
         """``[u]``: whether u can happen from some state of the first entry."""
-        found: Booleans = self.able.any(axis=0)
+        found: Booleans = np.logical_or.reduce(self.able, axis=0)
         return found
 
     @property
@@ -167,7 +167,7 @@ def hull_boxes(hull: StartHull, weights: Floats) -> Rows:
     able = totals > 0  # [vertex, x]
     low = np.where(able[:, :, None], rows, np.inf).min(axis=0)
     high = np.where(able[:, :, None], rows, -np.inf).max(axis=0)
-    some = able.any(axis=0)
+    some = np.logical_or.reduce(able, axis=0)
     z = int(np.argmax(some))
     low, high = (np.where(some[:, None], ends, ends[z]) for ends in (low, high))
     low = np.where(low < LEAST, 0.0, low * (1 - 16 * UNIT))

@@ -49,7 +49,7 @@ class SideTables:
 
     def table(self, entry: int) -> Floats:
         """``[x, y]``: what is revealed of ``entry``."""
-        return self.tables[self.at[entry]]
+        return self.tables[int(self.at[entry])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class UnknownStart:
 
     def possible(self, entry: int) -> Booleans:
         """``[x]``: whether x can happen there."""
-        return self.hulls[self.hull_at[entry]].possible
+        return self.hulls[int(self.hull_at[entry])].possible
 
 
 def unknown_start(
