@@ -182,7 +182,7 @@ def test_extreme_losses_stay_between_one_entry_and_all(
 ) -> None:
     for rows in (STICKY, THREE):
         found = loss(rows, epsilon, 5, **adversary)
-        assert epsilon <= found <= 5 * epsilon * (1 + 1e-9)
+        assert epsilon <= found <= 5 * epsilon * (1 + 1e-9) + 1e-14
 
 
 def test_a_chain_that_stays_somewhere_for_ever() -> None:
@@ -197,7 +197,7 @@ def test_a_chain_that_stays_somewhere_for_ever() -> None:
 def test_a_long_chain_loses_no_more_than_an_unbounded_one(adversary: dict[str, str]) -> None:
     for rows in (STICKY, THREE):
         unbounded = loss(rows, 0.2, None, **adversary)
-        assert loss(rows, 0.2, 120, **adversary) <= unbounded + ROUNDED
+        assert loss(rows, 0.2, 120, **adversary) <= unbounded * SOLVED
         assert loss(rows, 0.2, 10_000, **adversary) == pytest.approx(unbounded, rel=1e-3)
 
 

@@ -47,9 +47,10 @@ from takifugu.translation.chain.stars import Star
 SHORTEST, LONGEST = 24, 600  # entries that are walked
 GRID = 24  # points of τ to begin with
 SPLIT = 4  # pieces of an interval that is looked at more closely
+MOST_POINTS = 3_000  # of τ
 ROUNDS = 9  # of looking closer
 NARROW = 1e-6  # the largest log K^n(y,b)/K^n(x,b), beside its limit, at which a walk ends
-DEAREST = 100.0  # a greater cost is left to other bounds
+CHEAPEST, DEAREST = 1e-3, 100.0  # a smaller or greater cost is left to other bounds
 FAINTEST = 1e-150  # and so is a smaller positive probability
 LOST = 1e-280  # beside 1, at which underflow might hide that something is positive
 NEVER = -np.inf
@@ -85,7 +86,8 @@ class StarWalk:
         rows = self.kernel[self.kernel > 0]
         dear = float(max(np.abs(self.star.up).max(), np.abs(self.star.down).max()))
         clear = self.start is not None or bool((self.kernel > 0).all())
-        return clear and dear < DEAREST and float(rows.min()) >= FAINTEST and self.steps > 0
+        inside = CHEAPEST < dear < DEAREST  # a small loss needs too fine a grid
+        return clear and inside and float(rows.min()) >= FAINTEST and self.steps > 0
 
     @classmethod
     def of(
@@ -224,7 +226,7 @@ class SideSearch:
         wanted = np.ones(self._walk.steps, dtype=np.bool_) if near is None else near[1:]
         for _ in range(ROUNDS):
             cells = self.bounds(close, wanted)[1]
-            if not len(cells):
+            if not len(cells) or len(self.points) + SPLIT * len(cells) > MOST_POINTS:
                 break
             self.split(cells)
         upper = self.bounds(close, wanted)[0]
