@@ -60,8 +60,9 @@ class ChainTransport(TransportBound):
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
+        chain.refuse_unless_one_law("the plain recursion")
         self._chain, self._tolerance = chain, tolerance
-        self._stationary = isinstance(chain.start, str)
+        self._stationary = chain.stationary_start
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
         self._secret_entries = secret_entries(secrets, chain.length)
