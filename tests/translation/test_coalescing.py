@@ -159,6 +159,16 @@ def test_few_pairs_are_solved_and_all_are_bounded() -> None:
     assert losses[others].max() <= split.others * (1 + 1e-6) < whole.loss
 
 
+def test_a_table_holds_every_pair() -> None:
+    side = StarSide.of([A] * 6, [star_of(off_diagonal(3, 0.4))] * 6, slack=row_slack(3))
+    assert side is not None
+    table = side.table()
+    assert (np.diag(table) == 0).all()
+    for x, y in permutations(range(3), 2):
+        found = worst_pair(side, None, np.zeros(1), np.array([[x, y]]))
+        assert found.loss == pytest.approx(table[x, y], rel=1e-12)
+
+
 def test_an_endless_side_is_the_limit_of_long_ones() -> None:
     chain, cost = stationary(A), off_diagonal(3, 0.5)
     endless = chain.unbounded(cost)

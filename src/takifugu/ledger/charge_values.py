@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from takifugu.costs import Column, Cost, Distance, Matrix
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.canonical_text import (
     canonical_json,
+    check_json,
     check_name,
     encode_json,
     read_fraction,
@@ -21,7 +23,7 @@ from takifugu.ledger.canonical_text import (
 )
 from takifugu.ledger.entries_read import Groups, Window, groups_body, window_body
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
+from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 
 
 @dataclass(frozen=True)
@@ -155,11 +157,14 @@ def query_identity(body: Mapping[str, Any]) -> str:
     return sha256(encode_json({name: body[name] for name in (*same, *read)}))
 
 
-def loss_body(loss: Loss) -> dict[str, str]:
-    """A loss as JSON: its currency and exact rationals."""
+def loss_body(loss: Loss) -> dict[str, Any]:
+    """A loss as JSON: its currency and exact rationals; of a cost, its shapes by name of value."""
     match loss:
         case Pure(epsilon=epsilon):
-            parts = {"currency": "pure", "epsilon": write_fraction(epsilon, "loss")}
+            parts: dict[str, Any] = {
+                "currency": "pure",
+                "epsilon": write_fraction(epsilon, "loss"),
+            }
         case Approximate(epsilon=epsilon, delta=delta):
             parts = {
                 "currency": "approximate",
@@ -168,6 +173,8 @@ def loss_body(loss: Loss) -> dict[str, str]:
             }
         case Concentrated(rho=rho):
             parts = {"currency": "concentrated", "rho": write_fraction(rho, "loss")}
+        case Metric(cost=cost) if isinstance(cost, Cost):
+            parts = {"currency": "metric", "cost": _cost_document(cost)}
         case _:
             raise InvalidCharge(
                 "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
@@ -175,8 +182,24 @@ def loss_body(loss: Loss) -> dict[str, str]:
     return parts
 
 
-def loss_of(body: Mapping[str, str]) -> Loss:
-    """The loss that `loss_body` wrote."""
+def _cost_document(cost: Cost) -> list[list[Any]]:
+    """A cost as JSON, if a ledger can store it: numbers of few digits, labels that are text."""
+    for shape, coefficient in cost.terms:
+        inner = shape.shape if isinstance(shape, Column) else shape
+        numbers = [coefficient]
+        if isinstance(inner, Distance):
+            numbers += [abs(inner.low), abs(inner.high)]
+        elif isinstance(inner, Matrix):
+            numbers += [value for row in inner.costs for value in row]
+        for number in numbers:
+            write_fraction(number, "loss")  # refuses what could not be stored
+    document = cost.document()
+    check_json(document, "loss")
+    return document
+
+
+def loss_of(body: Mapping[str, Any]) -> Loss:
+    """The loss that `loss_body` wrote; a `ValueError` if it is none."""
     match body["currency"]:
         case "pure":
             return Pure(read_fraction(body["epsilon"]))
@@ -184,4 +207,14 @@ def loss_of(body: Mapping[str, str]) -> Loss:
             return Approximate(read_fraction(body["epsilon"]), read_fraction(body["delta"]))
         case "concentrated":
             return Concentrated(read_fraction(body["rho"]))
+        case "metric":
+            return Metric(cost_of(body["cost"]))
     raise ValueError(f"no such currency: {body['currency']}")
+
+
+def cost_of(document: Any) -> Cost:
+    """The cost with this document; a `ValueError` if a ledger has never written it."""
+    cost = Cost.of_document(document)
+    if cost.document() != document:
+        raise ValueError("a cost that is written in another way than a ledger writes")
+    return cost

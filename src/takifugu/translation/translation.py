@@ -30,8 +30,10 @@ from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import Floats
+from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import largest_within
@@ -47,6 +49,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
+FARTHEST = 2.0**60  # the same for numbers, which may be far closer than the bounds of a sum
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -142,6 +145,8 @@ class Translation(ByContent, LossTranslation):
                 f"secrets is a {type(self.secrets).__name__}; it must be `Secrets`",
                 field="secrets",
             )
+        for prior in self.priors.values():
+            check_distance(prior, self.secrets)
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
@@ -240,7 +245,9 @@ class Translation(ByContent, LossTranslation):
 
     def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
-            found = self._all(dp)
+            found = self._all(dp, only=None if self._curve_may_help else "transport")
+            if not self._curve_may_help:
+                found |= self._all(dp, only="group")
             return found[min(found, key=lambda name: found[name].value)]
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
@@ -276,11 +283,16 @@ class Translation(ByContent, LossTranslation):
             return scalar
         found = largest_within(
             *(loss, target),
-            tolerance=self.tolerance,
+            tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
             first=float(scalar) or None,
-            most=MOST_GAINED * target / float_down(unit.scalar),
+            most=(FARTHEST if self._numbers else MOST_GAINED) * target / float_down(unit.scalar),
         )
         return max(Fraction(found), scalar)
+
+    @cached_property
+    def _numbers(self) -> bool:
+        """Whether values are real numbers: their bounds are in closed form, and quick."""
+        return any(isinstance(prior, Gaussian) for prior in self.priors.values())
 
     def cost_bound(
         self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"
@@ -418,13 +430,18 @@ class Translation(ByContent, LossTranslation):
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        if method in ("best", "curve"):
+        if method == "curve" or (method == "best" and self._curve_may_help):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
             room = target - (target + 1) * 32 * UNIT
             allowed.append(max(room, 0.0) / most if most else 0.0)
         return max(allowed, default=0.0)
+
+    @property
+    def _curve_may_help(self) -> bool:
+        """Whether the curve may be below the transport bound: not where that is attained."""
+        return self.transport is None or not self.transport.attains
 
     @cached_property
     def _shift(self) -> float:

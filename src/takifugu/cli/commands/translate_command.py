@@ -5,6 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.translate_costs import (
+    allowed,
+    count_of,
+    print_translated,
+    read_costs,
+    translated,
+)
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -12,6 +19,7 @@ from takifugu.cli.shared_options import (
     Pairs,
     PriorFile,
     SecretEntries,
+    SecretsWithin,
     Spinner,
     Uncertainty,
     echo,
@@ -37,12 +45,21 @@ def run_translate(
     profile: Annotated[
         Path | None, typer.Option(help="A .json file with a list: the DP ε of each entry.")
     ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(help="With --dp or --pufferfish: of a count of these labels, as 'home,work'."),
+    ] = None,
+    cost: Annotated[
+        Path | None,
+        typer.Option(help="A .json file with a cost, value by value, or one for each entry."),
+    ] = None,
     method: MethodOption = "best",
     delta: Annotated[
         float, typer.Option(help="With --dp or --profile: the δ of (ε, δ)-DP per entry.")
     ] = 0.0,
     pairs: Pairs = None,
     entries: SecretEntries = None,
+    secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
     table: Annotated[
         bool,
@@ -62,29 +79,37 @@ def run_translate(
     (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
     of each method; null where it does not apply), binding (the secret pair that leaks most); with
     --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
-    and table. An infinite number is the string "infinity".
+    and table. With --values or --cost also cost, gap (between the two bounds) and without_values
+    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. An infinite
+    number is the string "infinity".
     """
     from takifugu import reports
     from takifugu.priors import read_prior
     from takifugu.reports.translation_figure import translation_figure
     from takifugu.translation.translation import Translation
 
-    if sum(given is not None for given in (pufferfish, dp, profile)) != 1:
+    if sum(given is not None for given in (pufferfish, dp, profile, cost)) != 1:
         raise InvalidOption(
             "--dp",
-            given="is missing, or is beside --pufferfish or --profile",
-            needed="be given, or one of these: give exactly one of --dp, --pufferfish, --profile",
+            given="is missing, or is beside --pufferfish, --profile or --cost",
+            needed="be given, or one of these: give exactly one of --dp, --pufferfish, --profile,"
+            " --cost",
         )
+    by_value = values is not None or cost is not None
+    if by_value:
+        _refuse_beside_values(values, profile, cost, delta, table, plot)
     if plot is not None:
         reports.check_target(plot)
     if delta and pufferfish is not None:
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
     translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
+        read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
     )
     with show_warnings(), Spinner("translating") as spinner:
-        if table:
+        if by_value:
+            result = _by_value(translation, values, cost, dp, pufferfish, chosen)
+        elif table:
             result = _from_table(prior, translation, dp, pufferfish, spinner)
         elif profile is not None:
             result = _profile(translation, _listed(profile), chosen, delta)
@@ -102,8 +127,48 @@ def run_translate(
             reports.save(figure, plot)
     if as_json:
         print_json(result)
+    elif by_value:
+        for one in _each(result):
+            print_translated(one, values)
     else:
         _print(result)
+
+
+def _refuse_beside_values(
+    values: str | None,
+    profile: Path | None,
+    cost: Path | None,
+    delta: float,
+    table: bool,
+    plot: Path | None,
+) -> None:
+    option = "--cost" if values is None else "--values"
+    for name, given in (
+        ("--cost", values is not None and cost is not None),
+        ("--profile", profile is not None),
+        ("--delta", bool(delta)),
+        ("--table", table),
+        ("--plot", plot is not None),
+    ):
+        if given:
+            raise InvalidOption(name, given=f"is beside {option}", needed="be left out")
+
+
+def _by_value(
+    translation: "Translation",
+    values: str | None,
+    cost: Path | None,
+    dp: str | None,
+    pufferfish: str | None,
+    method: "Method",
+) -> dict[str, Any]:
+    if cost is not None:
+        return translated(translation, read_costs(cost), method)
+    unit = count_of(translation, values or "")
+    if dp is not None:
+        return _several([translated(translation, unit * e, method) for e in _numbers(dp, "--dp")])
+    targets = _numbers(pufferfish or "", "--pufferfish")
+    return _several([allowed(translation, unit, target, method) for target in targets])
 
 
 def checked_method(method: str) -> "Method":
@@ -213,12 +278,12 @@ def _from_table(
         raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
     spent = _numbers(dp, "--dp") if dp is not None else []
     targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
-    allowed = spent or [float(known.to_dp(t)) for t in targets]
+    found = spent or [float(known.to_dp(t)) for t in targets]
     losses = targets or [float(known.to_pufferfish(e)) for e in spent]
-    one = len(allowed) == 1
+    one = len(found) == 1
     return {
         "pufferfish_epsilon": losses[0] if one else losses,
-        "dp_epsilon": allowed[0] if one else allowed,
+        "dp_epsilon": found[0] if one else found,
         "method": "best",
         "table": path.name,
     }
@@ -255,11 +320,16 @@ def _listed(path: Path) -> list[float]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    rows = result["dp_epsilon"]
-    many = isinstance(result["pufferfish_epsilon"], list)
-    for k in range(len(rows) if many else 1):
-        one = {key: _pick(value, k) if many else value for key, value in result.items()}
+    for one in _each(result):
         _print_one(one)
+
+
+def _each(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """What `_several` put together, one by one."""
+    losses = result["pufferfish_epsilon"]
+    if not isinstance(losses, list):
+        return [result]
+    return [{key: _pick(value, k) for key, value in result.items()} for k in range(len(losses))]
 
 
 def _pick(value: Any, k: int) -> Any:

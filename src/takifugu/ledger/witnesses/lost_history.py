@@ -39,7 +39,7 @@ from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
-from takifugu.ledger.accounts.standings import Limit
+from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor

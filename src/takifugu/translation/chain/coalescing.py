@@ -184,6 +184,16 @@ class StarSide:
         most = np.inf if self.endless else float(up(fsum(self.dearest[self.cost_at])))
         return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
 
+    def table(self, *, margin: float = MARGIN) -> Floats:
+        """``[x, y]``: a proven upper bound on the loss of every pair; infinite where there is none.
+
+        One solution for each pair: for more than a few dozen states that takes long.
+        """
+        pairs = np.argwhere(~np.eye(self.states, dtype=np.bool_))
+        found = np.zeros((self.states, self.states))
+        found[tuple(pairs.T)] = self.solve(pairs, self.glance(pairs), margin=margin)[1]
+        return found
+
     def prove(self, pairs: Integers, limits: Floats) -> Booleans:
         """``[pair]``: whether the loss is proven to be at most its limit."""
         from takifugu.translation.chain import coalescing_loops as kernel
