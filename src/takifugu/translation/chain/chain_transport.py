@@ -9,6 +9,7 @@ from takifugu._rounding import up
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
@@ -99,8 +100,10 @@ class ChainTransport(TransportBound):
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
         if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states))
-        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+            return self._everywhere(costs.matrix(chain.states, chain.columns))
+        return self._one_by_one(
+            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
+        )
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
@@ -305,7 +308,7 @@ class ChainTransport(TransportBound):
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The same with factors that obey the cost of each entry."""
-        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        charged = CostLevels.of_costs(costs, self._chain.states, self._chain.columns, None)
         return self._leaking(charged, bound, everywhere=costs.uniform)
 
     def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
@@ -558,4 +561,4 @@ def within_reach(costs: Sequence[Floats]) -> int:
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
     """The values of a side, in words."""
-    return "|".join(str(states[v]) for v in side)
+    return "|".join(state_text(states[v]) for v in side)
