@@ -370,6 +370,7 @@ def adversaries(rng: Rng, family: str) -> Instance:
         tables = [chain_table(start, [rows] * (length - 1)) for start in starts]
         if family == "both":
             tables = [tables[k] for k in rng.choice(len(tables), 4, replace=False)]
+    complete = family == "known entries"
     if family != "unknown start":
         left = [(), *(((j, b),) for j in range(entry) for b in range(size))]
         right = [(), *(((j, b),) for j in range(entry + 1, length) for b in range(size))]
@@ -380,13 +381,14 @@ def adversaries(rng: Rng, family: str) -> Instance:
             for other in right
         ]
         if family == "both" or len(asked) > 100:
+            complete = False
             asked = [asked[k] for k in rng.choice(len(asked), min(len(asked), 40), replace=False)]
     start: Any = "stationary" if family == "known entries" else "unknown"
     known: dict[str, Any] = {} if family == "unknown start" else {"known": "any"}
     prior = MarkovChain(rows, NAMES[:size], start=start, length=length, **known)
     return Instance(
         *(family, prior, Secrets(entries=(entry,)), costs, tables, matrices, asked),
-        complete=family == "known entries" and len(asked) < 100,
+        complete=complete,
     )
 
 
