@@ -1,6 +1,6 @@
 """The transport bound of Markov chains: of scalar losses, and of costs value by value."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +28,12 @@ from takifugu.translation.chain.entry_laws import (
 )
 from takifugu.translation.chain.group_bounds import GroupWindows, unbounded_groups
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
-from takifugu.translation.chain.solved_chains import Entry, StationaryChain, refined
+from takifugu.translation.chain.solved_chains import (
+    Entry,
+    RisingLosses,
+    StationaryChain,
+    refined,
+)
 from takifugu.translation.chain.stars import star_of
 from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 from takifugu.translation.chain.unbounded_losses import (
@@ -42,6 +47,7 @@ WALKED = 250_000  # entries × states² up to which a stationary chain is walked
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
 SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
+CLOSE = 1.01  # a star's bound this near to what is attained needs no other bound
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
@@ -55,8 +61,9 @@ class ChainTransport(TransportBound):
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
+        chain.refuse_unless_one_law("the plain recursion")
         self._chain, self._tolerance = chain, tolerance
-        self._stationary = isinstance(chain.start, str)
+        self._stationary = chain.stationary_start
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
         self._secret_entries = secret_entries(secrets, chain.length)
@@ -83,11 +90,6 @@ class ChainTransport(TransportBound):
             return False
         return not self._stationary or length * self._size**2 <= WALKED
 
-    @property
-    def attains(self) -> bool:
-        """Single values are solved exactly; groups of values are bounded."""
-        return not self._secret.grouped
-
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
         return self._everywhere(off_diagonal(self._size, epsilon))
@@ -108,9 +110,11 @@ class ChainTransport(TransportBound):
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         solved = self._solved(cost)
-        if solved is not None and star_of(cost).attained:
+        if solved is not None and solved.solved:
             return solved
         if not self.walked:
+            if solved is not None and self._close(cost, solved):
+                return solved
             found = self._unbounded_bound(self._unbounded(cost))
             return found if solved is None or found.value <= solved.value else solved
         length = self._chain.length or 1
@@ -139,7 +143,41 @@ class ChainTransport(TransportBound):
             return None
         binding = self._binding(self._secret.number(*found.pair), found.entry)
         table = frozen(np.where(self._secret.mask, found.value, -np.inf))
-        return Bound(found.value, binding, found.by_entry, table)
+        attained = star_of(cost).attained
+        return Bound(found.value, binding, found.by_entry, table, solved=attained)
+
+    def nearby(self, bound: Bound) -> Callable[[EntryCosts], float] | None:
+        """About the loss of other costs on every entry, for the pair that binds in ``bound``."""
+        estimate = self._nearby(bound)
+        if estimate is None:
+            return None
+        return lambda costs: estimate(costs.matrix(self._chain.states, self._chain.columns))
+
+    def _nearby(self, bound: Bound) -> Callable[[Floats], float] | None:
+        solver, worst, pair = self._solver, bound.binding, self._pair_of(bound)
+        if solver is None or worst is None or pair is None:
+            return None
+        entry = worst.entry if self.walked and isinstance(worst.entry, int) else None
+        if self.walked and entry is None:
+            return None
+        length = self._chain.length if self.walked else None
+        return lambda cost: solver.estimate(cost, pair, entry, length)
+
+    def _close(self, cost: Floats, solved: Bound) -> bool:
+        """Whether a mechanism is known to leak nearly what the star allows, so it will do."""
+        pair = self._pair_of(solved)
+        if self._solver is None or pair is None:
+            return False
+        return solved.value <= CLOSE * self._solver.product(cost, pair)
+
+    def _pair_of(self, bound: Bound) -> tuple[int, int] | None:
+        """The single values of the pair that binds."""
+        worst = bound.binding
+        named = () if worst is None else (worst.left, worst.right)
+        sides = [s for s in self._sides if self._named(s) == named]
+        if len(sides) != 1 or len(sides[0][0]) != 1 or len(sides[0][1]) != 1:
+            return None
+        return sides[0][0][0], sides[0][1][0]
 
     @cached_property
     def _solver(self) -> StationaryChain | None:
@@ -261,19 +299,21 @@ class ChainTransport(TransportBound):
         """The largest loss of an entry by the pairwise recursion."""
         return self._secret.losses(losses.at(entry), losses.laws[losses.law_at[entry]])
 
-    def rising(self, grid: Iterable[float]) -> Iterator[float]:
-        """The losses of a rising grid of ε, each search started from the one before."""
+    def rising(self, grid: Iterable[float]) -> Iterator[tuple[float, bool]]:
+        """The losses of a rising grid of ε, each search started from the one before.
+
+        Each with whether it was solved: then no other method has a lower bound.
+        """
         near: UnboundedLosses | None = None
-        unit = off_diagonal(self._size)
         solver = None if self.walked else self._solver
-        search = None if solver is None else solver.rising(unit)
+        search = None if solver is None else RisingLosses(solver, off_diagonal(self._size))
         for epsilon in grid:
             if self.walked:
-                yield self.uniform(epsilon).value
-            elif search is not None and (loss := search(epsilon)) < np.inf:
-                yield loss
+                yield self.uniform(epsilon).value, False
+            elif search is not None and (loss := search.at(epsilon)) < np.inf:
+                yield loss, True
             elif near is not None and not np.isfinite(near.loss):
-                yield np.inf
+                yield np.inf, False
             else:
                 near = unbounded_losses(
                     self._chain.transition,
@@ -282,10 +322,26 @@ class ChainTransport(TransportBound):
                     near=near,
                     with_lower=False,
                 )
-                yield self._unbounded_bound(near).value
+                yield self._unbounded_bound(near).value, False
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
+        if self._solver is not None:
+            known: dict[float, Bound] = {}
+
+            def loss(epsilon: float) -> float:
+                known[epsilon] = self.uniform(epsilon)
+                return known[epsilon].value
+
+            def nearby(epsilon: float) -> Callable[[float], float] | None:
+                estimate = self._nearby(known[epsilon])
+                if estimate is None:
+                    return None
+                return lambda other: estimate(off_diagonal(self._size, other))
+
+            found = largest_within(loss, target, tolerance=self._tolerance, nearby=nearby)
+            if found > 0:
+                return found
         if self.walked or self._sides_chosen or self._blocks > 1 or target == 0:
             return largest_within(
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
