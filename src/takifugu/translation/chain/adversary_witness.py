@@ -223,9 +223,11 @@ def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChai
     if ((law > 0) & (law < TINY)).any():
         return None
     if first == end:
-        return MarkovChain(chain.kernel(), chain.states, start=law / law.sum(), length=1)
+        return MarkovChain(
+            chain.kernel(), chain.states, columns=chain.columns, start=law / law.sum(), length=1
+        )
     table = np.stack(_kernels(chain, first, end))
-    return MarkovChain(table, chain.states, start=law / law.sum())
+    return MarkovChain(table, chain.states, columns=chain.columns, start=law / law.sum())
 
 
 def _bridges(
@@ -266,7 +268,7 @@ def _bridges(
             if not kernels or any(((k > 0) & (k < TINY)).any() for k in (law, *kernels)):
                 continue
             known = tuple(e for e, v in ((lo, a), (hi, b)) if e is not None and v is not None)
-            bridge = MarkovChain(np.stack(kernels), chain.states, start=law)
+            bridge = MarkovChain(np.stack(kernels), chain.states, columns=chain.columns, start=law)
             yield _Candidate(bridge, begin, centre, known, " and ".join(parts))
 
 
