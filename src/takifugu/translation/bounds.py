@@ -99,6 +99,7 @@ class Witness:
         entries: The entries that are used.
         factors: ``[entry, value]``: g, rounded down to what float64 can hold.
         mechanism: The table instead, for a prior over listed datasets.
+        against: What the adversary knows to whom it leaks as much, if that is more than the prior.
     """
 
     leak: float
@@ -106,6 +107,7 @@ class Witness:
     entries: tuple[Name, ...] = field(default=(), repr=False)
     factors: Floats | None = field(default=None, repr=False)
     mechanism: FiniteMechanism | None = field(default=None, repr=False)
+    against: str = ""
 
     def named(self, prior: str) -> "Witness":
         """The same with the name of its prior."""

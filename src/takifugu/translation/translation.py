@@ -26,7 +26,7 @@ from takifugu.costs import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.families import influence_curve
+from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import Floats
@@ -175,6 +175,11 @@ class Translation(ByContent, LossTranslation):
         }
         curve = next(iter(curves.values())) if len(curves) == 1 else union(curves)
         return uncertain(curve, relative=self.uncertainty) if self.uncertainty else curve
+
+    @cached_property
+    def has_curve(self) -> bool:
+        """Whether there is an influence curve: not against a start or entries beyond a prior."""
+        return all(has_curve(prior) for prior in self.priors.values())
 
     @cached_property
     def transport(self) -> TransportBound | None:
@@ -437,7 +442,7 @@ class Translation(ByContent, LossTranslation):
                 value = float(up(found.value + shift))
                 found = Bound(value, found.binding, by_entry, found.by_values)
             bounds["transport"] = found
-        if only in (None, "curve"):
+        if only in (None, "curve") and self.has_curve:
             by_pair = self.curve.pufferfish_by_pair(top)
             pair = int(np.argmax(by_pair))
             value = float(by_pair[pair]) if top > 0 else 0.0
@@ -450,7 +455,8 @@ class Translation(ByContent, LossTranslation):
     def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
         if self.transport is None:  # randomised response on the secret's own entry
             least = float(np.min(dp))
-            return Witness(max(float(down(least)), 0.0), found["curve"].binding)
+            binding = found["curve"].binding if "curve" in found else None
+            return Witness(max(float(down(least)), 0.0), binding)
         return self.transport.witness(dp, found["transport"])
 
     def _largest(self, target: float, method: Method) -> float:
@@ -464,7 +470,7 @@ class Translation(ByContent, LossTranslation):
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
         solved = max(allowed, default=0.0) > 0 and self.bound(allowed[0], "transport").solved
-        if method == "curve" or (method == "best" and not solved):
+        if self.has_curve and (method == "curve" or (method == "best" and not solved)):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
