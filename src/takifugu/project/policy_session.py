@@ -18,7 +18,7 @@ from takifugu.priors import Name
 from takifugu.priors.documents import read_json
 from takifugu.session.cells import Bound
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
 
@@ -50,6 +50,10 @@ class PolicySession(Session):
                 else self._prior.total_to_pufferfish(lost, cost.delta)
             )
         return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
+
+    def keep_allowances(self, kept: Allowances) -> None:
+        """Look allowances by value up in ``kept`` first, and keep those that are searched for."""
+        self._prices = Prices(self._dataset, self._translation, kept)
 
     @cached_property
     def _alone(self) -> dict[tuple[Total, Fraction], float]:
