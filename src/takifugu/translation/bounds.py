@@ -126,6 +126,11 @@ class TransportBound(Protocol):
     def size(self) -> int | None:
         """How many entries there are; None if they are unbounded."""
 
+    @property
+    def attains(self) -> bool:
+        """Whether scalar bounds are attained up to rounding: no other method can be below them."""
+        return False
+
     def uniform(self, epsilon: float) -> Bound:
         """The loss if every entry is charged ``epsilon``."""
 

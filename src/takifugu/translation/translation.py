@@ -245,7 +245,9 @@ class Translation(ByContent, LossTranslation):
 
     def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
-            found = self._all(dp)
+            found = self._all(dp, only=None if self._curve_may_help else "transport")
+            if not self._curve_may_help:
+                found |= self._all(dp, only="group")
             return found[min(found, key=lambda name: found[name].value)]
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
@@ -428,13 +430,18 @@ class Translation(ByContent, LossTranslation):
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        if method in ("best", "curve"):
+        if method == "curve" or (method == "best" and self._curve_may_help):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
             room = target - (target + 1) * 32 * UNIT
             allowed.append(max(room, 0.0) / most if most else 0.0)
         return max(allowed, default=0.0)
+
+    @property
+    def _curve_may_help(self) -> bool:
+        """Whether the curve may be below the transport bound: not where that is attained."""
+        return self.transport is None or not self.transport.attains
 
     @cached_property
     def _shift(self) -> float:

@@ -126,6 +126,11 @@ class AlternativePriors(TransportBound):
         sizes = [part.size for part in self._parts.values()]
         return None if None in sizes else max(size for size in sizes if size is not None)
 
+    @property
+    def attains(self) -> bool:
+        """Whether the bounds of all parts are attained."""
+        return all(part.attains for part in self._parts.values())
+
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
         found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})

@@ -81,6 +81,11 @@ class ChainTransport(TransportBound):
             return False
         return not self._stationary or length * self._size**2 <= WALKED
 
+    @property
+    def attains(self) -> bool:
+        """Single values are solved exactly; groups of values are bounded."""
+        return not self._secret.grouped
+
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
         return self._everywhere(off_diagonal(self._size, epsilon))
