@@ -11,6 +11,7 @@ A `Cost` is a sum of a few *shapes* with rational coefficients:
 * `AnyValue`: [u≠v], every mechanism's cost at worst.
 * `Membership`: |[u∈A] − [v∈A]|, what the noisy count of a set A of labels tells.
 * `Distance`: |u − v| of numbers clamped to bounds, as a share of their width: noisy sums, means.
+* `Steps`: the same of numbers that are rounded to steps before they are added.
 * `Column`: a shape applied to one column of a joint state.
 * `Matrix`: written out, for randomised response; its shortest-path closure is taken once.
 
@@ -37,6 +38,7 @@ from takifugu.cost_shapes import (
     Matrix,
     Membership,
     Shape,
+    Steps,
     Value,
     column_and_shape,
     one_column,
@@ -56,6 +58,7 @@ __all__ = [
     "Matrix",
     "Membership",
     "Shape",
+    "Steps",
     "Value",
     "largest_matrix",
     "shape_of",
@@ -94,7 +97,7 @@ class Cost:
         """From coefficients by shape; those of 0 are left out."""
         if not all(isinstance(shape, Shape) for shape in terms):
             raise UnsoundRequest(
-                "a cost is a sum of shapes: AnyValue, Membership, Distance, Column, Matrix",
+                "a cost is a sum of shapes: AnyValue, Membership, Distance, Steps, Column, Matrix",
                 field="shape",
             )
         exact = {shape: exactly(value, "coefficient") for shape, value in terms.items()}
