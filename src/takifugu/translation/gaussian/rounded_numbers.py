@@ -53,7 +53,9 @@ def rounding_factor(kappa: float, step: float, deviation: float) -> float:
     if not eta <= COARSEST:
         return inf
     cells = np.arange(1, int(FAR / eta) + 2)
-    inner, outer = (cells - 1) * eta, (cells + 1) * eta  # how far out a cell may begin and end
+    # how far out a cell may begin and end
+    inner = np.asarray((cells - 1) * eta, dtype=np.float64)
+    outer = np.asarray((cells + 1) * eta, dtype=np.float64)
     bend = np.exp(kappa * cells) * _most_bent(inner, outer)
     above = (eta**3 / 12) * (1 + 2 * float(bend.sum())) * 0.39894229 + 1e-200
     below = exp(-kappa) * float(erfcx(kappa / eta / 2**0.5))
@@ -67,7 +69,8 @@ def _most_bent(inner: Floats, outer: Floats) -> Floats:
     """
     ends = [np.abs(z**2 - 1) * np.exp(-(z**2) / 2) for z in (inner, outer)]
     over = (inner <= 3**0.5) & (outer >= 3**0.5)
-    return np.maximum(np.maximum(*ends), np.where(over, 2 * exp(-1.5), 0.0)) * (1 + 1e-12)
+    found: Floats = np.maximum(np.maximum(*ends), np.where(over, 2 * exp(-1.5), 0.0))
+    return found * (1 + 1e-12)
 
 
 def without_rounding(cost: Cost, deviation: float) -> tuple[Cost, float] | None:
