@@ -1,6 +1,5 @@
 """Allowances by value that are cached beside a project: confirmed each time, never trusted."""
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ from takifugu.costs import Cost, Membership
 from takifugu.losses import Pure
 from takifugu.priors import MarkovChain
 from takifugu.project.kept_allowances import KeptAllowances
-from takifugu.project.project import Project, init_project
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
-from tests.session.hospital import CHAIN, ROWS, TRANSLATION
+from tests.project.studies import three_places
+from tests.session.hospital import CHAIN, TRANSLATION
 
 HOME = Cost.of({Membership(["home"]): 1})
 
@@ -94,35 +93,8 @@ def test_a_folder_that_cannot_be_written_to_does_no_harm(tmp_path: Path) -> None
     assert allowed(tmp_path)[1] == allowed(tmp_path)[1] == 1
 
 
-DECLARATION = """\
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.state]
-values = ["home", "ward", "clinic"]
-outside = "refuse"
-"""
-
-
-def study(folder: Path) -> Project:
-    lines = ["person,step,zone,state", *(",".join(map(str, row)) for row in ROWS)]
-    (folder / "stays.csv").write_text("\n".join(lines) + "\n")
-    (folder / "stays.toml").write_text(DECLARATION)
-    (folder / "chain.json").write_text(json.dumps(CHAIN.to_document()))
-    project = init_project(folder)
-    made = project.add_dataset("stays", folder / "stays.toml", priors=[folder / "chain.json"])
-    made.set_budget("stays", "3")
-    return made
-
-
 def test_a_project_keeps_them_and_plans_the_same_again(tmp_path: Path) -> None:
-    project = study(tmp_path)
+    project = three_places(tmp_path)
     with project.session("stays") as session:
         plan = session.plan.count("home", epsilon="1")
         assert plan.cost.by_value is not None
