@@ -205,12 +205,13 @@ def _starts(
         logs = np.log(product[:, x]), np.log(product[:, y])
         apart = logs[0] - logs[1]
     apart = np.where(np.isnan(apart), 0.0, apart)
+    finite = [np.maximum(log, -1000.0) for log in logs]  # a start that never leads there
     gaps = np.abs(np.clip(apart, -50, 50)[:, None] - np.clip(apart, -50, 50)[None])
     order = np.argsort(-np.triu(gaps, 1), axis=None, kind="stable")[:EDGES]
     for a, b in zip(*np.unravel_index(order, gaps.shape), strict=True):
         if not gaps[a, b] > 0 or a == b:
             continue
-        middle = sum(np.clip(log[a] - log[b], -40, 40) for log in logs) / 2
+        middle = sum(np.clip(log[a] - log[b], -40, 40) for log in finite) / 2
         for shift in (0.0, -1.0, 1.0):
             share = 1 / (1 + np.exp(middle + shift))  # of a
             law = np.zeros(len(chain.states))
