@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,22 @@ class Cost:
             else:
                 total += value * inner.diameter
         return sum((_widest(found) for found in sets.values()), total)
+
+    @cached_property
+    def text(self) -> str:
+        """The document as canonical text."""
+        terms = ",".join(f'["{value}",{shape.text}]' for shape, value in self.terms)
+        return f"[{terms}]"
+
+    @cached_property
+    def sizes(self) -> Mapping[Shape, float]:
+        """The largest cost of any change of value by each shape alone, to the nearest float."""
+        return {shape: float(value * shape.diameter) for shape, value in self.terms}
+
+    @cached_property
+    def size(self) -> float:
+        """The sum of `sizes`, rounded once: to compare costs by, whatever the order of shapes."""
+        return fsum(self.sizes.values())
 
     @property
     def is_scalar(self) -> bool:

@@ -161,6 +161,11 @@ class Translation(ByContent, LossTranslation):
             return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
         return {"prior": self.prior}
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is secret."""
+        return self.secrets == ALL
+
     @cached_property
     def curve(self) -> InfluenceCurve:
         """The influence curve, with the uncertainty in it."""
@@ -200,9 +205,23 @@ class Translation(ByContent, LossTranslation):
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
         targets = self._losses(pufferfish, "pufferfish")
-        values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
+        values = {t: self._allowed(t, method) for t in np.unique(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
+
+    def _allowed(self, target: float, method: Method) -> float:
+        known = self._allowances.get((target, method))
+        if known is None:
+            known = self._largest(target, method)
+            if len(self._allowances) >= KEPT:
+                self._allowances.clear()
+            self._allowances[target, method] = known
+        return known
+
+    @cached_property
+    def _allowances(self) -> dict[tuple[float, Method], float]:
+        """A cache: a budget is priced, kept to and advised from."""
+        return {}
 
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
