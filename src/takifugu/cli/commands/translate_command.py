@@ -1,5 +1,6 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 from takifugu.cli.commands.translate_costs import (
     allowed,
     count_of,
+    print_adversaries,
     print_translated,
     read_costs,
     translated,
@@ -61,6 +63,14 @@ def run_translate(
     entries: SecretEntries = None,
     secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'unknown' for any law of the first entry."),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'any' if any other entries may be known."),
+    ] = None,
     table: Annotated[
         bool,
         typer.Option(
@@ -80,11 +90,15 @@ def run_translate(
     of each method; null where it does not apply), binding (the secret pair that leaks most); with
     --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
     and table. With --values or --cost also cost, gap (between the two bounds) and without_values
-    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. An infinite
-    number is the string "infinity".
+    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. With
+    --start or --known, and for chains that have them, also by_adversary: the result for the plain
+    chain, an unknown start, known entries and both; and against: what the adversary knows to whom a
+    mechanism leaks the lower bound. An infinite number is the string "infinity".
     """
     from takifugu import reports
+    from takifugu.influence.families import has_curve
     from takifugu.priors import read_prior
+    from takifugu.priors.adversaries import against
     from takifugu.reports.translation_figure import translation_figure
     from takifugu.translation.translation import Translation
 
@@ -103,23 +117,25 @@ def run_translate(
     if delta and pufferfish is not None:
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
-    translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
-    )
+    assumed = against(read_prior(prior), start=start, known=known)
+    secrets = read_secrets(pairs, entries, secrets_within)
+    translation = Translation(assumed, secrets, uncertainty=uncertainty)
+    named = start is not None or known is not None
+    others = _others(translation) if named or not has_curve(assumed) else {}
     with show_warnings(), Spinner("translating") as spinner:
         if by_value:
-            result = _by_value(translation, values, cost, dp, pufferfish, chosen)
+            result = _by_value(translation, others, values, cost, dp, pufferfish, chosen)
         elif table:
             result = _from_table(prior, translation, dp, pufferfish, spinner)
         elif profile is not None:
-            result = _profile(translation, _listed(profile), chosen, delta)
+            result = _profile(translation, _listed(profile), chosen, delta, others)
         elif dp is not None:
             numbers = _numbers(dp, "--dp")
-            found = [_forwards(translation, e, chosen, delta) for e in numbers]
+            found = [_forwards(translation, e, chosen, delta, others) for e in numbers]
             result = _several(found)
         else:
             numbers = _numbers(pufferfish or "", "--pufferfish")
-            found = [_backwards(translation, e, chosen) for e in numbers]
+            found = [_backwards(translation, e, chosen, others) for e in numbers]
             result = _several(found)
         if plot is not None:
             spinner("drawing")
@@ -156,19 +172,38 @@ def _refuse_beside_values(
 
 def _by_value(
     translation: "Translation",
+    others: "dict[str, Translation]",
     values: str | None,
     cost: Path | None,
     dp: str | None,
     pufferfish: str | None,
     method: "Method",
 ) -> dict[str, Any]:
+    def against_all(found: "Callable[[Translation], dict[str, Any]]", key: str) -> dict[str, Any]:
+        result = found(translation)
+        if others:
+            result["by_adversary"] = {name: found(other)[key] for name, other in others.items()}
+        return result
+
     if cost is not None:
-        return translated(translation, read_costs(cost), method)
+        costs = read_costs(cost)
+        return against_all(lambda one: translated(one, costs, method), "pufferfish_epsilon")
     unit = count_of(translation, values or "")
     if dp is not None:
-        return _several([translated(translation, unit * e, method) for e in _numbers(dp, "--dp")])
+        spent = [unit * e for e in _numbers(dp, "--dp")]
+        return _several(
+            [
+                against_all(lambda one, c=c: translated(one, c, method), "pufferfish_epsilon")  # type: ignore[misc]
+                for c in spent
+            ]
+        )
     targets = _numbers(pufferfish or "", "--pufferfish")
-    return _several([allowed(translation, unit, target, method) for target in targets])
+    return _several(
+        [
+            against_all(lambda one, t=t: allowed(one, unit, t, method), "dp_epsilon")  # type: ignore[misc]
+            for t in targets
+        ]
+    )
 
 
 def checked_method(method: str) -> "Method":
@@ -183,11 +218,31 @@ def checked_method(method: str) -> "Method":
     )
 
 
+def _others(translation: "Translation") -> "dict[str, Translation]":
+    """The translation against each adversary."""
+    from dataclasses import replace
+
+    from takifugu.priors.adversaries import adversaries
+
+    (prior,) = translation.priors.values()
+    return {
+        name: translation if other == prior else replace(translation, prior=other)
+        for name, other in adversaries(prior).items()
+    }
+
+
 def _forwards(
-    translation: "Translation", epsilon: Any, method: "Method", delta: float
+    translation: "Translation",
+    epsilon: Any,
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     answer = translation.explain(epsilon, method)
     result = _facts(answer, dict(answer.by_method))
+    if others:
+        found = {name: other.bound(epsilon, method).value for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     if delta:
         from takifugu.translation.accounting.approximate import approximate
 
@@ -198,7 +253,11 @@ def _forwards(
 
 
 def _profile(
-    translation: "Translation", epsilon: list[float], method: "Method", delta: float
+    translation: "Translation",
+    epsilon: list[float],
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -207,18 +266,23 @@ def _profile(
         raise InvalidOption(
             "--profile", given=f"has {len(epsilon)} numbers", needed=f"have {size}, one an entry"
         )
-    result = _forwards(translation, np.array(epsilon), method, delta)
+    result = _forwards(translation, np.array(epsilon), method, delta, others)
     by_entry = translation.bound(np.array(epsilon), "transport").by_entry
     result["by_entry"] = None if by_entry is None else by_entry.tolist()
     return result
 
 
-def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+def _backwards(
+    translation: "Translation", target: float, method: "Method", others: "dict[str, Translation]"
+) -> dict[str, Any]:
     from takifugu.translation.bounds import EXACT
     from takifugu.translation.translation import METHODS
 
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
+        by_method[name] = None
+        if name == "curve" and not translation.has_curve:
+            continue
         if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
@@ -227,6 +291,9 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
     result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
+    if others:
+        found = {name: float(other.to_dp(target, method)) for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     return result
 
 
@@ -247,11 +314,12 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
     """One object; its values are lists if several numbers were given."""
     if len(found) == 1:
         return found[0]
+    tables = [key for key in ("by_method", "by_adversary") if key in found[0]]
     together: dict[str, Any] = {
-        key: [one[key] for one in found] for key in found[0] if key != "by_method"
+        key: [one[key] for one in found] for key in found[0] if key not in tables
     }
-    names = found[0]["by_method"]
-    together["by_method"] = {name: [one["by_method"][name] for one in found] for name in names}
+    for key in tables:
+        together[key] = {name: [one[key][name] for one in found] for name in found[0][key]}
     return together
 
 
@@ -360,7 +428,9 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
+    told = f" to somebody who knows that {one['against']}" if one.get("against") else ""
     if one["exact"]:
-        echo("  exact: some mechanism leaks as much")
+        echo(f"  exact: some mechanism leaks as much{told}")
     else:
-        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}")
+        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{told}")
+    print_adversaries(one)

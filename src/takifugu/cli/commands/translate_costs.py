@@ -128,3 +128,14 @@ def print_translated(one: dict[str, Any], values: str | None) -> None:
     else:
         lower, gap = four_digits(one["lower_bound"], "down"), four_digits(one["gap"], "up")
         echo(f"  some mechanism leaks {lower}: {gap} less")
+    print_adversaries(one)
+
+
+def print_adversaries(one: dict[str, Any]) -> None:
+    """What the result is against each adversary, if that was asked for."""
+    if "by_adversary" in one:
+        parts = (
+            f"{name.replace('_', ' ')} {four_digits(value)}"
+            for name, value in one["by_adversary"].items()
+        )
+        echo(f"  by what is known: {', '.join(parts)}")

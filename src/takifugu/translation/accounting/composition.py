@@ -245,7 +245,7 @@ def _numbers(exact: list[Fraction]) -> Floats:
 def _theorem_7(translation: Translation, releases: Sequence[Release]) -> float | None:
     """Max a + Σ bε, each release at its own best point of the pooled curve (the paper, Thm 7)."""
     losses = [release.loss for release in releases]
-    if not all(isinstance(loss, Pure) for loss in losses):
+    if not translation.has_curve or not all(isinstance(loss, Pure) for loss in losses):
         return None
     pooled, exposed = translation.curve.pooled(), translation.curve.exposed
     group, leak = 0.0, 0.0

@@ -39,8 +39,9 @@ class BinaryTransport(TransportBound):
     """The closed form for one Markov chain with two states and chosen entries."""
 
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
+        chain.refuse_unless_one_law("the closed form")
         self._chain = chain
-        self._stationary = isinstance(chain.start, str)
+        self._stationary = chain.stationary_start
         self._secret_entries = secret_entries(secrets, chain.length)
         pair_mask(secrets.sides(chain.states), 2)  # an error now rather than later
         if self._stationary and not (chain.transition[0, 1] > 0 and chain.transition[1, 0] > 0):
@@ -60,11 +61,6 @@ class BinaryTransport(TransportBound):
     def size(self) -> int | None:
         """How many entries there are; None if the chain is unbounded."""
         return self._chain.length
-
-    @property
-    def attains(self) -> bool:
-        """Two states have a closed form, which is exact."""
-        return True
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
