@@ -11,6 +11,8 @@ MOST_TERMS = 4  # of a cost that are named
 def shape_words(shape: Shape) -> str:
     """What a release of this shape counts or measures.
 
+    >>> shape_words(Steps(40, 240, "0.5"))
+    'distance from 40 to 240 in steps of 0.5'
     >>> shape_words(Membership({"work", "home"})), shape_words(Column("age", Distance(0, 120)))
     ('count of home, work', 'distance from 0 to 120 in column age')
     """
@@ -25,8 +27,8 @@ def shape_words(shape: Shape) -> str:
         case Distance(low=low, high=high):
             return f"distance from {four_digits(low)} to {four_digits(high)}"
         case Steps(low=low, high=high, step=step):
-            ends = f"{four_digits(low)} to {four_digits(high)}"
-            return f"distance from {ends} in steps of {four_digits(step)}"
+            bounds = f"{four_digits(low)} to {four_digits(high)}"
+            return f"distance from {bounds} in steps of {four_digits(step)}"
         case Matrix():
             return f"matrix of {len(shape.values)} values"
         case Column(column=column, shape=inner):
