@@ -20,15 +20,15 @@ STEPS = 6
 
 def run() -> None:
     """Print the ratio on 11 states, then times on 78 states of three kinds."""
-    unbounded_losses(_chain(3, 3, 2), 0.1)  # compile
-    rows, epsilon = _chain(1, 11, 6), 0.3
+    unbounded_losses(example_rows(3, 3, 2), 0.1)  # compile
+    rows, epsilon = example_rows(1, 11, 6), 0.3
     fast, fast_time = _timed(lambda: _walk(rows, epsilon))
     slow, slow_time = _timed(lambda: _walk_lp(rows, epsilon))
     print(
         f"11 states, {STEPS} steps: trees {fast_time:.4f} s, HiGHS {slow_time:.2f} s, "
         f"{slow_time / fast_time:.0f}x; largest difference {np.abs(fast / slow - 1).max():.1e}"
     )
-    kinds = {"20 successors": _chain(2, 78, 20), "dense": _chain(4, 78, 78)}
+    kinds = {"20 successors": example_rows(2, 78, 20), "dense": example_rows(4, 78, 78)}
     kinds["sticky"] = 0.9 * np.eye(78) + 0.1 * kinds["dense"]
     for name, chain in kinds.items():
         answer, seconds = _timed(partial(unbounded_losses, chain, 0.05))
@@ -44,7 +44,7 @@ def run() -> None:
     print(f"78 states, dense: table of 40 ε, {seconds:.1f} s")
 
 
-def _chain(seed: int, states: int, successors: int) -> Floats:
+def example_rows(seed: int, states: int, successors: int) -> Floats:
     """Rows with a few likely successors, 1e-5 for each other state."""
     rng = np.random.default_rng(seed)
     rows = np.full((states, states), 1e-5)

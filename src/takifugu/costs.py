@@ -18,271 +18,52 @@ Every shape is a pseudometric on values (`Matrix` need not be symmetric), and so
 the closure is taken shape by shape, before anything is added.
 """
 
-import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import combinations
-from typing import Any, ClassVar
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import UNIT, float_up
+from takifugu.cost_shapes import (
+    ANY,
+    AnyValue,
+    Column,
+    Distance,
+    Matrix,
+    Membership,
+    Shape,
+    Value,
+    column_and_shape,
+    one_column,
+    shape_of,
+    shape_text,
+)
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats, frozen
 
-Value = Hashable  # a label, a number, or for a joint state the tuple of its columns' values
-MOST_VALUES = 1024  # of an explicit matrix
-KEPT = 256  # matrices that are cached
+__all__ = [
+    "ANY",
+    "NOTHING",
+    "AnyValue",
+    "Column",
+    "Cost",
+    "Distance",
+    "Matrix",
+    "Membership",
+    "Shape",
+    "Value",
+    "largest_matrix",
+    "shape_of",
+    "shape_text",
+]
+
+KEPT = 32  # matrices that are cached
 TINY = 2.0**-1022  # a smaller product may be rounded down to 0
-
-
-@dataclass(frozen=True)
-class AnyValue:
-    """[u≠v]: a change of value costs the same, whichever it is."""
-
-    word: ClassVar[str] = "any"
-
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:  # noqa: ARG002
-        """The cost of the change from u to v."""
-        return Fraction(int(u != v))
-
-    def document(self) -> list[Any]:
-        """As JSON: the same shape, the same document."""
-        return [self.word]
-
-
-@dataclass(frozen=True)
-class Membership:
-    """|[u∈A] − [v∈A]|: only whether a value is one of ``labels`` matters."""
-
-    word: ClassVar[str] = "member"
-
-    labels: frozenset[str | int]
-
-    def __init__(self, labels: Iterable[str | int]) -> None:
-        object.__setattr__(self, "labels", frozenset(labels))
-        if not self.labels or any(
-            isinstance(label, bool) or not isinstance(label, str | int) for label in self.labels
-        ):
-            raise UnsoundRequest(
-                "the labels of a cost are empty or hold something else than text and whole numbers",
-                field="labels",
-            )
-
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from u to v."""
-        _one_column(columns)
-        return Fraction(int((u in self.labels) != (v in self.labels)))
-
-    def document(self) -> list[Any]:
-        """As JSON: the same shape, the same document."""
-        return [self.word, sorted(self.labels, key=lambda label: (str(label), repr(label)))]
-
-
-@dataclass(frozen=True)
-class Distance:
-    """|u − v| / (high − low), both clamped to [low, high].
-
-    Values are numbers, or text that is one. What is neither may be anywhere within the bounds: it
-    costs as much as the whole width.
-    """
-
-    word: ClassVar[str] = "distance"
-
-    low: Fraction
-    high: Fraction
-
-    def __init__(self, low: Number, high: Number) -> None:
-        object.__setattr__(self, "low", exactly(low, "low"))
-        object.__setattr__(self, "high", exactly(high, "high"))
-        if not self.low < self.high:
-            raise UnsoundRequest(
-                f"low is {float(self.low):g} and high {float(self.high):g}; low must be below high",
-                field="low",
-            )
-
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from u to v."""
-        _one_column(columns)
-        if u == v:
-            return Fraction(0)
-        one, other = self._clamped(u), self._clamped(v)
-        if one is None or other is None:
-            return Fraction(1)
-        return abs(one - other) / (self.high - self.low)
-
-    def _clamped(self, value: Value) -> Fraction | None:
-        if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction):
-            return None
-        try:
-            return min(max(exactly(value, "value"), self.low), self.high)
-        except UnsoundRequest:
-            return None
-
-    def document(self) -> list[Any]:
-        """As JSON: the same shape, the same document."""
-        return [self.word, str(self.low), str(self.high)]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A cost for each ordered pair of listed values: that of a channel, say.
-
-    The shortest-path closure is taken when it is made. A change from or to a value that is not
-    listed costs as much as the dearest change.
-    """
-
-    word: ClassVar[str] = "matrix"
-
-    values: tuple[str | int, ...]
-    costs: tuple[tuple[Fraction, ...], ...]
-
-    def __init__(self, values: Iterable[str | int], costs: Iterable[Iterable[Number]]) -> None:
-        names = tuple(values)
-        rows = [[exactly(cost, "costs") for cost in row] for row in costs]
-        if (
-            not 2 <= len(names) <= MOST_VALUES
-            or len(set(names)) < len(names)
-            or any(isinstance(name, bool) or not isinstance(name, str | int) for name in names)
-        ):
-            raise UnsoundRequest(
-                f"a matrix of costs lists {len(names)} values; it must list 2 to {MOST_VALUES},"
-                " text or whole numbers, each once",
-                field="values",
-            )
-        if len(rows) != len(names) or any(len(row) != len(names) for row in rows):
-            raise UnsoundRequest(
-                f"a matrix of costs must have {len(names)} rows and columns, one for each value",
-                field="costs",
-            )
-        if any(cost < 0 for row in rows for cost in row) or any(
-            rows[k][k] != 0 for k in range(len(names))
-        ):
-            raise UnsoundRequest(
-                "costs must be 0 or more, and 0 from a value to itself", field="costs"
-            )
-        for w in range(len(names)):
-            through = rows[w]
-            for row in rows:
-                first = row[w]
-                for v, rest in enumerate(through):
-                    if first + rest < row[v]:
-                        row[v] = first + rest
-        order = sorted(range(len(names)), key=lambda k: (str(names[k]), repr(names[k])))
-        object.__setattr__(self, "values", tuple(names[k] for k in order))
-        object.__setattr__(self, "costs", tuple(tuple(rows[i][j] for j in order) for i in order))
-
-    @cached_property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return max(cost for row in self.costs for cost in row)
-
-    @cached_property
-    def _place(self) -> Mapping[Value, int]:
-        return {value: k for k, value in enumerate(self.values)}
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from u to v."""
-        _one_column(columns)
-        if u == v:
-            return Fraction(0)
-        one, other = self._place.get(u), self._place.get(v)
-        return self.diameter if one is None or other is None else self.costs[one][other]
-
-    def document(self) -> list[Any]:
-        """As JSON: the same shape, the same document."""
-        return [self.word, list(self.values), [list(map(str, row)) for row in self.costs]]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A shape applied to one column of a joint state: the other columns do not matter."""
-
-    word: ClassVar[str] = "column"
-
-    column: str
-    shape: "AnyValue | Membership | Distance | Matrix"
-
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return self.shape.diameter
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from the joint state u to v."""
-        if columns is None or self.column not in columns:
-            raise UnsoundRequest(
-                f"a cost is about column {self.column!r}, and the values are"
-                f" {'of one column' if columns is None else 'of ' + ', '.join(columns)}",
-                field="columns",
-                given=columns,
-                needed=self.column,
-            )
-        if not isinstance(u, tuple) or not isinstance(v, tuple):
-            raise UnsoundRequest("a joint state is a tuple of its columns' values", field="values")
-        place = columns.index(self.column)
-        return self.shape.between(u[place], v[place])
-
-    def document(self) -> list[Any]:
-        """As JSON: the same shape, the same document."""
-        return [self.word, self.column, self.shape.document()]
-
-
-def _one_column(columns: tuple[str, ...] | None) -> None:
-    if columns is not None:
-        raise UnsoundRequest(
-            f"a cost names no column, and the values are joint states of {', '.join(columns)};"
-            " say which column it is about",
-            field="columns",
-            given=columns,
-        )
-
-
-Shape = AnyValue | Membership | Distance | Column | Matrix
-ANY = AnyValue()
-
-
-def shape_text(shape: Shape) -> str:
-    """A shape as canonical text, to sort and to store it by."""
-    return json.dumps(shape.document(), ensure_ascii=True, separators=(",", ":"))
-
-
-def shape_of(document: Any) -> Shape:
-    """The shape that `document` wrote; `UnsoundRequest` if it is none."""
-    match document:
-        case ["any"]:
-            return ANY
-        case ["member", list(labels)]:
-            return Membership(labels)
-        case ["distance", str(low), str(high)]:
-            return Distance(low, high)
-        case ["matrix", list(values), list(rows)]:
-            return Matrix(values, rows)
-        case ["column", str(column), list(inner)]:
-            shape = shape_of(inner)
-            if not isinstance(shape, Column):
-                return Column(column, shape)
-    raise UnsoundRequest(
-        "unknown shape of a cost; shapes: any, member, distance, column, matrix", field="shape"
-    )
 
 
 @dataclass(frozen=True)
@@ -296,14 +77,38 @@ class Cost:
 
     terms: tuple[tuple[Shape, Fraction], ...] = ()
 
+    def __post_init__(self) -> None:
+        texts = [shape.text for shape, _ in self.terms]
+        in_order = all(one < other for one, other in pairwise(texts))
+        if not in_order or any(
+            not isinstance(value, Fraction) or value <= 0 for _, value in self.terms
+        ):
+            raise UnsoundRequest(
+                "the terms of a cost are shapes in one order, each with a fraction above 0;"
+                " make it by `Cost.of`",
+                field="terms",
+            )
+
     @classmethod
     def of(cls, terms: Mapping[Shape, Number]) -> "Cost":
         """From coefficients by shape; those of 0 are left out."""
+        if not all(isinstance(shape, Shape) for shape in terms):
+            raise UnsoundRequest(
+                "a cost is a sum of shapes: AnyValue, Membership, Distance, Column, Matrix",
+                field="shape",
+            )
         exact = {shape: exactly(value, "coefficient") for shape, value in terms.items()}
         if any(value < 0 for value in exact.values()):
             raise UnsoundRequest("a coefficient of a cost is negative", field="coefficient")
         kept = [(shape, value) for shape, value in exact.items() if value]
-        return cls(tuple(sorted(kept, key=lambda term: shape_text(term[0]))))
+        return cls(tuple(sorted(kept, key=lambda term: term[0].text)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
 
     @classmethod
     def any(cls, epsilon: Number) -> "Cost":
@@ -348,15 +153,20 @@ class Cost:
 
     @cached_property
     def scalar(self) -> Fraction:
-        """An ε with cost ≤ ε·[u≠v], whatever values there are; rounded up if sets overlap."""
-        sets = [(s.labels, value) for s, value in self.terms if isinstance(s, Membership)]
-        rest = sum(
-            (value * s.diameter for s, value in self.terms if not isinstance(s, Membership)),
-            Fraction(0),
-        )
-        if all(not one & other for (one, _), (other, _) in combinations(sets, 2)):
-            return rest + sum(sorted((value for _, value in sets), reverse=True)[:2], Fraction(0))
-        return rest + Fraction(_widest(sets))
+        """An ε with cost ≤ ε·[u≠v], whatever values there are; rounded up if sets overlap.
+
+        Two values differ by at most the two largest of disjoint sets. Columns of a joint state may
+        all differ at once, so they add.
+        """
+        sets: dict[str | None, list[tuple[frozenset[str | int], Fraction]]] = {}
+        total = Fraction(0)
+        for shape, value in self.terms:
+            column, inner = column_and_shape(shape)
+            if isinstance(inner, Membership):
+                sets.setdefault(column, []).append((inner.labels, value))
+            else:
+                total += value * inner.diameter
+        return sum((_widest(found) for found in sets.values()), total)
 
     @property
     def is_scalar(self) -> bool:
@@ -380,8 +190,7 @@ class Cost:
         """The labels that it names, each with its column; None where it names no column."""
         named = set()
         for shape, _ in self.terms:
-            column = shape.column if isinstance(shape, Column) else None
-            inner = shape.shape if isinstance(shape, Column) else shape
+            column, inner = column_and_shape(shape)
             listed: Iterable[Value] = ()
             if isinstance(inner, Membership):
                 listed = inner.labels
@@ -429,19 +238,36 @@ def largest_matrix(
 
 
 @lru_cache(maxsize=KEPT)
+def _written_out(shape: Shape, values: tuple[Value, ...], columns: tuple[str, ...] | None) -> Any:
+    """``[u, v]``: a shape with costs between 0 and its diameter, rounded up."""
+    if isinstance(shape, Distance):
+        one_column(columns, values)
+        shares = [shape.share(value) for value in values]
+        known: dict[Fraction, float] = {}
+        found = np.ones((len(values), len(values)))
+        for u, one in enumerate(shares):
+            for v, other in enumerate(shares[:u]):
+                if one is not None and other is not None:
+                    gap = abs(one - other)
+                    if gap not in known:
+                        known[gap] = float_up(gap)
+                    found[u, v] = found[v, u] = known[gap]
+        np.fill_diagonal(found, 0.0)
+        return found
+    return np.array([[float_up(shape.between(u, v, columns)) for v in values] for u in values])
+
+
 def _shape_matrix(shape: Shape, values: tuple[Value, ...], columns: tuple[str, ...] | None) -> Any:
     """``[u, v]``: the shape between these values, rounded up."""
-    size = len(values)
     match shape:
         case AnyValue():
-            return np.where(np.eye(size) > 0, 0.0, 1.0)
+            return np.where(np.eye(len(values)) > 0, 0.0, 1.0)
         case Membership(labels=labels):
-            _one_column(columns)
+            one_column(columns, values)
             inside = np.array([value in labels for value in values])
             return (inside[:, None] != inside[None]).astype(np.float64)
         case _:
-            exact = [[shape.between(u, v, columns) for v in values] for u in values]
-            return np.array([[float_up(cost) for cost in row] for row in exact])
+            return _written_out(shape, values, columns)
 
 
 @lru_cache(maxsize=KEPT)
@@ -450,17 +276,23 @@ def _matrix(cost: Cost, values: tuple[Value, ...], columns: tuple[str, ...] | No
     total = np.zeros((size, size))
     for shape, value in cost.terms:
         part = _shape_matrix(shape, values, columns)
-        total = total + np.where(part > 0, np.maximum(float_up(value) * part, TINY), 0.0)
-    # each term is off by a unit of roundoff, and so is each sum: none of them is negative
-    total *= 1 + 4 * (len(cost.terms) + 1) * UNIT
+        tells = part > 0
+        with np.errstate(over="ignore"):  # to infinity
+            total[tells] += np.maximum(float_up(value) * part[tells], TINY)
+    # Each term is off by a unit of roundoff, and so is each sum; none of them is negative. So is
+    # each step of a path through the values: no such sum shall be below the exact cost either.
+    total *= 1 + 4 * (len(cost.terms) + size + 1) * UNIT
     return frozen(total)
 
 
-def _widest(sets: Sequence[tuple[frozenset[str | int], Fraction]]) -> float:
+def _widest(sets: Sequence[tuple[frozenset[str | int], Fraction]]) -> Fraction:
     """The largest sum of the coefficients of sets that tell two values apart, rounded up."""
+    by_size = sorted((value for _, value in sets), reverse=True)
+    if all(not one & other for (one, _), (other, _) in combinations(sets, 2)):
+        return sum(by_size[:2], Fraction(0))
     labels = sorted({label for members, _ in sets for label in members}, key=repr)
     inside = np.array([[label in members for members, _ in sets] for label in labels])
     patterns = np.unique(np.vstack([inside, np.zeros((1, len(sets)), dtype=bool)]), axis=0)
-    weights = np.array([float_up(value) for _, value in sets])
+    weights = np.array([float_up(value / by_size[0]) for _, value in sets])
     best = max(float(((patterns != one) * weights).sum(axis=1).max()) for one in patterns)
-    return best * (1 + 4 * (len(sets) + 2) * UNIT)
+    return by_size[0] * Fraction(best * (1 + 4 * (len(sets) + 2) * UNIT))

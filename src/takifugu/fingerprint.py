@@ -16,6 +16,8 @@ def fingerprint(value: Any) -> str:
     Every part is written with its kind and length, so that no two contents share an encoding.
     A callable counts by its qualified name, so it must have one: a lambda is refused. A dataclass
     counts by its name; one that was renamed keeps its first name as ``hashed_as: ClassVar[str]``.
+    A field with ``unless_default`` in its metadata counts only if it has another value than its
+    default: so a class can gain a field, and what was hashed before keeps its fingerprint.
     """
     digest = hashlib.sha256()
     _write(digest, value)
@@ -63,6 +65,10 @@ def _write(digest: Any, value: Any) -> None:
             _put(digest, "c", name.encode())
             for field in fields(value):
                 if not field.metadata.get("identity", True):
+                    continue
+                if field.metadata.get("unless_default") and (
+                    getattr(value, field.name) == field.default
+                ):
                     continue
                 _put(digest, "n", field.name.encode())
                 _write(digest, getattr(value, field.name))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from takifugu.priors import HigherOrderChain, Prior, write_prior
+from takifugu.priors import Gaussian, HigherOrderChain, Prior, write_prior
 from tests.cli.running import call
 from tests.priors.families import PRIORS
 from tests.session.study import STATES, STEPS, write_data
@@ -18,9 +18,12 @@ def test_commands_read_every_family(
     write_prior(prior, tmp_path / "prior.json")
     shown = call(tmp_path, monkeypatch, "prior", "show", "prior.json", "--json").json()
     assert shown["kind"] == prior.kind and shown["fingerprint"] == prior.fingerprint
-    curve = call(tmp_path, monkeypatch, "curve", "prior.json", "--max-b", "2", "--json").json()
+    near = ("--secrets-within", "1") if isinstance(prior, Gaussian) else ()
+    options = ("--max-b", "2", "--json", *near)
+    curve = call(tmp_path, monkeypatch, "curve", "prior.json", *options).json()
     assert curve["entries"] == prior.size
-    found = call(tmp_path, monkeypatch, "translate", "prior.json", "--dp", "0.1", "--json").json()
+    options = ("--dp", "0.1", "--json", *near)
+    found = call(tmp_path, monkeypatch, "translate", "prior.json", *options).json()
     assert 0 < found["pufferfish_epsilon"] <= 0.1 * (prior.size or 0) + 1e-9
 
 

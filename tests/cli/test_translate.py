@@ -12,9 +12,9 @@ from takifugu.cli import app
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.priors import (
     BayesianNetwork,
-    Gaussian,
     MarkovChain,
     MarkovRandomField,
+    TruncatedGaussian,
     write_prior,
 )
 
@@ -98,7 +98,7 @@ def test_infinity_is_a_word_and_what_does_not_apply_is_null(tmp_path: Path) -> N
     endless.write_text(json.dumps({**WARD, "length": None}))
     assert facts(endless, "--dp", 0.1)["by_method"]["group"] == "infinity"
     smooth = tmp_path / "gaussian.json"
-    write_prior(Gaussian.process(3, length=0.5, bound=5.0, width=0.1), smooth)
+    write_prior(TruncatedGaussian.process(3, length=0.5, bound=5.0, width=0.1), smooth)
     assert facts(smooth, "--dp", 0.1)["by_method"]["transport"] is None
 
 
@@ -162,8 +162,8 @@ EXTREMES: dict[str, Any] = {
     "couplings": MarkovRandomField.ising(
         dict.fromkeys("abcd", -300.0), dict.fromkeys([("a", "b"), ("b", "c"), ("a", "c")], 300.0)
     ),
-    "gaussian": Gaussian.process(3, length=1e-310, bound=5, width=1e-12),
-    "wide": Gaussian(np.eye(2) * 1e-280, 1e150, 1e-150),
+    "gaussian": TruncatedGaussian.process(3, length=1e-310, bound=5, width=1e-12),
+    "wide": TruncatedGaussian(np.eye(2) * 1e-280, 1e150, 1e-150),
     "network": BayesianNetwork(
         ("a", "b"),
         ((0, 1),) * 2,

@@ -17,7 +17,15 @@ from takifugu.numeric import distribution, multiplied
 from takifugu.papers.composition.baselines.temporal import (
     tpl_total,
 )
-from takifugu.priors import Between, Explicit, Gaussian, Knowledge, MarkovChain, OneOf, Universe
+from takifugu.priors import (
+    Between,
+    Explicit,
+    Knowledge,
+    MarkovChain,
+    OneOf,
+    TruncatedGaussian,
+    Universe,
+)
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
@@ -120,7 +128,7 @@ def test_steps_of_an_interval_chain_may_get_as_rare_as_they_like() -> None:
 @pytest.mark.parametrize("width", [1.0, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-100])
 def test_narrow_regions_of_a_gaussian_lose_no_digits(width: float) -> None:
     """The mass of a narrow window is a difference that cancels; the leak was off by up to 100 %."""
-    prior = Gaussian.process(2, length=1, bound=5, width=width)
+    prior = TruncatedGaussian.process(2, length=1, bound=5, width=width)
     with mpmath.workdps(150):
         gamma, delta = mpmath.mpf(5), mpmath.mpf(width)
         rho = mpmath.mpf(float(prior.covariance[0, 1]))
@@ -228,11 +236,13 @@ def nested() -> Any:
         lambda: InfluenceCurve([1], [["x"]], None),  # type: ignore[arg-type]
         lambda: InfluenceCurve([1, 2], [[1.0], [1.0, 2.0]], None),  # type: ignore[arg-type]
         lambda: MarkovChain(np.full((2, 2), 0.5), length=10**30),
-        lambda: Gaussian([[1, 0], [0]], 1, 1),  # type: ignore[arg-type]
-        lambda: Gaussian(np.eye(2), 10**400, 1),
-        lambda: Gaussian.from_document({"bound": 10**400, "width": 1, "covariance": [[1]]}),
-        lambda: Gaussian.from_document({"bound": "5", "width": 1, "covariance": [[1]]}),
-        lambda: Gaussian.process(10**9, length=1, bound=1, width=1),
+        lambda: TruncatedGaussian([[1, 0], [0]], 1, 1),  # type: ignore[arg-type]
+        lambda: TruncatedGaussian(np.eye(2), 10**400, 1),
+        lambda: TruncatedGaussian.from_document(
+            {"bound": 10**400, "width": 1, "covariance": [[1]]}
+        ),
+        lambda: TruncatedGaussian.from_document({"bound": "5", "width": 1, "covariance": [[1]]}),
+        lambda: TruncatedGaussian.process(10**9, length=1, bound=1, width=1),
         lambda: BayesianNetwork(("a",), ((["x"], "y"),), ((),), ([0.5, 0.5],)),  # type: ignore[arg-type]
         lambda: BayesianNetwork(("a",), ("xy",), ((),), ([0.5, 0.5],)),  # type: ignore[arg-type]
         lambda: BayesianNetwork(("a",), ((0, 1),), (([],),), ([0.5, 0.5],)),  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 from takifugu.errors import TakifuguError
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.families import influence_curve
-from takifugu.priors import Gaussian, IndependentEntries, MarkovChain, Product, Secrets
+from takifugu.priors import IndependentEntries, MarkovChain, Product, Secrets, TruncatedGaussian
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.random_field import MarkovRandomField
@@ -42,7 +42,7 @@ def test_families_that_have_no_written_out_law() -> None:
     assert (
         influence_curve(IndependentEntries({"a": {"x": 0.5, "y": 0.5}})).to_pufferfish(0.3) < 0.31
     )
-    gaussian = Gaussian.process(5, length=1, bound=3, width=0.1)
+    gaussian = TruncatedGaussian.process(5, length=1, bound=3, width=0.1)
     cut = influence_curve(gaussian, max_exposed=2)
     assert cut.exposed.tolist() == [1, 2, 5] and cut.points()[1].split["exposed"]
     interval = IntervalMarkovChain.around(CHAIN, relative=0.05)
@@ -62,8 +62,8 @@ def test_independent_people_do_not_add_up() -> None:
     ("prior", "options"),
     [
         (3, {}),
-        (Gaussian(np.eye(2), 3, 0.1), {"secrets": Secrets(entries=(0,))}),
-        (Gaussian(np.eye(2), 3, 0.1), {"max_exposed": 0}),
+        (TruncatedGaussian(np.eye(2), 3, 0.1), {"secrets": Secrets(entries=(0,))}),
+        (TruncatedGaussian(np.eye(2), 3, 0.1), {"max_exposed": 0}),
         (CHAIN, {"secrets": Secrets(pairs=((("home",), ("nowhere",)),))}),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidPrior
 from takifugu.influence.gaussian_curves import gaussian_curve, split_leak
-from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from tests.oracles import influence as oracle
 from tests.raising import raises
 
@@ -24,7 +24,7 @@ from tests.raising import raises
     ],
 )
 def test_the_printed_formula(length: float, b: int, printed: float) -> None:
-    prior = Gaussian.process(21, length=length, bound=5, width=0.1)
+    prior = TruncatedGaussian.process(21, length=length, bound=5, width=0.1)
     exposed = range(10 - b // 2, 10 + b // 2 + 1)
     value = split_leak(prior, 10, exposed, law="printed")
     assert float(f"{value:.4g}") == pytest.approx(printed, rel=3e-3)
@@ -33,7 +33,7 @@ def test_the_printed_formula(length: float, b: int, printed: float) -> None:
 
 @pytest.mark.parametrize(("length", "printed", "true"), [(5, 124.2, 201.8), (1, 21.27, 21.28)])
 def test_the_printed_formula_is_too_small(length: float, printed: float, true: float) -> None:
-    prior = Gaussian.process(3, length=length, bound=5, width=1e-3)
+    prior = TruncatedGaussian.process(3, length=length, bound=5, width=1e-3)
     assert split_leak(prior, 1, (1, 2), law="printed") == pytest.approx(printed, rel=2e-3)
     near, far = float(np.exp(-1 / length)), float(np.exp(-4 / length))
     found = oracle.truncated_pair_leak(near, far, 5.0, 1e-3)
@@ -45,20 +45,20 @@ def test_the_printed_formula_is_too_small(length: float, printed: float, true: f
 @settings(max_examples=6)
 @given(length=st.floats(0.5, 6), bound=st.floats(1, 4))
 def test_the_sound_bound_is_above_quadrature(length: float, bound: float) -> None:
-    prior = Gaussian.process(3, length=length, bound=bound, width=bound / 20)
+    prior = TruncatedGaussian.process(3, length=length, bound=bound, width=bound / 20)
     near, far = float(np.exp(-1 / length)), float(np.exp(-4 / length))
     found = oracle.truncated_pair_leak(near, far, bound, bound / 20, steps=100)
     assert split_leak(prior, 1, (1, 2)) >= found * (1 - 1e-3) - 1e-6
 
 
 def test_the_centre_is_not_always_the_worst_coordinate() -> None:
-    prior = Gaussian.process(9, length=5, bound=5, width=0.1)
+    prior = TruncatedGaussian.process(9, length=5, bound=5, width=0.1)
     at_three = gaussian_curve(prior, law="printed").leak[:, 2]
     assert at_three.max() > at_three[4] * 1.2
 
 
 def test_curves_fall_to_zero_and_say_what_they_expose() -> None:
-    prior = Gaussian.process(6, length=1, bound=3, width=0.1)
+    prior = TruncatedGaussian.process(6, length=1, bound=3, width=0.1)
     curve = gaussian_curve(prior)
     assert (np.diff(curve.leak, axis=1) <= 0).all() and (curve.leak[:, -1] == 0).all()
     assert (curve.leak >= gaussian_curve(prior, law="printed").leak - 1e-12).all()
@@ -67,7 +67,7 @@ def test_curves_fall_to_zero_and_say_what_they_expose() -> None:
 
 
 def test_an_independent_gaussian_leaks_nothing_beyond_itself() -> None:
-    curve = gaussian_curve(Gaussian(np.eye(4), bound=8.0, width=0.1))
+    curve = gaussian_curve(TruncatedGaussian(np.eye(4), bound=8.0, width=0.1))
     assert curve.pooled()[0] < 1e-8
 
 
@@ -86,15 +86,15 @@ def test_a_malformed_gaussian_is_refused(
     covariance: list[list[float]], bound: float, width: float, field: str
 ) -> None:
     with raises(InvalidPrior, field=field):
-        Gaussian(np.array(covariance), bound, width)
+        TruncatedGaussian(np.array(covariance), bound, width)
 
 
 def test_documents_keep_the_prior() -> None:
-    prior = Gaussian.process(4, length=2, bound=5, width=0.1, kernel="exponential")
-    assert Gaussian.from_document(prior.to_document()) == prior
+    prior = TruncatedGaussian.process(4, length=2, bound=5, width=0.1, kernel="exponential")
+    assert TruncatedGaussian.from_document(prior.to_document()) == prior
     short = {"kind": "gaussian", "entries": 4, "length": 2, "kernel": "exponential"}
-    assert Gaussian.from_document({**short, "bound": 5, "width": 0.1}) == prior
+    assert TruncatedGaussian.from_document({**short, "bound": 5, "width": 0.1}) == prior
     with raises(InvalidPrior, field="colour"):
-        Gaussian.from_document({**short, "bound": 5, "width": 0.1, "colour": 1})
+        TruncatedGaussian.from_document({**short, "bound": 5, "width": 0.1, "colour": 1})
     with raises(InvalidPrior, field="bound"):
-        Gaussian.from_document(short)
+        TruncatedGaussian.from_document(short)

@@ -11,7 +11,7 @@ from takifugu.influence.families import influence_curve
 from takifugu.priors import IndependentEntries, MarkovChain, Prior, Product
 from takifugu.priors.documents import KINDS
 from takifugu.translation.translation import Translation
-from tests.priors.families import CHAIN, PRIORS
+from tests.priors.families import CHAIN, PRIORS, secrets_of
 
 
 def families(above: type[Prior] = Prior) -> Iterator[type[Prior]]:
@@ -35,8 +35,8 @@ def test_every_family_has_its_lines() -> None:
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.kind)
 def test_every_family_has_a_curve_and_a_translation(prior: Prior) -> None:
-    assert influence_curve(prior).entries == prior.size
-    translation = Translation(prior)
+    assert influence_curve(prior, secrets_of(prior)).entries == prior.size
+    translation = Translation(prior, secrets_of(prior))
     assert 0 < float(translation.to_pufferfish(0.1)) <= 0.1 * (prior.person_size or 0) + 1e-9
     assert 0 < float(translation.to_dp(1.0)) <= 1
 

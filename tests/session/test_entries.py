@@ -20,7 +20,6 @@ from takifugu.errors import NotAccepted, UnsoundRequest
 from takifugu.ledger import open_ledger
 from takifugu.priors import (
     Explicit,
-    Gaussian,
     IndependentEntries,
     IntervalMarkovChain,
     MarkovChain,
@@ -28,6 +27,7 @@ from takifugu.priors import (
     Name,
     Product,
     Tables,
+    TruncatedGaussian,
     write_prior,
 )
 from takifugu.project import init_project, open_project
@@ -320,7 +320,7 @@ def test_an_explicit_table_and_a_gaussian_have_no_reading_of_their_own(tmp_path:
     how = {"over": "entities"}
     with opened(tmp_path, translation=Translation(table), how=how, **ward(("bob", "ann"))):
         pass
-    wave = Gaussian(np.eye(2) + 0.1, bound=4.0, width=1.0)
+    wave = TruncatedGaussian(np.eye(2) + 0.1, bound=4.0, width=1.0)
     people = {"rows": ward(("ann", "bob"))["rows"], "protected": (WEIGHT,)}
     assert refused(tmp_path, wave, people, None).reason == "over-missing"
     error = refused(tmp_path, wave, people, "entities")

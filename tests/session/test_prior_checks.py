@@ -12,13 +12,16 @@ import pytest
 from takifugu.engines import Category, FirstDays, fit
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import (
+    AR1,
     BayesianNetwork,
+    Covariance,
     Explicit,
     Gaussian,
     IndependentEntries,
     MarkovChain,
     MarkovRandomField,
     Secrets,
+    TruncatedGaussian,
     Universe,
 )
 from takifugu.priors.independent import Product
@@ -124,12 +127,14 @@ def test_a_state_may_stand_for_what_is_dropped(tmp_path: Path) -> None:
 
 
 def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
-    wave = Gaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
+    wave = TruncatedGaussian(np.eye(4) + 0.1, bound=4.0, width=1.0)
     how = {"over": "sequence"}
     with opened(tmp_path, translation=Translation(wave), how=how, protected=(WEIGHT,)) as (
         session, _, _,
     ):  # fmt: skip
-        assert "a Gaussian of 4 entries" in said(session) and "ranges" not in said(session)
+        assert "a truncated Gaussian of 4 entries" in said(session) and "ranges" not in said(
+            session
+        )
     far = replace(WEIGHT, high=Fraction(5))
     for protected in ((far,), (Category("state", STATES, "refuse"),)):
         with (
@@ -140,6 +145,50 @@ def test_numbers_may_follow_a_gaussian_or_ranges(tmp_path: Path) -> None:
     levels = Translation(MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), length=4))
     with opened(tmp_path, translation=levels, protected=(WEIGHT,)) as (session, _, _):
         assert "stand for ranges of `weight`" in said(session)
+
+
+def test_numbers_may_follow_a_process(tmp_path: Path) -> None:
+    near, counted = Secrets(within="0.5"), replace(WEIGHT, missing="refuse")
+    process = Translation(Gaussian(AR1(0.5), 4, mean=2.0), near)
+    written = Translation(Gaussian(Covariance(np.eye(4) + 0.1)), near)
+    with (
+        raises(UnsoundRequest, reason="over-missing"),
+        opened(tmp_path, translation=written, protected=(counted,)),
+    ):
+        pass
+    with opened(tmp_path, translation=written, protected=(counted,), how={"over": "sequence"}):
+        pass
+    people = Translation(Product({"Ann": Gaussian(AR1(0.5)), "Bea": Gaussian(AR1(0.2), 2)}), near)
+    with opened(tmp_path, translation=people, protected=(counted,)) as (session, _, _):
+        assert "jointly normal" in said(session) and "ranges" not in said(session)
+    with opened(tmp_path, translation=process, protected=(counted,)) as (session, _, _):
+        assert "a Gaussian process of 4 entries" in said(session) and "ranges" not in said(session)
+        assert "which of two numbers it is that are at most 0.5 apart" in said(session)
+        assert "jointly normal" in said(session)
+        assert session.release(session.plan.sum(epsilon=1)).cost.alone <= 1
+        assert session.release(session.plan.mean(epsilon=1)).cost.alone <= 1
+
+
+def test_a_process_is_about_a_sequence_of_numbers_without_gaps(tmp_path: Path) -> None:
+    process = Translation(Gaussian(AR1(0.5), 4), Secrets(within=1))
+    for protected in (WEIGHT, replace(WEIGHT, missing="drop"), Category("state", STATES, "refuse")):
+        with (
+            raises(UnsoundRequest, reason="numbers"),
+            opened(tmp_path, translation=process, protected=(protected,)),
+        ):
+            pass
+    counted = replace(WEIGHT, missing="refuse")
+    with (
+        raises(UnsoundRequest, reason="over", needed="sequence"),
+        opened(tmp_path, translation=process, protected=(counted,), how={"over": "entities"}),
+    ):
+        pass
+    short = Translation(Gaussian(AR1(0.5), 3), Secrets(within=1))
+    with (
+        raises(UnsoundRequest, reason="too-short", given=3, needed=4),
+        opened(tmp_path, translation=short, protected=(counted,)),
+    ):
+        pass
 
 
 def test_a_prior_over_whole_datasets_is_refused(tmp_path: Path) -> None:

@@ -203,9 +203,9 @@ def test_the_middle_or_the_entry_beside_it_loses_most() -> None:
     for _ in range(60):
         chain = MarkovChain(np.array(sticky(*rng.random(2))), length=int(rng.integers(1, 30)))
         transport = BinaryTransport(chain, Secrets())
-        epsilon = float(rng.choice([0.01, 0.5, 3.0]))
-        upper, lower, _ = transport._worst(epsilon)
-        bound = transport.uniform(epsilon)
+        cost = rng.choice([0.01, 0.5, 3.0], 2)  # of the change from 1 to 0, and the other way
+        upper, lower, _ = transport._worst(cost)
+        bound = transport._everywhere(cost)
         assert upper.max() == pytest.approx(bound.value, rel=1e-14)
         assert lower.max() <= bound.value
 

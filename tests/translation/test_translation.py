@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.priors import (
-    Gaussian,
     IndependentEntries,
     IntervalMarkovChain,
     MarkovChain,
     Product,
     Secrets,
+    TruncatedGaussian,
 )
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
@@ -300,7 +300,7 @@ def test_no_chain_within_intervals_loses_more(start: str) -> None:
 
 
 def test_a_gaussian_is_translated_by_its_curve() -> None:
-    translation = Translation(Gaussian.process(5, length=0.5, bound=5.0, width=0.1))
+    translation = Translation(TruncatedGaussian.process(5, length=0.5, bound=5.0, width=0.1))
     answer = translation.explain(0.1)
     assert answer.by_method["transport"] is None and answer.method in ("curve", "group")
     assert answer.pufferfish == translation.curve.to_pufferfish(0.1)

@@ -63,6 +63,13 @@ Pairs = Annotated[
 SecretEntries = Annotated[
     str | None, typer.Option(help="Entries that have secrets, as '3,4,5'; by default all entries.")
 ]
+SecretsWithin = Annotated[
+    str | None,
+    typer.Option(
+        help="For numbers: which of two values at most this far apart is secret; a Gaussian needs"
+        " it."
+    ),
+]
 Uncertainty = Annotated[
     float, typer.Option(help="Relative error of every joint probability: 0.2 for 20 %.")
 ]
@@ -120,15 +127,15 @@ def listed(text: str) -> list[str]:
     return words
 
 
-def read_secrets(pairs: str | None, entries: str | None) -> "Secrets":
-    """The secrets that --pairs and --entries describe."""
+def read_secrets(pairs: str | None, entries: str | None, within: str | None = None) -> "Secrets":
+    """The secrets that --pairs, --entries and --secrets-within describe."""
     from takifugu.priors import Secrets
 
     chosen = None
     if entries is not None:
         words = [word.strip() for word in entries.split(",")]
         chosen = tuple(int(word) if word.isdigit() else word for word in words)
-    return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs))
+    return Secrets(entries=chosen, pairs=None if pairs is None else _pairs(pairs), within=within)
 
 
 def _pairs(text: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:

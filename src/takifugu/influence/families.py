@@ -14,6 +14,7 @@ from takifugu.influence.chain.interval_curves import interval_chain_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.influence.gaussian_curves import gaussian_curve
+from takifugu.influence.gaussian_process_curves import gaussian_process_curve
 from takifugu.influence.presets import per_entry, union
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.explicit import Explicit
@@ -24,7 +25,9 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 
 NETWORK_REACH = 4  # the largest number of entries that a search over a network exposes by default
 Progress = Callable[[str], None]
@@ -43,6 +46,7 @@ def influence_curve(
     networks are exact where the search finishes. ``progress`` is called with a line of text.
     """
     secrets = Secrets() if secrets is None else secrets
+    check_distance(prior, secrets)
     match prior:
         case MarkovChain():
             return chain_curve(prior, secrets, max_exposed=max_exposed)
@@ -51,6 +55,8 @@ def influence_curve(
         case HigherOrderChain():
             return higher_order_curve(prior, secrets, max_exposed=max_exposed)
         case Gaussian():
+            return _cut(gaussian_process_curve(prior, secrets), max_exposed)
+        case TruncatedGaussian():
             _only_default(secrets, "the regions of every entry are its secrets")
             return _cut(gaussian_curve(prior), max_exposed)
         case BayesianNetwork() | MarkovRandomField():

@@ -30,7 +30,7 @@ import numpy as np
 
 from takifugu._rounding import UNIT
 from takifugu.influence.curve import ExposedSets, InfluenceCurve
-from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 
 Law = Literal["truncated", "printed"]
 
@@ -41,7 +41,7 @@ MARGIN = 1e-9
 LOG_ROOT = float(np.log(2 * np.pi) / 2)  # log √(2π)
 
 
-def gaussian_curve(prior: Gaussian, *, law: Law = "truncated") -> InfluenceCurve:
+def gaussian_curve(prior: TruncatedGaussian, *, law: Law = "truncated") -> InfluenceCurve:
     """The curve of a Gaussian prior: every coordinate a row, every b a point; upper bounds.
 
     ``truncated`` is sound for the prior as it is. ``printed`` is the paper's formula with the
@@ -75,13 +75,17 @@ def gaussian_curve(prior: Gaussian, *, law: Law = "truncated") -> InfluenceCurve
     )
 
 
-def split_leak(prior: Gaussian, i: int, exposed: Sequence[int], *, law: Law = "truncated") -> float:
+def split_leak(
+    prior: TruncatedGaussian, i: int, exposed: Sequence[int], *, law: Law = "truncated"
+) -> float:
     """An upper bound on what the entries that are not ``exposed`` leak about regions of entry i."""
     within = _log_within(prior, i) if law == "truncated" else 0.0
     return _split_leak(prior, i, exposed, law, within)
 
 
-def _split_leak(prior: Gaussian, i: int, exposed: Sequence[int], law: Law, within: float) -> float:
+def _split_leak(
+    prior: TruncatedGaussian, i: int, exposed: Sequence[int], law: Law, within: float
+) -> float:
     hidden = [j for j in range(prior.entries) if j not in set(exposed)]
     if not hidden:
         return 0.0
@@ -93,12 +97,12 @@ def _split_leak(prior: Gaussian, i: int, exposed: Sequence[int], law: Law, withi
     return max(value + MARGIN * (1 + value), 0.0)
 
 
-def _log_within(prior: Gaussian, i: int) -> float:
+def _log_within(prior: TruncatedGaussian, i: int) -> float:
     """A lower bound on log G(u): everything within ±γ, given entry i anywhere within ±γ."""
     return _log_stay(prior, [j for j in range(prior.entries) if j != i], [i])
 
 
-def _candidates(prior: Gaussian, i: int, b: int) -> set[tuple[int, ...]]:
+def _candidates(prior: TruncatedGaussian, i: int, b: int) -> set[tuple[int, ...]]:
     """The window around i whose rest leaks least, the nearest and the most correlated entries."""
     n = prior.entries
     windows = [tuple(range(a, a + b)) for a in range(max(0, i - b + 1), min(i, n - b) + 1)]
@@ -111,7 +115,7 @@ def _candidates(prior: Gaussian, i: int, b: int) -> set[tuple[int, ...]]:
     return {best, tuple(sorted(near[:b])), strongest}
 
 
-def _conditional(prior: Gaussian, i: int, given: Sequence[int]) -> tuple[float, float]:
+def _conditional(prior: TruncatedGaussian, i: int, given: Sequence[int]) -> tuple[float, float]:
     """How far the mean of entry i can be pushed by ``given`` within ±γ, and its deviation.
 
     Both are widened by a bound on the error of the linear solve: the residual over the least
@@ -134,7 +138,7 @@ def _conditional(prior: Gaussian, i: int, given: Sequence[int]) -> tuple[float, 
     return float(reach), float(np.sqrt(max(variance, 0.0)))
 
 
-def _gaussian_term(prior: Gaussian, i: int, mean: float, deviation: float) -> float:
+def _gaussian_term(prior: TruncatedGaussian, i: int, mean: float, deviation: float) -> float:
     """The worst log-ratio of two windows when x_i is N(mean, deviation²) against N(0, Σ_ii).
 
     Each window brings the error of its logarithm along; all of them are added.
@@ -156,7 +160,7 @@ def _gaussian_term(prior: Gaussian, i: int, mean: float, deviation: float) -> fl
     return _finite(high - min(left.log - left.error, right.log - right.error))
 
 
-def _edge_term(prior: Gaussian, mean: float, deviation: float, whole: float) -> float:
+def _edge_term(prior: TruncatedGaussian, mean: float, deviation: float, whole: float) -> float:
     """The same when rounding leaves no reduction of variance: the ratio rises throughout."""
     gamma, delta = prior.bound, prior.width
     ratio = _window(gamma - delta, delta, mean, deviation)
@@ -220,7 +224,7 @@ def _window(start: float, width: float, mean: float, deviation: float) -> _Mass:
     return found
 
 
-def _log_stay(prior: Gaussian, members: Sequence[int], given: Sequence[int]) -> float:
+def _log_stay(prior: TruncatedGaussian, members: Sequence[int], given: Sequence[int]) -> float:
     """A lower bound on log P(all ``members`` within ±γ), whatever the ``given`` are within ±γ."""
     if not members:
         return 0.0
@@ -242,7 +246,7 @@ def _log_stay(prior: Gaussian, members: Sequence[int], given: Sequence[int]) -> 
     return best
 
 
-def _stay(prior: Gaussian, j: int, given: Sequence[int]) -> float:
+def _stay(prior: TruncatedGaussian, j: int, given: Sequence[int]) -> float:
     """A lower bound on log P(|x_j| ≤ γ | given), over all values of ``given`` within ±γ."""
     reach, deviation = _conditional(prior, j, given)
     if not np.isfinite(reach) or deviation == 0:

@@ -10,6 +10,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.kernels import AR1, Covariance, Matern, SquaredExponential
 from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior, SequencePrior
@@ -25,12 +26,15 @@ from takifugu.priors.secrets import (
     both_ways,
     entry_pairs,
 )
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.priors.universe import Name, Tables, Universe
 
 __all__ = [
+    "AR1",
     "BayesianNetwork",
     "Between",
     "Contacts",
+    "Covariance",
     "EntryIs",
     "Explicit",
     "FittedRows",
@@ -43,6 +47,7 @@ __all__ = [
     "LabelMap",
     "MarkovChain",
     "MarkovRandomField",
+    "Matern",
     "Name",
     "OneOf",
     "Prior",
@@ -51,8 +56,10 @@ __all__ = [
     "SecretPair",
     "Secrets",
     "SequencePrior",
+    "SquaredExponential",
     "Tables",
     "Transitions",
+    "TruncatedGaussian",
     "Universe",
     "both_ways",
     "contagion",

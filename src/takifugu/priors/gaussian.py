@@ -1,160 +1,146 @@
-"""Gaussian priors: real-valued entries that vary together, kept within bounds."""
+"""Gaussian priors: real numbers that vary together, without bounds."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, frozen
-from takifugu.priors.prior import Prior
-
-MOST_ENTRIES = 4096  # a covariance of 128 MiB
-Kernel = Literal["squared-exponential", "exponential"]
+from takifugu.priors.kernels import (
+    AR1,
+    MOST_ENTRIES,
+    Covariance,
+    Kernel,
+    Matern,
+    SquaredExponential,
+    kernel_document,
+    kernel_of,
+    number,
+    positive,
+)
+from takifugu.priors.prior import Prior, checked_length, known_keys
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Prior):
-    r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
+    r"""A Gaussian process: X ~ N(mean, variance · kernel), not truncated.
 
-    The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
-    two regions of one coordinate that do not overlap.
+    Its secrets are pairs of numbers within a distance of each other:
+    ``Secrets(within=10)`` is "which of two values at most 10 apart". There is no default distance,
+    because no finite loss protects numbers that are arbitrarily far apart.
+
+    >>> Gaussian(AR1(0.9), mean=120, variance=100).size is None
+    True
 
     Attributes:
-        covariance: Σ, symmetric and positive definite. Nothing is added to its diagonal: that
-            would be another prior.
-        bound: γ, how far a value can be from 0.
-        width: δ, how wide a region is.
+        kernel: `SquaredExponential`, `AR1`, `Matern` (correlations by lag, entries 0, 1, 2, …), or
+            `Covariance`, written out.
+        length: The number of entries; None if it is unbounded. A covariance has its own.
+        mean: Of every entry, or of each.
+        variance: Of every entry; of a stationary kernel alone.
     """
 
-    kind: ClassVar[str] = "gaussian"
+    kind: ClassVar[str] = "gaussian-process"
+    hashed_as: ClassVar[str] = "GaussianProcess"  # `TruncatedGaussian` is hashed as Gaussian
 
-    covariance: Floats
-    bound: float
-    width: float
+    kernel: Kernel
+    length: int | None = None
+    mean: Floats | float = 0.0
+    variance: float = 1.0
 
     def __post_init__(self) -> None:
-        try:
-            sigma = frozen(self.covariance)
-        except (TypeError, ValueError, OverflowError) as error:
+        if not isinstance(self.kernel, SquaredExponential | AR1 | Matern | Covariance):
             raise InvalidPrior(
-                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
-            ) from error
-        object.__setattr__(self, "covariance", sigma)
-        for name in ("bound", "width"):
-            object.__setattr__(self, name, _number(getattr(self, name), name))
-        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
-            raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
-        if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
-            raise InvalidPrior(
-                "covariance", given="is not symmetric or not finite", needed="be both"
+                "kernel",
+                given=f"is a {type(self.kernel).__name__}",
+                needed="be SquaredExponential, AR1, Matern or Covariance",
             )
-        try:
-            np.linalg.cholesky(sigma)
-        except np.linalg.LinAlgError as error:
-            raise InvalidPrior(
-                "covariance",
-                given="is not positive definite in float64",
-                needed="be positive definite; take fewer entries or a shorter length scale"
-                " (nothing is added to the diagonal, because that would change the prior)",
-            ) from error
-        if not 0 < self.bound < np.inf:  # also false for NaN
-            raise InvalidPrior("bound", given=f"is {self.bound}", needed="be positive and finite")
-        if not 0 < 2 * self.width <= 2 * self.bound:
-            raise InvalidPrior(
-                "width", given=f"is {self.width}", needed="be positive and at most `bound`"
-            )
-
-    @classmethod
-    def process(
-        cls,
-        entries: int,
-        *,
-        length: float,
-        kernel: Kernel = "squared-exponential",
-        bound: float,
-        width: float,
-    ) -> "Gaussian":
-        """Entries 0, 1, 2, … of a stationary process with unit variance.
-
-        ``squared-exponential`` is exp(−(j−k)²/length), the paper's; ``exponential`` is
-        exp(−|j−k|/length), an Ornstein-Uhlenbeck process.
-        """
-        if isinstance(entries, bool) or not isinstance(entries, int | np.integer):
-            raise InvalidPrior("entries", given="is not a whole number", needed="be one")
-        if not 1 <= entries <= MOST_ENTRIES:
-            raise InvalidPrior(
-                "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
-            )
-        length = _number(length, "length")
-        if not 0 < length < np.inf:
-            raise InvalidPrior("length", given=f"is {length}", needed="be positive and finite")
-        if not isinstance(kernel, str) or kernel not in ("squared-exponential", "exponential"):
-            raise InvalidPrior(
-                "kernel", given=f"is {kernel!r}", needed="be squared-exponential or exponential"
-            )
-        apart = np.abs(np.subtract.outer(np.arange(entries), np.arange(entries))).astype(float)
-        power = 2 if kernel == "squared-exponential" else 1
-        # e^−1000 is 0 in float64 already: nothing is divided beyond all floats
-        return cls(np.exp(-np.minimum(apart**power, 1000 * length) / length), bound, width)
+        object.__setattr__(self, "variance", positive(self.variance, "variance"))
+        length = checked_length(self.length)
+        if isinstance(self.kernel, Covariance):
+            size = len(self.kernel.rows)
+            if length not in (None, size) or self.variance != 1:
+                raise InvalidPrior(
+                    "length" if self.variance == 1 else "variance",
+                    given="is beside a covariance of another size, or scales one",
+                    needed="be left out: a covariance has its own",
+                )
+            length = size
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "mean", _mean(self.mean, length))
 
     @property
-    def entries(self) -> int:
-        """How many coordinates there are."""
-        return len(self.covariance)
-
-    @property
-    def entry_names(self) -> Sequence[int]:
-        """The coordinates 0, 1, …."""
-        return range(self.entries)
+    def entry_names(self) -> Sequence[int] | None:
+        """The times 0, 1, …; None if their number is unbounded."""
+        return None if self.length is None else range(self.length)
 
     @property
     def entry_values(self) -> Sequence[tuple[Hashable, ...]]:
         """None: the values are real numbers."""
         return ()
 
+    @property
+    def stationary(self) -> bool:
+        """Whether correlations go by lags, so that entries follow one another."""
+        return not isinstance(self.kernel, Covariance)
+
+    def means(self, entries: Sequence[int]) -> Floats:
+        """The mean of each of some entries."""
+        own = np.asarray(self.mean, dtype=np.float64)
+        return np.full(len(entries), float(own)) if own.ndim == 0 else own[list(entries)]
+
+    def covariance(self, entries: Sequence[int]) -> Floats:
+        """``[entry, entry]``: the covariance of some entries, to the nearest float."""
+        if isinstance(self.kernel, Covariance):
+            rows: Floats = self.kernel.rows[np.ix_(list(entries), list(entries))]
+            return rows
+        lags = np.abs(np.subtract.outer(np.asarray(entries), np.asarray(entries)))
+        value, _ = self.kernel.exponents(lags)
+        return np.where(lags == 0, 1.0, value * self.kernel.signs(lags)) * self.variance
+
+    def facts(self) -> dict[str, Any]:
+        """What `takifugu prior show` prints, beside kind and fingerprint."""
+        own: dict[str, Any] = {"length": self.length, "kernel": self.kernel.word}
+        if not isinstance(self.kernel, Covariance):
+            own |= self.kernel.parameters() | {"variance": self.variance}
+        if np.ndim(self.mean) == 0:
+            own["mean"] = float(self.mean)
+        return own
+
     def _document(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "covariance": self.covariance.tolist(),
-            "bound": self.bound,
-            "width": self.width,
-        }
+        mean = float(self.mean) if np.ndim(self.mean) == 0 else np.asarray(self.mean).tolist()
+        own = {"kind": self.kind, "kernel": kernel_document(self.kernel), "mean": mean}
+        if not isinstance(self.kernel, Covariance):
+            own |= {"length": self.length, "variance": self.variance}
+        return own
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "Gaussian":
-        """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
-        known = ("kind", "covariance", "bound", "width", "entries", "length", "kernel")
-        for key in document:
-            if key not in known:
-                raise InvalidPrior(
-                    str(key),
-                    given="is not a key of a gaussian prior",
-                    needed=f"be one of {', '.join(known)}",
-                )
-        bound, width = (_number(document.get(key), key) for key in ("bound", "width"))
-        if "covariance" in document:
-            return cls(document["covariance"], bound, width)
-        entries, length = document.get("entries"), document.get("length")
-        if entries is None or length is None:
+        """Read ``{"kind": "gaussian-process", "kernel": {"name": "ar1", "rho": 0.9}}``."""
+        known_keys(document, cls.kind, ("kernel",), ("length", "mean", "variance"))
+        return cls(
+            kernel_of(document["kernel"]),
+            document.get("length"),
+            document.get("mean", 0.0),
+            document.get("variance", 1.0),
+        )
+
+
+def _mean(given: Any, length: int | None) -> Floats | float:
+    if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
+        if length is None or length > MOST_ENTRIES * 256 or len(given) != length:
             raise InvalidPrior(
-                "covariance",
-                given="is missing",
-                needed="be given, or `entries` and `length` of a process instead",
+                "mean",
+                given=f"lists {len(given)} numbers",
+                needed="be one number, or one for each entry",
             )
-        kernel: Kernel = document.get("kernel", "squared-exponential")
-        return cls.process(entries, length=length, kernel=kernel, bound=bound, width=width)
-
-
-def _number(value: object, name: str) -> float:
-    """A number as float64; true, false and text are refused."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
-        raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidPrior(
-            name, given="is too large for float64", needed="be a number that float64 can hold"
-        ) from error
+        means = [number(value, "mean") for value in given]
+        if not np.isfinite(means).all():
+            raise InvalidPrior("mean", given="is not finite", needed="hold finite numbers")
+        return frozen(means)
+    mean = number(given, "mean") + 0.0
+    if not np.isfinite(mean):
+        raise InvalidPrior("mean", given=f"is {mean}", needed="be finite")
+    return mean

@@ -24,7 +24,7 @@ class Prior(Provenance, ABC):
 
     * `MarkovChain`, `IntervalMarkovChain`, `HigherOrderChain` (each is a `SequencePrior`)
     * `BayesianNetwork`, `MarkovRandomField` (both are a `NetworkPrior`)
-    * `Gaussian`
+    * `Gaussian`, and `TruncatedGaussian`, the paper's
     * `Explicit`, `IndependentEntries`
     * `Product`: independent people, each with a prior of their own
 

@@ -1,13 +1,15 @@
 """Secrets: pairs of statements about the data that an output must not distinguish."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from takifugu.errors import InvalidWorld
+from takifugu._exact import Number, exactly
+from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans
 from takifugu.priors.universe import Name, Tables, Universe
 
@@ -136,14 +138,28 @@ class Secrets:
     By default every entry, and all pairs of different values, both ways. ``pairs`` keeps chosen
     pairs only, such as "hospital" against "home"; a side may be a group of values.
 
+    For entries that are real numbers ``within`` is needed instead: the pairs are "which of two
+    numbers at most that far apart".
+
+    >>> Secrets(within=10).within
+    Fraction(10, 1)
     >>> Secrets(pairs=((("ward",), ("home", "work")),)).sides(("home", "work", "ward"))
     (((2,), (0, 1)), ((0, 1), (2,)))
     """
 
     entries: tuple[Name, ...] | None = None
     pairs: tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...] | None = None
+    within: Number | None = field(default=None, metadata={"unless_default": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.within is not None:
+            object.__setattr__(self, "within", _distance(self.within))
+            if self.pairs is not None:
+                raise InvalidWorld(
+                    "secrets",
+                    given="have both `pairs` and `within`",
+                    needed="have `pairs` of labels, or numbers `within` a distance",
+                )
         if self.entries is not None:
             object.__setattr__(self, "entries", _names(self.entries, "entries"))
         if self.pairs is not None:
@@ -174,6 +190,23 @@ class Secrets:
                 )
             ordered += [(a, b), (b, a)]
         return tuple(dict.fromkeys(ordered))
+
+
+def _distance(within: Any) -> Fraction:
+    """A distance above 0, exactly."""
+    try:
+        distance = exactly(within, "within")
+    except UnsoundRequest as error:
+        raise InvalidWorld(
+            "secrets, within", given="is not a number", needed="be a distance above 0"
+        ) from error
+    if not 0 < distance < 2**1000:
+        raise InvalidWorld(
+            "secrets, within",
+            given="is not above 0, or beyond all measure",
+            needed="be a distance above 0: which of two numbers at most that far apart",
+        )
+    return distance
 
 
 def _groups(pairs: Any) -> tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...]:

@@ -102,7 +102,9 @@ class LoadedDataset:
     @property
     def secrets(self) -> Secrets:
         """The secrets that are kept."""
-        return Secrets(entries=self.policy.entries, pairs=self.policy.pairs)
+        return Secrets(
+            entries=self.policy.entries, pairs=self.policy.pairs, within=self.policy.within
+        )
 
     @cached_property
     def translation(self) -> Translation:

@@ -70,6 +70,7 @@ class DatasetPolicy:
         priors: What an adversary may believe; the guarantee holds for each.
         pairs: The secret pairs; None for all pairs of values.
         entries: The entries that have secrets; None for all.
+        within: For numbers: how far apart two of them are at most that are a secret pair.
         uncertainty: How far every joint probability may be off.
         analysts: Who may run queries; empty for anybody.
         release_fitted_rows: Whether rows that a prior was fitted on may be released from.
@@ -82,6 +83,7 @@ class DatasetPolicy:
     priors: tuple[PriorPolicy, ...] = ()
     pairs: tuple[tuple[Side, Side], ...] | None = None
     entries: tuple[Name, ...] | None = None
+    within: Fraction | None = None
     uncertainty: float = 0.0
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
@@ -174,8 +176,8 @@ def checked_name(name: str) -> str:
 
 def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
-    known = ("declaration", "about", "prior", "pairs", "entries", "uncertainty", "analysts")
-    given = named.section(name, (*known, "release_fitted_rows", "table"))
+    known = ("declaration", "about", "prior", "pairs", "entries", "secrets_within", "uncertainty")
+    given = named.section(name, (*known, "analysts", "release_fitted_rows", "table"))
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
         raise InvalidProject(
@@ -188,6 +190,7 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
         priors=_priors(given),
         pairs=_pairs(given),
         entries=given.names("entries"),
+        within=_within(given),
         uncertainty=_uncertainty(given),
         analysts=tuple(str(who) for who in analysts or ()),
         release_fitted_rows=given.flag("release_fitted_rows") or False,
@@ -305,6 +308,23 @@ def _uncertainty(given: TomlSection) -> float:
             reason="range",
         )
     return float(value)
+
+
+def _within(given: TomlSection) -> Fraction | None:
+    """A distance, as a number or as text that is one exactly: "0.1"."""
+    value = given.content.get("secrets_within")
+    if value is None:
+        return None
+    place = given.at("secrets_within")
+    try:
+        within = exactly(value, "secrets_within")
+    except UnsoundRequest as error:
+        raise InvalidProject(
+            place, given="is not a number", needed="be a distance", reason="kind"
+        ) from error
+    if not within > 0:
+        raise InvalidProject(place, given="is not above 0", needed="be a distance", reason="range")
+    return within
 
 
 def _pairs(given: TomlSection) -> tuple[tuple[Side, Side], ...] | None:

@@ -39,6 +39,7 @@ id = {id}  # its first event: no other ledger will do
 # about = "state"                      # the protected column that the priors are about
 # pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values
 # entries = [3, 4]                     # entries that have secrets; left out: all
+# secrets_within = 10                  # of numbers: which of two at most this far apart it is
 # uncertainty = 0.2                    # how far every joint probability may be off
 # analysts = ["ana"]                   # who may run queries; left out: anybody
 # release_fitted_rows = true           # also release from rows that a prior was fitted on

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu._atomic import real_path, whole_file
+from takifugu._exact import Number, exactly
 from takifugu.engines import (
     Declaration,
     Engine,
@@ -307,6 +308,7 @@ class Project:
         over: str | None = None,
         pairs: Sequence[tuple[Side, Side]] | None = None,
         entries: Sequence[Name] | None = None,
+        within: Number | None = None,
         uncertainty: float = 0.0,
         analysts: Sequence[str] = (),
         engine: Engine | None = None,
@@ -325,6 +327,7 @@ class Project:
             over: What the entries of the priors are; None where only one reading is possible.
             pairs: The secret pairs; None for all.
             entries: The entries that have secrets; None for all.
+            within: For numbers: how far apart two of them are at most that are a secret pair.
             uncertainty: How far every joint probability may be off.
             analysts: Who may run queries; empty for anybody.
             engine: The table, if it is open and checked; otherwise it is opened and checked here.
@@ -352,6 +355,8 @@ class Project:
             values["pairs"] = [[list(left), list(right)] for left, right in pairs]
         if entries is not None:
             values["entries"] = list(entries)
+        if within is not None:
+            values["secrets_within"] = str(exactly(within, "within"))
         if uncertainty:
             values["uncertainty"] = uncertainty
         if analysts:

@@ -140,6 +140,8 @@ def keep_terms(folder: Path, translation: Translation) -> None:
             "entries": None if secrets.entries is None else list(secrets.entries),
             "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
         }
+        if secrets.within is not None:
+            document["within"] = str(secrets.within)
         path.parent.mkdir(exist_ok=True)
         write_json(document, path)
 
@@ -162,6 +164,7 @@ def _candidates(folder: Path, name: str, terms: Terms, like: Translation) -> Ite
             Secrets(
                 entries=None if found["entries"] is None else tuple(found["entries"]),
                 pairs=None if pairs is None else tuple((tuple(a), tuple(b)) for a, b in pairs),
+                within=found.get("within"),
             ),
             uncertainty=found["uncertainty"],
         )

@@ -6,7 +6,8 @@ once: when the session is opened, or in the policy of a project. Names are then 
 
 * ``sequence``: each entity's rows, in order, are a draw from the prior or the beginning of one, and
   entities are independent. Entries are called 0, 1, 2, …, or listed in order (``positions``).
-  Chains are always sequences, and so are independent entries by default.
+  Chains and stationary Gaussian processes are always sequences, and so are independent entries by
+  default.
 * ``entities``: all rows together are one draw. Every entry is an entity with exactly one row, and
   every entity is an entry. The parts of a product are entities too, each with its own sequence.
 
@@ -24,6 +25,7 @@ from takifugu.engines import Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.universe import Tables
@@ -144,6 +146,16 @@ def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where
                 needed="sequence",
             )
         return Entries("sequence")
+    if isinstance(prior, Gaussian) and prior.stationary:
+        if stated not in (None, Entries("sequence")):
+            raise UnsoundRequest(
+                f"{name} is a {prior.kind} whose kernel goes by lags, so that its entries follow"
+                ' one another; leave `over` out or give "sequence"',
+                field=name,
+                reason="over",
+                needed="sequence",
+            )
+        return Entries("sequence")
     if stated is None and isinstance(prior, IndependentEntries):
         return Entries("sequence")  # they are independent, whichever they are
     if stated is None:
@@ -170,7 +182,8 @@ def _refuse_part(name: str, part: Prior) -> None:
             field=name,
             reason="nested-product",
         )
-    if not isinstance(part, SequencePrior | IndependentEntries):
+    sequence = isinstance(part, Gaussian) and part.stationary
+    if not sequence and not isinstance(part, SequencePrior | IndependentEntries):
         _entries(name, part, Entries("sequence"), "", "")
 
 

@@ -1,6 +1,6 @@
 """What is guaranteed, in plain words: against which prior, which secrets, on which assumptions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
@@ -9,7 +9,9 @@ from takifugu.engines import Amount, Declaration
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
@@ -33,7 +35,14 @@ def guarantee(
         *_drawn(declaration, translation, read),
     ]
     column = next(c for c in declaration.protected if c.column == about)
-    plain = [p for p in translation.priors.values() if not isinstance(p, Gaussian)]
+    priors = list(_people(translation.priors.values()))
+    plain = [p for p in priors if not isinstance(p, Gaussian | TruncatedGaussian)]
+    if any(isinstance(p, Gaussian) for p in priors):
+        parts.append(
+            f"The numbers of `{about}` are taken to be jointly normal, as the prior states, before"
+            " they are clamped and rounded; a query is charged by how far it sees two of them"
+            " apart."
+        )
     if isinstance(column, Amount) and plain:
         parts.append(
             f"The states of a prior stand for ranges of `{about}`; within them numbers are taken to"
@@ -61,8 +70,19 @@ def _priors(translation: Translation) -> str:
     return " and ".join(listed) + unsure
 
 
+def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
+    """Every prior that somebody may follow: each part of a product is one."""
+    for prior in priors:
+        if isinstance(prior, Product):
+            yield from _people(prior.parts.values())
+        else:
+            yield prior
+
+
 def described(prior: Prior) -> str:
     """A prior in a few words."""
+    if isinstance(prior, TruncatedGaussian):
+        return f"a truncated Gaussian of {prior.size} entries"
     if isinstance(prior, Product):
         kinds = sorted({described(part) for part in prior.parts.values()})
         return f"{len(prior.parts)} independent people, each with {' or '.join(kinds)}"
@@ -70,7 +90,8 @@ def described(prior: Prior) -> str:
     called = f" {prior.name!r}" if prior.name not in ("", "network", "field", "prior") else ""
     size = prior.size
     length = "of unbounded length" if size is None else f"of {size} entries"
-    article = "" if kind.endswith("s") else "an " if kind[0] in "aeiou" else "a "
+    plural = kind.endswith("s") and not kind.endswith("ss")
+    article = "" if plural else "an " if kind[0] in "aeiou" else "a "
     return f"{article}{kind}{called} {length}"
 
 
@@ -114,6 +135,9 @@ def _secrets(secrets: Secrets) -> str:
             f"{'/'.join(map(str, a))} against {'/'.join(map(str, b))}" for a, b in secrets.pairs
         ]
         kept.append(f"the pairs {_some(sides)}")
+    if secrets.within is not None:
+        apart = four_digits(secret_distance(secrets), "down")
+        kept.append(f"which of two numbers it is that are at most {apart} apart")
     return f"Only these are kept secret: {' and '.join(kept)}. Nothing is guaranteed for others."
 
 

@@ -15,6 +15,7 @@ from takifugu.ledger import Terms
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries, EntriesOption, refuse_unmatched, stated_entries
 from takifugu.translation.translation import Translation
 
@@ -70,6 +71,15 @@ def refuse_misfit(
 def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
     column = next(c for c in declaration.protected if c.column == about)
     if isinstance(prior, Gaussian):
+        if not isinstance(column, Amount) or column.missing != "refuse":
+            raise UnsoundRequest(
+                f"{name} is about numbers, each of which is there; `{about}` must be a column of"
+                ' numbers with missing = "refuse"',
+                field=name,
+                reason="numbers",
+            )
+        return
+    if isinstance(prior, TruncatedGaussian):
         inside = (
             isinstance(column, Amount) and max(abs(column.low), abs(column.high)) <= prior.bound
         )

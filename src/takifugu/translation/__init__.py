@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from takifugu.translation.chain.interval_steps import interval_losses
     from takifugu.translation.chain.unbounded_losses import unbounded_losses
     from takifugu.translation.curve_translation import CurveTranslation
+    from takifugu.translation.gaussian.linear_queries import (
+        GaussianNoiseLoss,
+        LinearLoss,
+        LinearQuery,
+        LinearReleases,
+    )
     from takifugu.translation.network.junction_losses import network_losses
     from takifugu.translation.protocol import LossTranslation
     from takifugu.translation.translation import TranslatedLoss, Translation
@@ -33,6 +39,12 @@ _HOMES = {
     "chain.chain_losses": ("chain_losses",),
     "chain.unbounded_losses": ("unbounded_losses",),
     "curve_translation": ("CurveTranslation",),
+    "gaussian.linear_queries": (
+        "GaussianNoiseLoss",
+        "LinearLoss",
+        "LinearQuery",
+        "LinearReleases",
+    ),
     "network.junction_losses": ("network_losses",),
     "protocol": ("LossTranslation",),
     "translation": ("TranslatedLoss", "Translation"),
@@ -42,6 +54,10 @@ __all__ = [
     "Allocation",
     "Composed",
     "CurveTranslation",
+    "GaussianNoiseLoss",
+    "LinearLoss",
+    "LinearQuery",
+    "LinearReleases",
     "LooserTranslation",
     "LossTranslation",
     "Release",

@@ -63,7 +63,8 @@ class Bound:
         value: At least the loss.
         binding: The pair with the largest loss; None if there is no pair.
         by_entry: ``[entry]``: the largest loss of each entry; None if it is not known.
-        by_values: ``[x, y]``: of a chain, the loss of each pair of values at the binding entry.
+        by_values: ``[x, y]``: of a chain, the largest loss at the binding entry of a secret pair
+            with x on its left and y on its right; −∞ if there is none.
     """
 
     value: float
@@ -79,13 +80,16 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    r"""A per-entry ε-DP mechanism, and a lower bound on what it leaks.
+    r"""A mechanism with the losses that were translated, and a lower bound on what it leaks.
 
-    With ``factors`` it is randomised response on each of ``entries``, independently: entry j
-    outputs 1 with probability :math:`g_j(x_j) / (1 + e^{ε_j})`, where
+    With ``factors`` it is randomised response on each of ``entries``, independently. Of a scalar
+    loss, entry j outputs 1 with probability :math:`g_j(x_j) / (1 + e^{ε_j})`, where
     :math:`1 \le g_j \le e^{ε_j}`, else 0. Each output is ε_j-DP, and the output of ones alone
-    has a likelihood proportional to :math:`\prod_j g_j(x_j)`. With ``mechanism`` it is a table of
-    likelihoods.
+    has a likelihood proportional to :math:`\prod_j g_j(x_j)`. Of a cost,
+    :math:`g_j(u) \le e^{c_j(u,v)} g_j(v)`, and the output 1 has probability :math:`p\,g_j(x_j)`
+    with a p so small that the output 0 obeys the cost as well: the leak does not depend on it.
+    Such a p exists, since g_j is the same for values between which a change costs nothing. With
+    ``mechanism`` it is a table of likelihoods.
 
     Attributes:
         leak: A lower bound on the loss of ``binding`` at the output of ones alone.

@@ -26,6 +26,19 @@ class EntryCosts:
     anywhere: tuple[Cost, ...] = ()
     by_entry: tuple[Cost, ...] | None = None
 
+    def __post_init__(self) -> None:
+        given = self.anywhere if self.by_entry is None else self.by_entry
+        if not all(isinstance(cost, Cost) for cost in given):
+            raise UnsoundRequest(
+                "costs hold something else than a `Cost`; a number ε is `Cost.any(ε)`",
+                field="costs",
+            )
+        if self.anywhere and self.by_entry is not None:
+            raise UnsoundRequest(
+                "costs are given for every entry and for each entry; give one of the two",
+                field="costs",
+            )
+
     @classmethod
     def of(cls, costs: "EntryCosts | Cost | Iterable[Cost]") -> "EntryCosts":
         """One cost on every entry; or, from a list, one for each entry."""

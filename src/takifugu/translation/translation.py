@@ -30,8 +30,10 @@ from takifugu.influence.families import influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import Floats
+from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import largest_within
@@ -47,6 +49,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
+FARTHEST = 2.0**60  # the same for numbers, which may be far closer than the bounds of a sum
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -142,6 +145,8 @@ class Translation(ByContent, LossTranslation):
                 f"secrets is a {type(self.secrets).__name__}; it must be `Secrets`",
                 field="secrets",
             )
+        for prior in self.priors.values():
+            check_distance(prior, self.secrets)
 
     def identity(self) -> Any:
         """The priors, the secrets and the uncertainty: what determines a loss."""
@@ -276,11 +281,16 @@ class Translation(ByContent, LossTranslation):
             return scalar
         found = largest_within(
             *(loss, target),
-            tolerance=self.tolerance,
+            tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
             first=float(scalar) or None,
-            most=MOST_GAINED * target / float_down(unit.scalar),
+            most=(FARTHEST if self._numbers else MOST_GAINED) * target / float_down(unit.scalar),
         )
         return max(Fraction(found), scalar)
+
+    @cached_property
+    def _numbers(self) -> bool:
+        """Whether values are real numbers: their bounds are in closed form, and quick."""
+        return any(isinstance(prior, Gaussian) for prior in self.priors.values())
 
     def cost_bound(
         self, costs: EntryCosts | Cost | Sequence[Cost], method: Method = "best"

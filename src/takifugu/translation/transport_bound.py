@@ -16,7 +16,9 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
+from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
@@ -25,6 +27,7 @@ from takifugu.translation.chain.interval_transport import IntervalTransport
 from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.explicit_transport import ExplicitTransport
+from takifugu.translation.gaussian.gaussian_transport import GaussianTransport
 from takifugu.translation.independent_transport import IndependentTransport
 
 
@@ -33,8 +36,9 @@ def transport_bound(
 ) -> TransportBound | None:
     """The transport bound of ``prior``; None, with a warning that says why, if there is none.
 
-    A Gaussian has none: no transport bound for regions of a truncated Gaussian is proven here.
+    A truncated Gaussian has none: no transport bound for its regions is proven here.
     """
+    check_distance(prior, secrets)
     match prior:
         case MarkovChain() if len(prior.states) == 2:
             return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
@@ -64,6 +68,8 @@ def transport_bound(
                 _warn(str(error))
                 return None
         case Gaussian():
+            return GaussianTransport(prior, secrets)
+        case TruncatedGaussian():
             return None
         case _:
             raise UnsoundRequest(

@@ -12,6 +12,7 @@ from takifugu.cli.shared_options import (
     Pairs,
     PriorFile,
     SecretEntries,
+    SecretsWithin,
     Spinner,
     Uncertainty,
     echo,
@@ -33,6 +34,7 @@ def run_curve(
     ] = None,
     pairs: Pairs = None,
     entries: SecretEntries = None,
+    secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
     epsilon: Annotated[
         float | None, typer.Option(help="A Pufferfish ε; also print the DP ε per entry it allows.")
@@ -61,7 +63,7 @@ def run_curve(
     model = read_prior(prior)
     with Spinner("influence") as spinner:
         curve = influence_curve(
-            model, read_secrets(pairs, entries), max_exposed=max_b, progress=spinner
+            model, read_secrets(pairs, entries, secrets_within), max_exposed=max_b, progress=spinner
         )
     if uncertainty:
         curve = uncertain(curve, relative=uncertainty)

@@ -14,6 +14,7 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     Pairs,
     SecretEntries,
+    SecretsWithin,
     Spinner,
     StrictTyper,
     Uncertainty,
@@ -63,6 +64,7 @@ def add(
     ] = None,
     pairs: Pairs = None,
     entries: SecretEntries = None,
+    secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
     analyst: Annotated[
         list[str] | None, typer.Option(help="Who may query it, repeatable; by default anybody.")
@@ -80,7 +82,7 @@ def add(
     from takifugu.engines import open_engine
 
     project = the_project(folder)
-    secrets = read_secrets(pairs, entries)
+    secrets = read_secrets(pairs, entries, secrets_within)
     project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
@@ -92,6 +94,7 @@ def add(
             over=over,
             pairs=secrets.pairs,
             entries=secrets.entries,
+            within=secrets.within,
             uncertainty=uncertainty,
             analysts=analyst or (),
             engine=engine,
@@ -138,7 +141,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
         echo(f"{part:<9}  {column.column}  {values}")
     if policy:
         echo("")
-        for name in ("about", "priors", "pairs", "entries", "uncertainty", "analysts"):
+        secrets = ("pairs", "entries", "secrets_within")
+        for name in ("about", "priors", *secrets, "uncertainty", "analysts"):
             if policy[name]:
                 echo(f"{name:<11}  {policy[name]}")
         if policy["released_from"] is not None:
@@ -323,6 +327,7 @@ def _policy(project: "Project", name: str) -> dict[str, Any]:
         "priors": [prior.file for prior in policy.priors],
         "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
         "entries": policy.entries and list(policy.entries),
+        "secrets_within": None if policy.within is None else str(policy.within),
         "uncertainty": policy.uncertainty,
         "analysts": list(policy.analysts),
         "released_from": start if start is None or isinstance(start, int) else start.isoformat(),

@@ -13,6 +13,7 @@ from takifugu.cli.shared_options import (
     Pairs,
     PriorFile,
     SecretEntries,
+    SecretsWithin,
     Spinner,
     Uncertainty,
     echo,
@@ -41,6 +42,7 @@ def run_reassess(
     method: MethodOption = "best",
     pairs: Pairs = None,
     entries: SecretEntries = None,
+    secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +64,7 @@ def run_reassess(
     chosen = checked_method(method)
     listed = _releases(released or [])
     translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
+        read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
     )
     with show_warnings(), Spinner("translating"):
         found = compose(translation, listed, delta=delta, method=chosen)

@@ -12,6 +12,7 @@ from takifugu.cli.shared_options import (
     Pairs,
     PriorFile,
     SecretEntries,
+    SecretsWithin,
     Spinner,
     Uncertainty,
     echo,
@@ -43,6 +44,7 @@ def run_translate(
     ] = 0.0,
     pairs: Pairs = None,
     entries: SecretEntries = None,
+    secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
     table: Annotated[
         bool,
@@ -81,7 +83,7 @@ def run_translate(
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
     translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries), uncertainty=uncertainty
+        read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
     )
     with show_warnings(), Spinner("translating") as spinner:
         if table:

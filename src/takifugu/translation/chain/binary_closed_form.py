@@ -12,6 +12,11 @@ proof, which needs no positive probabilities: it rests on Holley's inequality). 
 
 where the entries after i and those before i give a term each, being independent given X_i.
 
+**Costs.** If the change of entry j from 1 to 0 costs :math:`c_j(1,0)` and that from 0 to 1
+:math:`c_j(0,1)`, the same holds for the pair (1, 0) with :math:`c_j(1,0)`, as renamed, in place of
+ε_j, and for (0, 1) with :math:`c_j(0,1)`: the proof divides any admissible f by
+:math:`f^* = e^{\sum c_j(1,0) x_j}`, and the quotient is decreasing.
+
 **Recursion.** With :math:`u = e^F − 1`, :math:`k = e^{ε_{i+1}} − 1` and ρ the probability that the
 lower row of the renamed matrix gives to a one,
 
@@ -66,7 +71,8 @@ EVERY = 16  # steps between two checks whether a stretch has settled
 LN10 = math.log(10)
 ZERO, ONE = Decimal(0), Decimal(1)
 
-Run = tuple[bool, Decimal, Decimal, Decimal, Decimal, int]  # as `BinaryStep`, then k, and a count
+Gains = tuple[Decimal, Decimal]  # k of the pairs (1, 0) and (0, 1)
+Run = tuple[bool, Decimal, Decimal, Decimal, Gains, int]  # as `BinaryStep`, then k, and a count
 
 
 def _digits(digits: int = DIGITS) -> Context:
@@ -114,13 +120,13 @@ class BinaryLosses:
     """The worst loss of both ordered pairs of states at every entry, from both sides.
 
     Attributes:
-        epsilon: ``[entry]``: the total ε spent on it.
+        charged: ``[pair, entry]``: what a change costs; ε for both pairs, if the loss is scalar.
         upper: ``[pair, entry]``: no mechanism loses more; pair 0 is (1, 0), pair 1 is (0, 1).
         lower: ``[pair, entry]``: the mechanism that counts loses at least this much.
         possible: ``[entry]``: whether both states can happen; otherwise there is no pair.
     """
 
-    epsilon: Floats
+    charged: Floats
     upper: Floats
     lower: Floats
     possible: Booleans
@@ -131,12 +137,14 @@ def binary_losses(
 ) -> BinaryLosses:
     """The loss of every entry of a finite chain whose entry i was queried with ``epsilon[i]``.
 
+    ``epsilon`` may be ``[pair, entry]``: what the change from 1 to 0 costs, and that from 0 to 1.
     ``steps`` is one step, which all are equal to, or one for each. Without ``start``, weights of
     the first entry's states, the chain is stationary; then there is one step, and both states can
     be reached from each other.
     """
-    spent = np.asarray(epsilon, dtype=np.float64)
-    size = len(spent)
+    given = np.asarray(epsilon, dtype=np.float64)
+    spent = given if given.ndim == 2 else np.array([given, given])
+    size = spent.shape[1]
     listed = [steps] * (size - 1) if isinstance(steps, BinaryStep) else list(steps)
     possible = np.ones(size, dtype=np.bool_)
     with localcontext(_digits()):
@@ -146,29 +154,32 @@ def binary_losses(
 
         def runs(reverse: bool) -> Iterator[Run]:
             order = slice(None, None, -1) if reverse else slice(None)
-            charged = spent[:0:-1] if reverse else spent[:-1]
+            charged = spent[:, :0:-1] if reverse else spent[:, :-1]
             for step, cost, count in _stretches(listed[order], charged):
-                yield (*known[id(step)], _gain(cost, gains), count)
+                yield (*known[id(step)], _gains(cost, gains), count)
 
         ahead = _walk(runs(reverse=True), size)[:, ::-1]
         if start is None:
             behind = _walk(runs(reverse=False), size)
         else:
-            laws = _law_runs(listed, spent[:-1], start, gains, possible)
+            laws = _law_runs(listed, spent[:, :-1], start, gains, possible)
             behind = _walk(laws, size)
     return BinaryLosses(spent, *_both_sides(spent + ahead + behind), possible)
 
 
 def stationary_losses(
-    step: BinaryStep, epsilon: float, before: int | None, after: int | None
+    step: BinaryStep, epsilon: float | Floats, before: int | None, after: int | None
 ) -> tuple[Floats, Floats]:
     """``[pair]`` twice: upper and lower bound of an entry of a stationary chain, ε everywhere.
+
+    ``epsilon`` may be ``[pair]``: what the change from 1 to 0 costs, and that from 0 to 1.
 
     ``before`` and ``after`` count the other entries on each side; None is the limit of ever more,
     which is the supremum over all numbers. It takes a logarithmic number of operations.
     """
-    sides = np.array([_stationary_side(step, epsilon, count) for count in (before, after)])
-    upper, lower = _both_sides(epsilon + sides.sum(axis=0))
+    spent = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), 2)
+    sides = np.array([_stationary_side(step, spent, count) for count in (before, after)])
+    upper, lower = _both_sides(spent + sides.sum(axis=0))
     return upper, lower
 
 
@@ -181,14 +192,14 @@ def _both_sides(total: Floats) -> tuple[Floats, Floats]:
 
 def _stretches(
     steps: Sequence[BinaryStep], spent: Floats
-) -> Iterator[tuple[BinaryStep, float, int]]:
-    """Runs of the same step and the same ε."""
-    changed = spent[1:] != spent[:-1]
+) -> Iterator[tuple[BinaryStep, Floats, int]]:
+    """Runs of the same step and the same costs."""
+    changed = (spent[:, 1:] != spent[:, :-1]).any(axis=0)
     if len(set(map(id, steps))) > 1:
         changed |= np.array([a is not b for a, b in pairwise(steps)], dtype=np.bool_)
-    for begin, end in pairwise([0, *(np.flatnonzero(changed) + 1).tolist(), len(spent)]):
+    for begin, end in pairwise([0, *(np.flatnonzero(changed) + 1).tolist(), spent.shape[1]]):
         if end > begin:
-            yield steps[begin], float(spent[begin]), end - begin
+            yield steps[begin], spent[:, begin], end - begin
 
 
 def _law_runs(
@@ -208,7 +219,7 @@ def _law_runs(
     possible[0] = bool(w0) and bool(w1)
     place = 0
     for step, cost, count in _stretches(steps, spent):
-        same, gain = step.same, _gain(cost, gains)
+        same, gain = step.same, _gains(cost, gains)
         a, b, c, d = (_decimal(v) for v in step.rows)
         link = _decimal(abs(step.determinant))
         left = count
@@ -236,40 +247,41 @@ def _walk(runs: Iterator[Run], size: int) -> Floats:
     """``[pair, n]``: log(1 + u) of both pairs after n steps."""
     found = np.zeros((2, size))
     u, v, at = ZERO, ZERO, 0
-    for same, link, r, s, gain, count in runs:
-        rise, left = ONE + gain, count
+    for same, link, r, s, (k, n), count in runs:
+        left = count
         while left:
-            p, q = gain + rise * u, gain + rise * v
+            p, q = k + (ONE + k) * u, n + (ONE + n) * v
             if not same:
                 p, q = q, p
             before = u, v
             u, v = link * p / (ONE + r * p), link * q / (ONE + s * q)
             at, left = at + 1, left - 1
             found[:, at] = _log1p(u), _log1p(v)
-            if left and left % EVERY == 0 and _still(before, (u, v), gain, left):
+            if left and left % EVERY == 0 and _still(before, (u, v), (k, n), left):
                 found[:, at + 1 : at + left + 1] = found[:, at, None]
                 at, left = at + left, 0
     return found
 
 
-def _still(before: tuple[Decimal, ...], now: tuple[Decimal, ...], gain: Decimal, left: int) -> bool:
+def _still(before: tuple[Decimal, ...], now: tuple[Decimal, ...], gains: Gains, left: int) -> bool:
     """Whether what ``left`` more equal steps change is below the rounding of the logarithms."""
-    if not gain and max(now) < GONE:  # nothing is charged, so it only gets less
+    if not any(gains) and max(now) < GONE:  # nothing is charged, so it only gets less
         return True
     change = max(abs(y - x) / (1 + min(x, y)) for x, y in zip(before, now, strict=True))
-    return change * left <= SETTLED * min(x / (1 + x) for x in now)
+    # a pair that costs nothing stays at 0 if it was 0 twice; the other one decides
+    return change * left <= SETTLED * min((x / (1 + x) for x in now if x), default=ZERO)
 
 
-def _stationary_side(step: BinaryStep, epsilon: float, count: int | None) -> list[float]:
+def _stationary_side(step: BinaryStep, spent: Floats, count: int | None) -> list[float]:
     """F of the pairs (1, 0) and (0, 1) with ``count`` equal steps to the end; None: unbounded."""
-    if epsilon == 0:
+    if not spent.any():
         return [0.0, 0.0]
     if count is None:
-        return [_limit(step, epsilon, pair) for pair in (0, 1)]
+        return [_limit(step, spent, pair) for pair in (0, 1)]
     with localcontext(_digits(DIGITS + len(str(count)))):
         found = []
         for pair in (0, 1):
-            first, second = _maps(step, epsilon, pair)
+            first, second = _maps(step, spent, pair)
             # two steps at once: where λ < 0 the two maps alternate
             power = _power(_times(first, second), count // 2)
             if count % 2:
@@ -281,12 +293,13 @@ def _stationary_side(step: BinaryStep, epsilon: float, count: int | None) -> lis
 Map = tuple[Decimal, Decimal, Decimal, Decimal]  # u becomes (p·u + q) / (r·u + s)
 
 
-def _maps(step: BinaryStep, epsilon: float, pair: int) -> tuple[Map, Map]:
+def _maps(step: BinaryStep, spent: Floats, pair: int) -> tuple[Map, Map]:
     """The map of ``pair`` and the one that it follows, as non-negative matrices."""
     same, link, *shares = step.decimals()
-    gain = _gain(epsilon, {})
+    gains = _gains(spent, {})
     both = [
-        (link * (1 + gain), link * gain, share * (1 + gain), 1 + share * gain) for share in shares
+        (link * (1 + gain), link * gain, share * (1 + gain), 1 + share * gain)
+        for share, gain in zip(shares, gains if same else gains[::-1], strict=True)
     ]
     return both[pair], both[pair if same else 1 - pair]
 
@@ -307,7 +320,7 @@ def _power(base: Map, exponent: int) -> Map:
     return found
 
 
-def _limit(step: BinaryStep, epsilon: float, pair: int) -> float:
+def _limit(step: BinaryStep, spent: Floats, pair: int) -> float:
     r"""The limit of ever more steps: the fixed point of two of them, infinite if there is none.
 
     u = (pu + q)/(ru + s) is the positive root of ru² + (s − p)u − q = 0. An error η of s − p moves
@@ -316,7 +329,7 @@ def _limit(step: BinaryStep, epsilon: float, pair: int) -> float:
     digits = DIGITS
     while True:
         with localcontext(_digits(digits)):
-            p, q, r, s = _times(*_maps(step, epsilon, pair))
+            p, q, r, s = _times(*_maps(step, spent, pair))
             if not q:
                 return 0.0
             slope, root = s - p, ((s - p) ** 2 + 4 * r * q).sqrt()
@@ -330,6 +343,12 @@ def _limit(step: BinaryStep, epsilon: float, pair: int) -> float:
 def _decimal(value: Fraction) -> Decimal:
     """A fraction, rounded once."""
     return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _gains(costs: Floats, known: dict[float, Decimal]) -> Gains:
+    """e^c − 1 of both pairs."""
+    one, other = costs.tolist()
+    return _gain(one, known), _gain(other, known)
 
 
 def _gain(epsilon: float, known: dict[float, Decimal]) -> Decimal:

@@ -3,7 +3,8 @@
 With two states an entry has one secret pair, in both orders, whatever secrets are chosen.
 The closed form (`takifugu.translation.chain.binary_closed_form`) gives its loss at every entry from
 both sides, a few units in the last place apart. Its lower side is a mechanism's: the one that
-counts.
+counts. A cost of two values is two numbers, one for each order; a scalar loss is the same number
+twice.
 """
 
 from functools import cached_property
@@ -23,7 +24,9 @@ from takifugu.translation.chain.binary_closed_form import (
     binary_losses,
     stationary_losses,
 )
-from takifugu.translation.chain.chain_transport import pair_mask, secret_entries
+from takifugu.translation.chain.chain_transport import secret_entries
+from takifugu.translation.chain.group_step import pair_mask
+from takifugu.translation.entry_costs import EntryCosts
 
 LISTED = 62_500  # entries up to which a constant ε is translated entry by entry
 STEEP = 600.0  # an ε whose exponential is written down as a factor
@@ -60,14 +63,7 @@ class BinaryTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
-        length = self._chain.length
-        if length is not None and (not self._stationary or length <= LISTED):
-            return self.profile(np.full(length, epsilon))
-        if epsilon * (length or 1) > MOST:
-            return Bound(np.inf if length is None else float(up(length * epsilon)))
-        upper, _, entry = self._worst(epsilon)
-        pair = _larger(upper)
-        return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
+        return self._everywhere(np.full(2, epsilon))
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0.
@@ -75,19 +71,47 @@ class BinaryTransport(TransportBound):
         In an unbounded chain the last number of ``by_entry`` is for all entries that follow: one
         entry reveals less of another, the further they are apart.
         """
-        spent = self._checked(epsilon)
-        if float(spent.sum()) > MOST:  # group privacy
-            return Bound(float(up(spent.sum() * (1 + len(spent) * UNIT))))
+        return self._one_by_one(_twice(epsilon))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        charged = self._charged(costs)
+        return self._everywhere(charged) if charged.ndim == 1 else self._one_by_one(charged)
+
+    def _charged(self, costs: EntryCosts) -> Floats:
+        """``[pair]`` or ``[pair, entry]``: what the change from 1 to 0 costs, and the other one."""
+        matrices, at = costs.matrices(self._chain.states)
+        table = np.array([[matrix[place] for matrix in matrices] for place in PAIRS])
+        return table[:, 0] if costs.uniform else table[:, at]
+
+    def _everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost ``[pair]``."""
+        length = self._chain.length
+        if length is not None and (not self._stationary or length <= LISTED):
+            return self._one_by_one(np.repeat(cost[:, None], length, axis=1))
+        top = float(cost.max())
+        if top * (length or 1) > MOST:
+            return Bound(np.inf if length is None else float(up(length * top)))
+        upper, _, entry = self._worst(cost)
+        pair = _larger(upper)
+        return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
+
+    def _one_by_one(self, charged: Floats) -> Bound:
+        """The loss if every entry has a cost of its own, ``[pair, entry]``."""
+        spent = self._checked(charged)
+        total = float(spent.max(axis=0).sum())
+        if total > MOST:  # group privacy
+            return Bound(float(up(total * (1 + spent.shape[1] * UNIT))))
         losses = self._losses(spent)
         by_entry = np.where(self._open(losses), losses.upper.max(axis=0), 0.0)
         entry, pair = self._place(losses)
         if self._chain.length is None:
-            last = len(epsilon)
+            last = charged.shape[1]
             by_entry = np.append(by_entry[:last], by_entry[last:].max())
         value = float(by_entry.max())
         if entry is None:
             return Bound(value, None, frozen(by_entry))
-        table = _table(losses.upper[:, min(entry, len(spent) - 1)])
+        table = _table(losses.upper[:, min(entry, spent.shape[1] - 1)])
         return Bound(value, self._binding(pair, entry), frozen(by_entry), table)
 
     def largest(self, target: float) -> float:
@@ -108,42 +132,52 @@ class BinaryTransport(TransportBound):
         is stated; that is less than the supremum, so a finite number of them is enough.
         """
         spent = np.asarray(epsilon, dtype=np.float64)
+        return self._counting(_twice(spent))
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:  # noqa: ARG002
+        """The mechanism that counts, as far as each entry's cost allows."""
+        return self._counting(_attainable(self._charged(costs)))
+
+    def _counting(self, spent: Floats) -> Witness:
+        """The witness of a cost ``[pair]`` everywhere, or ``[pair, entry]``."""
         length = self._chain.length
-        total = float(spent.sum() if spent.ndim else spent * (length or 1))
+        total = float(spent.max(axis=0).sum() if spent.ndim == 2 else spent.max() * (length or 1))
         if total > MOST:
             least = float(spent.min())
             return Witness(least * (1 - 16 * UNIT), self._binding(0, None))
-        if spent.ndim == 0 and (length is None or (self._stationary and length > LISTED)):
-            upper, lower, entry = self._worst(float(spent))
+        if spent.ndim == 1 and (length is None or (self._stationary and length > LISTED)):
+            upper, lower, entry = self._worst(spent)
             pair = _larger(upper)
             if not np.isfinite(upper[pair]):
-                reach = int(min(LONG, MOST / float(spent)))
-                lower = stationary_losses(self._step, float(spent), reach, reach)[1]
+                reach = int(min(LONG, MOST / float(spent.max())))
+                lower = stationary_losses(self._step, spent, reach, reach)[1]
             return Witness(float(lower[pair]), self._binding(pair, entry))
-        if spent.ndim == 0:
-            spent = np.full(length or 1, float(spent))
+        if spent.ndim == 1:
+            spent = np.repeat(spent[:, None], length or 1, axis=1)
         spent = self._checked(spent)
         losses = self._losses(spent)
         entry, pair = self._place(losses)
         if entry is None:
             return Witness(0.0, None)
-        if entry >= len(spent):  # further away than is listed: nothing is shown from below
+        size = spent.shape[1]
+        if entry >= size:  # further away than is listed: nothing is shown from below
             return Witness(0.0, self._binding(pair, entry))
         leak, binding = float(losses.lower[pair, entry]), self._binding(pair, entry)
-        entries = tuple(range(len(spent)))
+        entries = tuple(range(size))
         if not spent.max() <= STEEP:
             return Witness(leak, binding, entries)
         return Witness(leak, binding, entries, self._factors(spent, entry, PAIRS[pair][0]))
 
     def _factors(self, spent: Floats, entry: int, counted: int) -> Floats:
-        """``[entry, value]``: e^ε for the value that is counted, 1 for the other."""
-        steps = self._steps
-        kinds = [steps] * (len(spent) - 1) if isinstance(steps, BinaryStep) else steps
+        """``[entry, value]``: e^c for the value that is counted, 1 for the other."""
+        steps, size = self._steps, spent.shape[1]
+        kinds = [steps] * (size - 1) if isinstance(steps, BinaryStep) else steps
         flips = np.array([0, *(not step.same for step in kinds)], dtype=np.int64)
         renamed = np.cumsum(flips) % 2
         value = (counted + renamed + renamed[entry]) % 2
-        factors = np.ones((len(spent), 2))
-        factors[np.arange(len(spent)), value] = np.maximum(np.exp(spent) * (1 - 4 * UNIT), 1.0)
+        own = spent[1 - value, np.arange(size)]  # pair 0 counts ones
+        factors = np.ones((size, 2))
+        factors[np.arange(size), value] = np.maximum(np.exp(own) * (1 - 4 * UNIT), 1.0)
         return frozen(factors)
 
     @cached_property
@@ -163,20 +197,19 @@ class BinaryTransport(TransportBound):
         assert isinstance(self._steps, BinaryStep)  # noqa: S101 - a stationary chain has one
         return self._steps
 
-    def _checked(self, epsilon: Floats) -> Floats:
-        """ε of each entry; of an unbounded chain with one more, and as far as secrets go."""
-        spent = np.asarray(epsilon, dtype=np.float64)
-        length = self._chain.length
+    def _checked(self, spent: Floats) -> Floats:
+        """The cost of each entry; of an unbounded chain with one more, and as far as secrets go."""
+        length, size = self._chain.length, spent.shape[1]
         if length is None:
             more = 1
             if self._secret_entries is not None and len(self._secret_entries):
-                more = max(1, min(int(self._secret_entries[-1]) + 1 - len(spent), LISTED))
-            return np.concatenate([spent, np.zeros(more)])
-        if len(spent) != length:
+                more = max(1, min(int(self._secret_entries[-1]) + 1 - size, LISTED))
+            return np.concatenate([spent, np.zeros((2, more))], axis=1)
+        if size != length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {length} entries",
+                f"the profile has {size} numbers; the chain has {length} entries",
                 field="profile",
-                given=len(spent),
+                given=size,
                 needed=length,
             )
         return spent
@@ -184,7 +217,7 @@ class BinaryTransport(TransportBound):
     def _losses(self, spent: Floats) -> BinaryLosses:
         """The closed form; the last result is cached, since its witness is needed next."""
         known = self.__dict__.get("_last")
-        if known is None or not np.array_equal(known.epsilon, spent):
+        if known is None or not np.array_equal(known.charged, spent):
             start = None if self._stationary else np.asarray(self._chain.start_law)
             known = self.__dict__["_last"] = binary_losses(self._steps, spent, start=start)
         found: BinaryLosses = known
@@ -217,10 +250,10 @@ class BinaryTransport(TransportBound):
         length = self._chain.length
         if (length or 1) * epsilon > MOST:
             return np.inf
-        return float(self._worst(epsilon)[0].max())
+        return float(self._worst(np.full(2, epsilon))[0].max())
 
-    def _worst(self, epsilon: float) -> tuple[Floats, Floats, int | None]:
-        """Both bounds of both pairs at the worst entry of a stationary chain, ε everywhere.
+    def _worst(self, cost: Floats) -> tuple[Floats, Floats, int | None]:
+        """Both bounds of both pairs at the worst entry of a stationary chain, one cost everywhere.
 
         F of n further entries rises by less and less: by the recursion its n-th rise is at most
         the one before, or (λ < 0) at most the one before that. So the largest sum over both sides
@@ -228,7 +261,7 @@ class BinaryTransport(TransportBound):
         """
         length = self._chain.length
         if length is None and self._secret_entries is None:
-            return (*stationary_losses(self._step, epsilon, None, None), None)
+            return (*stationary_losses(self._step, cost, None, None), None)
         if self._secret_entries is not None:
             places: Integers | list[int] = self._secret_entries
         else:
@@ -237,7 +270,7 @@ class BinaryTransport(TransportBound):
         best: tuple[Floats, Floats, int | None] = np.zeros(2), np.zeros(2), None
         for entry in map(int, places):
             after = None if length is None else length - 1 - entry
-            upper, lower = stationary_losses(self._step, epsilon, entry, after)
+            upper, lower = stationary_losses(self._step, cost, entry, after)
             if best[2] is None or upper.max() > best[0].max():
                 best = upper, lower, entry
         return best
@@ -245,6 +278,20 @@ class BinaryTransport(TransportBound):
     def _binding(self, pair: int, entry: int | None) -> Binding:
         left, right = (str(self._chain.states[value]) for value in PAIRS[pair])
         return Binding(left, right, entry=entry)
+
+
+def _twice(epsilon: Floats) -> Floats:
+    """``[pair, ...]``: a scalar loss, which both orders of the values cost."""
+    spent = np.asarray(epsilon, dtype=np.float64)
+    return np.array([spent, spent])
+
+
+def _attainable(charged: Floats) -> Floats:
+    """The costs of complete mechanisms: what costs nothing one way costs nothing the other way.
+
+    If no output is likelier under one value than under the other, both have the same law.
+    """
+    return np.where(charged.min(axis=0) > 0, charged, 0.0)
 
 
 def _larger(upper: Floats) -> int:

@@ -4,7 +4,7 @@ The step of `takifugu.translation.chain.chain_losses` bounds every pair of state
 by the mechanism that is worst for that pair; one mechanism may not be worst for all at once.
 Coupling the next k entries together loses less. With :math:`U = (u_1 … u_k)` their states,
 
-.. math:: F_i(x,y) \le T\Big(P(U|x), P(V|y);\ \sum_j ε_{i+j}[u_j≠v_j] + F_{i+k}(u_k,v_k)\Big)
+.. math:: F_i(x,y) \le T\Big(P(U|x), P(V|y);\ \sum_j c_{i+j}(u_j,v_j) + F_{i+k}(u_k,v_k)\Big)
 
 by the same proof, for every k and whatever bound :math:`F_{i+k}` is. With all later entries in one
 block this is the linear program itself, hence exact up to the other side of the entry.
@@ -21,6 +21,7 @@ from takifugu.translation.chain.transport_steps import (
     MOST_STATES,
     bound,
     closed,
+    entry_cost,
     improve,
     off_diagonal,
 )
@@ -41,12 +42,14 @@ def block_length(states: int) -> int:
 
 def block_step(
     rows: Sequence[Floats],
-    spent: Sequence[float],
+    spent: Sequence[float | Floats],
     after: Floats,
     *,
     slack: float,
 ) -> Floats:
-    """``[x, y]``: the bound over the next entries, whose rows and ε are given, nearest first.
+    """``[x, y]``: the bound over the next entries, whose rows and costs are given, nearest first.
+
+    A cost is a matrix ``[u, v]``, or an ε for any change.
 
     ``after`` bounds what lies behind the last of them; ``slack`` is the rounding of one step's
     rows. Never more than the dearest move.
@@ -54,13 +57,13 @@ def block_step(
     size = len(after)
     unit = off_diagonal(size)
     law = np.ascontiguousarray(rows[0])  # [x, U]
-    cost: Floats = spent[0] * unit
+    cost = entry_cost(spent[0], size)
     last = np.arange(size)
-    for matrix, epsilon in zip(rows[1:], spent[1:], strict=True):
+    for matrix, charged in zip(rows[1:], spent[1:], strict=True):
         law = (law[:, :, None] * matrix[last][None, :, :]).reshape(size, -1)
         law = np.where(law < FAINT, 0.0, law)  # negligible: see `entry_laws`
         cost = np.repeat(np.repeat(cost, size, axis=0), size, axis=1) + np.tile(
-            epsilon * unit, cost.shape
+            entry_cost(charged, size), cost.shape
         )
         last = np.tile(np.arange(size), len(last))
     cost = closed(cost + after[np.ix_(last, last)])
@@ -74,7 +77,9 @@ def block_step(
     return proven
 
 
-def walk_blocks(rows: Sequence[Floats], spent: Floats, *, size: int, slack: float) -> list[Floats]:
+def walk_blocks(
+    rows: Sequence[Floats], spent: Sequence[float | Floats] | Floats, *, size: int, slack: float
+) -> list[Floats]:
     """Tables of what lies ahead, from the entry that begins to the last one.
 
     ``rows[j]`` leads from entry j to entry j + 1, which is charged ``spent[j]``.
@@ -83,13 +88,13 @@ def walk_blocks(rows: Sequence[Floats], spent: Floats, *, size: int, slack: floa
     tables = [np.zeros((size, size))]
     for j in reversed(range(len(rows))):
         taken = min(most, len(rows) - j)
-        charged = [float(epsilon) for epsilon in spent[j : j + taken]]
+        charged = list(spent[j : j + taken])
         after = tables[taken - 1]  # the first is that of entry j + 1
         tables.insert(0, block_step(rows[j : j + taken], charged, after, slack=slack))
     return tables
 
 
-def settle(rows: Floats, epsilon: float, above: Floats, *, slack: float) -> Floats:
+def settle(rows: Floats, cost: float | Floats, above: Floats, *, slack: float) -> Floats:
     """Lower a bound that holds for chains of every length, block by block, until it settles.
 
     If ``above`` bounds what n entries reveal, for every n, then a block step from it bounds what
@@ -99,9 +104,7 @@ def settle(rows: Floats, epsilon: float, above: Floats, *, slack: float) -> Floa
     length = block_length(len(above))
     value = above
     for _ in range(ROUNDS):
-        after = np.minimum(
-            value, block_step([rows] * length, [epsilon] * length, value, slack=slack)
-        )
+        after = np.minimum(value, block_step([rows] * length, [cost] * length, value, slack=slack))
         settled = float((value - after).max()) <= STILL * float(value.max())
         value = after
         if settled:

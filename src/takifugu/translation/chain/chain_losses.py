@@ -1,14 +1,17 @@
 r"""The transport bound of a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
-that a per-entry DP mechanism allows, and :math:`B_i` the same for the entries before i. Past and
-future are independent given X_i, so the pair (x, y) at entry i loses at most
+that a mechanism with the costs :math:`c_j` allows, :math:`h \le e^{c_j(u,v)} h′` if entry j alone
+changes, and :math:`B_i` the same for the entries before i. Past and future are independent given
+X_i, so the pair (x, y) at entry i loses at most
 
-.. math:: ε_i + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ ε_{i+1}[u≠v] + F_{i+1}),\quad F_{T}=0,
+.. math:: c_i(x,y) + F_i(x,y) + B_i(x,y), \qquad F_i = T(P_i;\ c_{i+1} + F_{i+1}),\quad F_{T}=0,
 
 where T is the transport between rows x and y (`takifugu.translation.chain.transport_steps`), and B
-runs the other way with the rows P(X_{i−1} | X_i). Entries may carry different ε_i; ε_i = 0 means
-that entry i was not queried.
+runs the other way with the rows P(X_{i−1} | X_i). *Proof.* φ(u) = E[h | X_{i+1} = u] obeys
+:math:`φ(u) \le e^{c_{i+1}(u,v) + F_{i+1}(u,v)} φ(v)`: change entry i + 1 first, then the law of the
+entries after it. E[h | X_i = x] is the mean of φ over row x. ∎ A scalar loss is the cost
+:math:`c_i = ε_i[u≠v]`. Entries may carry different costs; 0 means that one was not queried.
 
 Long stretches in which nothing changes are not walked one by one. T is monotone, and adding a
 constant s to F adds at most s to T(F); so if T(F) ≤ F + r then T^n(F) ≤ F + n·r. When n·r is
@@ -24,8 +27,8 @@ longer change. Both are paid for in ``slack``, the rounding of a step's rows:
   `takifugu.translation.chain.entry_laws.Law.drift`), the rows stay within that factor too, and
   2n·drift pays for it. The drift is relative: a law that is small but falls is not stationary.
 * What is at most p in a row adds at most p·e^c to E[g], as a share, where c is the most that g may
-  vary: at most the sum S of all ε, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m is taken to be
-  0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
+  vary: at most the sum S of all dearest changes, by group privacy. So an entry below e^{−S}·2⁻⁶⁰/m
+  is taken to be 0, and a unit pays for all of them. (A cost above `LARGE` needs no rows.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,8 +39,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu._rounding import UNIT, up
-from takifugu.errors import InvalidPrior, Malformed
+from takifugu.errors import InvalidPrior
 from takifugu.numeric import Booleans, Floats, Integers, distribution, frozen
+from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
@@ -62,7 +66,6 @@ PATIENCE = 40  # steps of a stretch that are taken one by one before the others 
 STILL_LAW = 1e-9  # total relative drift of a law over the part of a stretch that it is held
 LASTING = 10_000  # steps of a long stretch that a law is held for, at least
 HELD = 1e-12  # rows that differ relatively by no more than this are taken to be the same
-MOST = 1e300  # a larger total of ε is refused: sums of it would not be floats
 PIECES = 64  # in which a stretch that never settles is bounded by a straight line, at least
 NUMBERS = 20_000  # that the tables of such pieces may hold, where more of them are possible
 
@@ -72,31 +75,33 @@ class ChainLosses:
     """Upper bounds on the Pufferfish loss of every pair (X_i = x, X_i = y) of a finite chain.
 
     Attributes:
-        epsilon: ``[i]``: the total DP loss spent on entry i.
+        charged: What a change of each entry costs.
         forward: The different tables ``[x, y]`` of what the entries after one reveal.
         forward_at: ``[i]``: which of them holds at entry i.
         backward: The same for the entries before.
         backward_at: ``[i]``: which of them holds at entry i.
         possible: The different sets ``[x]`` of states that can happen.
         possible_at: ``[i]``: which of them holds at entry i.
+        laws: The different laws of an entry, each with its rounding.
+        law_at: ``[i]``: which of them holds at entry i.
         by_entry: ``[i]``: the largest loss at entry i, over pairs of possible states.
-        metric: ``[x, y]``: what a change of an entry costs, as a multiple of its ε.
     """
 
-    epsilon: Floats
+    charged: CostLevels
     forward: tuple[Floats, ...]
     forward_at: Integers
     backward: tuple[Floats, ...]
     backward_at: Integers
     possible: tuple[Booleans, ...]
     possible_at: Integers
+    laws: tuple["HeldLaw", ...]
+    law_at: Integers
     by_entry: Floats
-    metric: Floats
 
     def at(self, entry: int) -> Floats:
         """``[x, y]``: the loss of each pair at ``entry``; −∞ for a pair that cannot happen."""
         return _combined(
-            float(self.epsilon[entry]) * self.metric,
+            self.charged.cost(entry),
             self.forward[self.forward_at[entry]],
             self.backward[self.backward_at[entry]],
             self.possible[self.possible_at[entry]],
@@ -118,61 +123,58 @@ class ChainLosses:
 
 def chain_losses(
     transitions: ArrayLike | Sequence[ArrayLike],
-    epsilon: ArrayLike,
+    charged: ArrayLike | CostLevels,
     *,
     start: ArrayLike | None = None,
-    metric: Floats | None = None,
 ) -> ChainLosses:
-    """Bound the loss at every entry of a chain whose entry i was queried with ``epsilon[i]``.
+    """Bound the loss at every entry of a chain whose entry i was ``charged`` its own ε or cost.
 
     ``transitions`` is one matrix, or one for each step from an entry to the next. Without
-    ``start``, the law of the first entry, the chain is stationary, with one matrix. ``metric``
-    [u, v] is what a change of an entry from u to v costs, as a multiple of its ε; 1 by default.
+    ``start``, the law of the first entry, the chain is stationary, with one matrix.
     """
-    spent = frozen(epsilon)
-    if spent.ndim != 1 or not spent.size or not ((spent >= 0) & np.isfinite(spent)).all():
-        raise Malformed("epsilon", given="is not a list of finite losses", needed="be 0 or more")
-    with np.errstate(over="ignore"):
-        total = float(spent.sum())
-    if not total < MOST:
-        raise Malformed(
-            "epsilon",
-            given=f"sums to {total:g}",
-            needed=f"sum to less than {MOST:g}",
-            reason="sum",
-        )
-    steps = len(spent) - 1
-    matrices = _matrices(transitions, steps)
+    entries = len(charged) if isinstance(charged, CostLevels) else np.size(charged)
+    matrices = _matrices(transitions, entries - 1)
     size = len(matrices[0])
-    metric = frozen(off_diagonal(size) if metric is None else metric)
+    spent = (
+        charged
+        if isinstance(charged, CostLevels)
+        else CostLevels.of_losses(charged, off_diagonal(size))
+    )
     ahead = [
-        _Stretch(matrix, float(cost), row_slack(size), count)
-        for matrix, cost, count in _runs(matrices[::-1], spent[:0:-1])
+        _Stretch(matrix, spent.matrices[level], row_slack(size), count)
+        for matrix, level, count in _runs(matrices[::-1], spent.at[:0:-1])
     ]
-    forward, forward_at = _walk(ahead, metric)
-    behind, possible, possible_at = _behind(matrices, spent, start)
-    backward, backward_at = _walk(behind, metric)
+    forward, forward_at = _walk(ahead, size)
+    behind, sets, set_at, laws, law_at = _behind(matrices, spent, start)
+    backward, backward_at = _walk(behind, size)
     forward_at = forward_at[::-1].copy()
-    levels, level_at = np.unique(spent, return_inverse=True)
-    shape = (len(forward), len(backward), len(possible), len(levels))
-    codes = np.ravel_multi_index((forward_at, backward_at, possible_at, level_at), shape)
+    shape = (len(forward), len(backward), len(sets), len(spent.matrices))
+    codes = np.ravel_multi_index((forward_at, backward_at, set_at, spent.at), shape)
     kinds, kind_at = np.unique(codes, return_inverse=True)
     worst = [
-        _combined(float(levels[e]) * metric, forward[f], backward[b], possible[s]).max(initial=0.0)
-        for f, b, s, e in zip(*np.unravel_index(kinds, shape), strict=True)
+        _combined(spent.matrices[c], forward[f], backward[b], sets[s]).max(initial=0.0)
+        for f, b, s, c in zip(*np.unravel_index(kinds, shape), strict=True)
     ]
-    by_entry = frozen(np.array(worst)[kind_at])
     return ChainLosses(
-        spent, forward, forward_at, backward, backward_at, possible, possible_at, by_entry, metric
+        *(spent, forward, forward_at, backward, backward_at, sets, set_at, laws, law_at),
+        by_entry=frozen(np.array(worst)[kind_at]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLaw:
+    """The law of some entries, and what rounding and holding it can do to a log-ratio."""
+
+    law: Law
+    slack: float
 
 
 @dataclass(frozen=True)
 class _Stretch:
-    """``count`` equal steps: rows, the ε of the entry stepped to, and the rounding of the rows."""
+    """``count`` equal steps: rows, the cost of the entry stepped to, the rounding of the rows."""
 
     rows: Floats
-    epsilon: float
+    cost: Floats
     slack: float
     count: int
 
@@ -200,21 +202,21 @@ def _matrices(transitions: ArrayLike | Sequence[ArrayLike], steps: int) -> list[
     return matrices
 
 
-def _runs(matrices: Sequence[Floats], spent: Floats) -> Iterator[tuple[Floats, float, int]]:
-    """Stretches of the same matrix and the same ε."""
-    changed = spent[1:] != spent[:-1]
+def _runs(matrices: Sequence[Floats], levels: Integers) -> Iterator[tuple[Floats, int, int]]:
+    """Stretches of the same matrix and the same cost."""
+    changed = levels[1:] != levels[:-1]
     if len({id(matrix) for matrix in matrices}) > 1:
         changed |= np.array([a is not b for a, b in pairwise(matrices)], dtype=np.bool_)
     cuts = (np.flatnonzero(changed) + 1).tolist()
-    for begin, end in pairwise([0, *cuts, len(spent)]):
+    for begin, end in pairwise([0, *cuts, len(levels)]):
         if end > begin:
-            yield matrices[begin], float(spent[begin]), end - begin
+            yield matrices[begin], int(levels[begin]), end - begin
 
 
 def _behind(
-    matrices: list[Floats], spent: Floats, start: ArrayLike | None
-) -> tuple[list[_Stretch], tuple[Booleans, ...], Integers]:
-    """The backward stretches, and which states can happen at each entry."""
+    matrices: list[Floats], spent: CostLevels, start: ArrayLike | None
+) -> tuple[list[_Stretch], tuple[Booleans, ...], Integers, tuple[HeldLaw, ...], Integers]:
+    """The backward stretches; which states can happen at each entry, and its law."""
     size, steps = len(matrices[0]), len(spent) - 1
     if start is None:
         if any(matrix is not matrices[0] for matrix in matrices):
@@ -227,10 +229,11 @@ def _behind(
         law = recurrent_law(matrices[0])
         back, possible = backward_rows(matrices[0], law)
         stretches = [
-            _Stretch(back, eps, law_slack(size), count)
-            for _, eps, count in _runs(matrices, spent[:-1])
+            _Stretch(back, spent.matrices[level], law_slack(size), count)
+            for _, level, count in _runs(matrices, spent.at[:-1])
         ]
-        return stretches, (possible,), np.zeros(steps + 1, dtype=np.int64)
+        alike = np.zeros(steps + 1, dtype=np.int64)
+        return stretches, (possible,), alike, (HeldLaw(Law.of(law), law_slack(size)),), alike
     given = distribution(start, "start", InvalidPrior)
     if given.shape != (size,):
         raise InvalidPrior(
@@ -239,11 +242,13 @@ def _behind(
             needed=f"have one entry for {size} states",
             reason="shape",
         )
-    walk = _LawWalk(Law.of(given), faint=np.exp(-min(float(spent.sum()), LARGE)) * 2.0**-60 / size)
-    for matrix, eps, count in _runs(matrices, spent[:-1]):
-        walk.along(matrix, eps, count)
-    at = np.repeat(np.arange(len(walk.sets)), walk.lasts)
-    return walk.stretches, tuple(walk.sets), at
+    total = min(float(spent.dearest.sum()), LARGE)
+    walk = _LawWalk(Law.of(given), faint=np.exp(-total) * 2.0**-60 / size)
+    for matrix, level, count in _runs(matrices, spent.at[:-1]):
+        walk.along(matrix, spent.matrices[level], count)
+    set_at = np.repeat(np.arange(len(walk.sets)), walk.lasts)
+    law_at = np.repeat(np.arange(len(walk.laws)), walk.law_lasts)
+    return walk.stretches, tuple(walk.sets), set_at, tuple(walk.laws), law_at
 
 
 class _LawWalk:
@@ -255,8 +260,10 @@ class _LawWalk:
         self.stretches: list[_Stretch] = []
         self.sets: list[Booleans] = [law.possible]
         self.lasts = [1]  # for how many entries each of them holds
+        self.laws = [HeldLaw(law, law.slack)]
+        self.law_lasts = [1]
 
-    def along(self, rows: Floats, epsilon: float, count: int) -> None:
+    def along(self, rows: Floats, cost: Floats, count: int) -> None:
         """Take ``count`` equal steps."""
         left, first = count, True
         while left:
@@ -270,14 +277,16 @@ class _LawWalk:
             if not first and _alike(back, self.stretches[-1].rows, after.possible):
                 known = self.stretches.pop()
                 slack = max(known.slack, slack + 2 * HELD * (1 + HELD))
-                self.stretches.append(_Stretch(known.rows, epsilon, slack, known.count + taken))
+                self.stretches.append(_Stretch(known.rows, cost, slack, known.count + taken))
             else:
-                self.stretches.append(_Stretch(back, epsilon, slack, taken))
+                self.stretches.append(_Stretch(back, cost, slack, taken))
             if np.array_equal(after.possible, self.sets[-1]):
                 self.lasts[-1] += taken
             else:
                 self.sets.append(after.possible)
                 self.lasts.append(taken)
+            self.laws.append(HeldLaw(after, after.slack + self._held + UNIT))
+            self.law_lasts.append(taken)
             left, first, self._law = left - taken, False, after
 
 
@@ -287,9 +296,8 @@ def _alike(rows: Floats, held: Floats, needed: Booleans) -> bool:
     return bool((np.abs(one - other) <= 0.5 * HELD * other).all())
 
 
-def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, ...], Integers]:
+def _walk(stretches: Sequence[_Stretch], size: int) -> tuple[tuple[Floats, ...], Integers]:
     """Step through the stretches from 0: the different tables, and which one follows each step."""
-    size = len(metric)
     tables = [frozen(np.zeros((size, size)))]
     at = np.zeros(1 + sum(stretch.count for stretch in stretches), dtype=np.int64)
     couplings: Couplings | None = None
@@ -298,7 +306,7 @@ def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, 
         left = stretch.count
         while left:
             last = tables[-1]
-            value, couplings = _step(stretch, metric, last, couplings)
+            value, couplings = _step(stretch, last, couplings)
             tables.append(frozen(value))
             place, left = place + 1, left - 1
             at[place] = len(tables) - 1
@@ -317,7 +325,7 @@ def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, 
             if left * rise <= still:
                 tables.append(frozen(up(value + left * rise * off_diagonal(size))))
             elif stretch.count - left >= PATIENCE and left > PATIENCE:
-                tables.extend(_remainder(stretch, metric, value, couplings, rise, left))
+                tables.extend(_remainder(stretch, value, couplings, rise, left))
             else:
                 continue
             added = len(tables) - 1 - at[place]
@@ -327,11 +335,11 @@ def _walk(stretches: Sequence[_Stretch], metric: Floats) -> tuple[tuple[Floats, 
 
 
 def _step(
-    stretch: _Stretch, metric: Floats, last: Floats, couplings: Couplings | None
+    stretch: _Stretch, last: Floats, couplings: Couplings | None
 ) -> tuple[Floats, Couplings | None]:
     """One certified step, and the couplings that prove it."""
     unit = off_diagonal(len(last))
-    cost = closed(stretch.epsilon * metric + last)
+    cost = closed(stretch.cost + last)
     dearest = float(cost.max())  # every coupling costs at most its dearest move
     if not 0 < dearest < LARGE:
         return dearest * unit, couplings
@@ -343,7 +351,6 @@ def _step(
 
 def _remainder(
     stretch: _Stretch,
-    metric: Floats,
     value: Floats,
     couplings: Couplings | None,
     rise: float,
@@ -353,12 +360,11 @@ def _remainder(
     unit = off_diagonal(len(value))
     if couplings is not None:
         settled = fixed_point(
-            *(fixed_rows(stretch.rows), len(value), stretch.epsilon),
+            *(fixed_rows(stretch.rows), stretch.cost),
             slack=stretch.slack,
             above=value,
             known=couplings,
             with_lower=False,
-            metric=metric,
         ).upper
         if settled.max() <= value.max() + left * rise:
             return [frozen(settled)]

@@ -1,9 +1,4 @@
-r"""The transport bound of Markov chains.
-
-Groups of values. If s says X_i ∈ A and s′ says X_i ∈ B, then E[g|s] is an average of E[g|X_i=x]
-over x in A, hence at most the largest, and E[g|s′] at least the least over B. So the loss of (A, B)
-is at most the largest loss of the pairs (x, y), x in A, y in B, that can happen.
-"""
+"""The transport bound of Markov chains: of scalar losses, and of costs value by value."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -18,8 +13,10 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.block_steps import LONGEST, block_length, settle, walk_blocks
-from takifugu.translation.chain.chain_losses import ChainLosses, chain_losses
+from takifugu.translation.chain.chain_losses import ChainLosses, HeldLaw, chain_losses
 from takifugu.translation.chain.chain_witness import MOST, Neighbourhood, best_product
+from takifugu.translation.chain.coalescing import StarSide
+from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
@@ -28,24 +25,31 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
-from takifugu.translation.chain.transport_steps import off_diagonal
+from takifugu.translation.chain.group_step import PairLosses, SecretSides
+from takifugu.translation.chain.solved_chains import Entry, StationaryChain, refined
+from takifugu.translation.chain.stars import star_of
+from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 from takifugu.translation.chain.unbounded_losses import (
     UnboundedLosses,
     unbounded_allowance,
     unbounded_losses,
 )
+from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
+SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
 class ChainTransport(TransportBound):
-    """The pairwise recursion for one Markov chain and chosen secrets.
+    """One Markov chain and chosen secrets.
 
-    An upper bound, whose distance from the truth the witness shows. Two states have a closed form,
-    which is exact (`takifugu.translation.chain.binary_transport`).
+    Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
+    `takifugu.translation.chain.coalescing`. For others, and for groups of values, the least of the
+    pairwise recursion and of such a star is an upper bound, whose distance from the truth the
+    witness shows. Two states have a closed form (`takifugu.translation.chain.binary_transport`).
     """
 
     def __init__(self, chain: MarkovChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
@@ -54,7 +58,8 @@ class ChainTransport(TransportBound):
         self._size = len(chain.states)
         self._sides = secrets.sides(chain.states)
         self._secret_entries = secret_entries(secrets, chain.length)
-        self._pairs = pair_mask(self._sides, self._size)
+        self._secret = SecretSides(self._sides, self._size)
+        _ = self._secret.mask  # an error now rather than later
         if self._stationary:
             _ = self._stationary_rows  # an error now rather than later
         elif chain.length is None:
@@ -78,60 +83,154 @@ class ChainTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
-        if not self.walked:
-            return self._unbounded_bound(self._unbounded(epsilon))
-        length = self._chain.length or 1
-        found = self.profile(np.full(length, epsilon))
-        if self._stationary and self._blocks > 1 and length > LONGEST:
-            # too long for blocks: the unbounded chain, in blocks, may have a lower bound
-            unbounded = self._unbounded_bound(self._unbounded(epsilon))
-            if unbounded.value < found.value and found.by_entry is not None:
-                capped = frozen(np.minimum(found.by_entry, unbounded.value))
-                found = Bound(unbounded.value, found.binding, capped, found.by_values)
-        return found
+        return self._everywhere(off_diagonal(self._size, epsilon))
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0."""
-        chain, spent = self._chain, np.asarray(epsilon, dtype=np.float64)
-        if chain.length is not None and len(spent) != chain.length:
+        return self._one_by_one(CostLevels.of_losses(epsilon, off_diagonal(self._size)))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        chain = self._chain
+        if costs.uniform:
+            return self._everywhere(costs.matrix(chain.states))
+        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+
+    def _everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost."""
+        solved = self._solved(cost)
+        if solved is not None and star_of(cost).attained:
+            return solved
+        if not self.walked:
+            found = self._unbounded_bound(self._unbounded(cost))
+            return found if solved is None or found.value <= solved.value else solved
+        length = self._chain.length or 1
+        at = np.zeros(length, dtype=np.int64)
+        found = self._one_by_one(CostLevels((cost,), at).checked())
+        others = [] if solved is None else [solved]
+        if self._stationary and self._blocks > 1 and length > LONGEST:
+            # too long for blocks: the unbounded chain, in blocks, may have a lower bound
+            others.append(self._unbounded_bound(self._unbounded(cost)))
+        for other in others:
+            if other.value < found.value and found.by_entry is not None:
+                capped = frozen(np.minimum(found.by_entry, other.value))
+                found = Bound(other.value, found.binding, capped, found.by_values)
+        return found
+
+    def _solved(self, cost: Floats) -> Bound | None:
+        """The same by a star that is at least ``cost``; None where that proves nothing."""
+        if self._solver is None:
+            return None
+        if self.walked:
+            length = self._chain.length or 1
+            found = self._solver.finite(cost, length, self._secret_entries)
+        else:
+            found = self._solver.unbounded(cost)
+        if found is None or not found.value < np.inf:
+            return None
+        binding = self._binding(self._secret.number(*found.pair), found.entry)
+        table = frozen(np.where(self._secret.mask, found.value, -np.inf))
+        return Bound(found.value, binding, found.by_entry, table)
+
+    @cached_property
+    def _solver(self) -> StationaryChain | None:
+        """Solves star-shaped costs; None for a given start, and for groups of values."""
+        if not self._stationary or self._secret.grouped:
+            return None
+        rows, _, back = self._stationary_rows
+        if not np.array_equal(back > 0, rows.T > 0):  # a probability too small for a float
+            return None
+        slacks = row_slack(self._size), law_slack(self._size)
+        return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
+
+    def _one_by_one(self, charged: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+        chain, beyond = self._chain, 0
+        if chain.length is not None and len(charged) != chain.length:
             raise UnsoundRequest(
-                f"the profile has {len(spent)} numbers; the chain has {chain.length} entries",
+                f"the profile has {len(charged)} numbers; the chain has {chain.length} entries",
                 field="profile",
-                given=len(spent),
+                given=len(charged),
                 needed=chain.length,
             )
-        beyond = 0
         if chain.length is None:
             beyond = TAIL
-            spent = np.concatenate([spent, np.zeros(TAIL)])
+            charged = charged.then_nothing(TAIL)
         losses = chain_losses(
-            chain.transition, spent, start=None if self._stationary else chain.start_law
+            chain.transition, charged, start=None if self._stationary else chain.start_law
         )
-        tables = self._in_blocks(losses) if self._blocks > 1 and len(spent) <= LONGEST else None
-        by_entry, worst = self._by_entry(losses, tables)
-        entry, x, y = worst
-        table = losses.at(entry) if tables is None else tables[entry]
+        solving = not self._secret.grouped and len(charged) > 1
+        blocks = self._blocks > 1 and len(charged) <= LONGEST
+        if solving and all(star_of(cost).attained for cost in charged.matrices):
+            blocks = False
+        tables = self._in_blocks(losses) if blocks else None
+        by_entry, entry, top = self._by_entry(losses, tables)
+        if solving and top.pair >= 0:
+            by_entry, entry, top = self._refined(losses, by_entry, entry, top)
         if beyond:
             later = float(by_entry[-beyond:].max())
-            far = self._further(len(spent))
+            far = self._further(len(charged))
             if far is not None:
                 # there nothing is charged, and a step costs at most its dearest move
                 last = losses.backward[losses.backward_at[-1]]
                 later = max(later, float(last.max()))
                 if self._secret_entries is not None and later > by_entry.max():  # this one binds
-                    entry, table = far, last
-                    x, y = divmod(int(np.argmax(np.where(self._pairs, last, -1.0))), self._size)
+                    entry, top = far, self._secret.losses(last, losses.laws[0])
             by_entry = np.append(by_entry[:-beyond], later)
-        binding = None if x < 0 else self._binding(x, y, entry)
-        values = frozen(np.where(self._pairs, table, -np.inf))
-        return Bound(float(by_entry.max()), binding, frozen(by_entry), values)
+        binding = None if top.pair < 0 else self._binding(top.pair, entry)
+        return Bound(float(by_entry.max()), binding, frozen(by_entry), top.by_values)
+
+    def _refined(
+        self, losses: ChainLosses, by_entry: Floats, entry: int, top: PairLosses
+    ) -> tuple[Floats, int, PairLosses]:
+        """The same, with the entries of the largest losses solved by stars."""
+        charged, steps = losses.charged, len(losses.charged) - 1
+        numbers = (1 if self._stationary else steps) * self._size**2
+        if numbers > SIDES or not float(by_entry.max()) < LARGE:
+            return by_entry, entry, top
+        stars = [star_of(cost) for cost in charged.matrices]
+        at = [stars[level] for level in charged.at.tolist()]
+        if self._stationary:
+            rows, back = ([matrix] * steps for matrix in self._stationary_rows[::2])
+            slack = law_slack(self._size)
+        else:
+            law, back = self._walk_back(steps)
+            rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
+            slack = law.slack
+        ahead = StarSide.of(rows, at[1:], slack=row_slack(self._size))
+        behind = StarSide.of(back, at[-2::-1], slack=slack)
+        if ahead is None or behind is None:
+            return by_entry, entry, top
+
+        def solvable(i: int) -> Entry:
+            able = self._secret.mask & np.isfinite(losses.at(i))
+            pairs = np.argwhere(able)
+            own = charged.cost(i)[able]
+            return ahead.beyond(i), behind.beyond(steps - i), own, pairs
+
+        work = float(self._secret.mask.sum()) * self._size**2
+        found, place, pair = refined(by_entry, solvable, work=work)
+        if pair is None:  # that entry was not solved
+            return found, place, top if place == entry else self._top(losses, place)
+        table = np.where(self._secret.mask, losses.at(place), -np.inf)
+        table = frozen(np.minimum(table, found[place]))
+        return found, place, PairLosses(float(found[place]), self._secret.number(*pair), table)
+
+    def _top(self, losses: ChainLosses, entry: int) -> PairLosses:
+        """The largest loss of an entry by the pairwise recursion."""
+        return self._secret.losses(losses.at(entry), losses.laws[losses.law_at[entry]])
 
     def rising(self, grid: Iterable[float]) -> Iterator[float]:
         """The losses of a rising grid of ε, each search started from the one before."""
         near: UnboundedLosses | None = None
+        unit = off_diagonal(self._size)
+        solver = None if self.walked else self._solver
+        search = None if solver is None else solver.rising(unit)
         for epsilon in grid:
             if self.walked:
                 yield self.uniform(epsilon).value
+            elif search is not None and (loss := search(epsilon)) < np.inf:
+                yield loss
             elif near is not None and not np.isfinite(near.loss):
                 yield np.inf
             else:
@@ -162,10 +261,21 @@ class ChainTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response around the worst entry, on the pairs with the largest bounds."""
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), off_diagonal(self._size))
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        return self._leaking(charged, bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
         chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        around, first = self._neighbourhood(epsilon, centre)
+        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -189,7 +299,7 @@ class ChainTransport(TransportBound):
 
     @property
     def _sides_chosen(self) -> bool:
-        return not bool(self._pairs[off_diagonal(self._size) > 0].all())
+        return not self._secret.all_values
 
     @cached_property
     def _stationary_rows(self) -> tuple[Floats, Floats, Floats]:
@@ -197,22 +307,20 @@ class ChainTransport(TransportBound):
         law = recurrent_law(rows)
         return rows, law, backward_rows(rows, law)[0]
 
-    def _unbounded(self, epsilon: float) -> UnboundedLosses:
+    def _unbounded(self, cost: Floats) -> UnboundedLosses:
         return unbounded_losses(
-            self._chain.transition, epsilon, tolerance=self._tolerance, with_lower=False
+            self._chain.transition, cost, tolerance=self._tolerance, with_lower=False
         )
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
-        table = np.where(self._pairs, losses.upper, -np.inf)
-        if self._blocks > 1 and np.isfinite(losses.loss) and losses.epsilon > 0:
-            rows, _, back = self._stationary_rows
-            ahead = settle(rows, losses.epsilon, losses.forward.upper, slack=row_slack(self._size))
-            behind = settle(
-                back, losses.epsilon, losses.backward.upper, slack=law_slack(self._size)
-            )
-            table = np.minimum(table, up(losses.epsilon + up(ahead + behind)))
-        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
-        return Bound(float(table[x, y]), self._binding(x, y, None), by_values=frozen(table))
+        table = losses.upper
+        rows, law, back = self._stationary_rows
+        if self._blocks > 1 and np.isfinite(losses.loss) and losses.cost.any():
+            ahead = settle(rows, losses.cost, losses.forward.upper, slack=row_slack(self._size))
+            behind = settle(back, losses.cost, losses.backward.upper, slack=law_slack(self._size))
+            table = np.minimum(table, up(losses.cost + up(ahead + behind)))
+        top = self._secret.losses(table, HeldLaw(Law.of(law), law_slack(self._size)))
+        return Bound(top.value, self._binding(top.pair, None), by_values=top.by_values)
 
     @property
     def _blocks(self) -> int:
@@ -221,7 +329,8 @@ class ChainTransport(TransportBound):
 
     def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
         """``[entry][x, y]``: the losses when several entries are coupled at once."""
-        chain, spent, steps = self._chain, losses.epsilon, len(losses.epsilon) - 1
+        chain, steps = self._chain, len(losses.charged) - 1
+        spent = [losses.charged.cost(i) for i in range(steps + 1)]
         if self._stationary:
             rows = [self._stationary_rows[0]] * steps
             back = [self._stationary_rows[2]] * steps
@@ -233,29 +342,33 @@ class ChainTransport(TransportBound):
         ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
         behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
         return [
-            np.minimum(losses.at(i), up(float(spent[i]) + up(ahead[i] + behind[i])))
+            np.minimum(losses.at(i), up(spent[i] + up(ahead[i] + behind[i])))
             for i in range(steps + 1)
         ]
 
     def _by_entry(
         self, losses: ChainLosses, tables: list[Floats] | None
-    ) -> tuple[Floats, tuple[int, int, int]]:
-        """``[entry]``: the largest loss over the secret pairs there, and where it is largest."""
-        levels, level_at = np.unique(losses.epsilon, return_inverse=True)
-        at = (losses.forward_at, losses.backward_at, losses.possible_at, level_at)
-        shape = (len(losses.forward), len(losses.backward), len(losses.possible), len(levels))
-        codes = np.ravel_multi_index(at, shape)
+    ) -> tuple[Floats, int, PairLosses]:
+        """``[entry]``: the largest loss over the secret pairs there; where it is largest."""
+        charged = losses.charged
+        at = [losses.forward_at, losses.backward_at, losses.possible_at, charged.at]
+        shape = [len(losses.forward), len(losses.backward), len(losses.possible)]
+        shape.append(len(charged.matrices))
+        if self._secret.grouped:
+            at.append(losses.law_at)
+            shape.append(len(losses.laws))
+        codes = np.ravel_multi_index(tuple(at), tuple(shape))
         if tables is not None:  # every entry has a table of its own
             codes = np.arange(len(codes))
         _, firsts, kind_at = np.unique(codes, return_index=True, return_inverse=True)
-        values, places = [], []
-        for first in firsts.tolist():
-            whole = losses.at(first) if tables is None else tables[first]
-            table = np.where(self._pairs, whole, -np.inf)
-            place = int(np.argmax(table))
-            values.append(max(float(table.flat[place]), 0.0))
-            places.append(place if np.isfinite(table.flat[place]) else -1)
-        by_entry = np.array(values)[kind_at]
+        found = [
+            self._secret.losses(
+                losses.at(first) if tables is None else tables[first],
+                losses.laws[losses.law_at[first]],
+            )
+            for first in firsts.tolist()
+        ]
+        by_entry = np.array([top.value for top in found])[kind_at]
         if self._secret_entries is not None:
             keep = np.isin(np.arange(len(by_entry)), self._secret_entries)
             by_entry = np.where(keep, by_entry, 0.0)
@@ -263,15 +376,12 @@ class ChainTransport(TransportBound):
         if self._secret_entries is not None:  # all may be 0: even then it is one of them
             listed = self._secret_entries[self._secret_entries < len(by_entry)]
             if not len(listed):
-                return by_entry, (0, -1, -1)
+                return by_entry, 0, PairLosses(0.0, -1, found[0].by_values)
             entry = int(listed[np.argmax(by_entry[listed])])
-        place = places[int(kind_at[entry])]
-        x, y = divmod(place, self._size) if place >= 0 else (-1, -1)
-        return by_entry, (entry, x, y)
+        return by_entry, entry, found[int(kind_at[entry])]
 
-    def _binding(self, x: int, y: int, entry: int | None) -> Binding:
-        """The first secret pair that holds the two values."""
-        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
+    def _binding(self, pair: int, entry: int | None) -> Binding:
+        a, b = self._sides[pair]
         states = self._chain.states
         return Binding(joined(states, a), joined(states, b), entry=entry)
 
@@ -307,24 +417,14 @@ class ChainTransport(TransportBound):
             behind.append(back)
         return law, behind[::-1]
 
-    def _neighbourhood(self, epsilon: float | Floats, centre: int) -> tuple[Neighbourhood, int]:
+    def _neighbourhood(
+        self, charged: CostLevels, centre: int, *, everywhere: bool
+    ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        spent = np.asarray(epsilon, dtype=np.float64)
         last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
         first = max(0, centre - self._reach)
-        # entries from the first to the last one: an unbounded chain may have secrets anywhere
-        after = np.zeros(last - centre) if spent.ndim else np.full(last - centre, float(spent))
-        before = np.zeros(centre - first) if spent.ndim else np.full(centre - first, float(spent))
-        here = float(spent) if spent.ndim == 0 else float(spent[centre : centre + 1].sum())
-        if spent.ndim:
-            given = spent[centre + 1 : last + 1]
-            after[: len(given)] = given
-            given = spent[first:centre]
-            before[: len(given)] = given
-        before = before[::-1]
-        # far entries are left out if all together would exceed what floats can hold
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
         if self._stationary:
@@ -336,33 +436,22 @@ class ChainTransport(TransportBound):
             ahead = [chain.kernel(time) for time in range(centre, last)]
             behind = behind[: centre - first]
             slack += (1 + centre - first) * law.slack
-        around = Neighbourhood(
-            ahead,
-            behind,
-            here,
-            after,
-            before,
-            slack,
-        )
-        return around, first
+        return Neighbourhood(ahead, behind, own, after, before, slack), first
 
     def _worst_pairs(self, law: Law, bound: Bound) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The secret pairs with the largest bounds, of those that are possible."""
         sides = [s for s in self._sides if all(law.possible[list(part)].any() for part in s)]
         if bound.by_values is None:
             return sides[:MOST_PAIRS]
-        values = bound.by_values
+        values, worst = bound.by_values, bound.binding
+        if worst is not None and self._solver is not None and values.max() == bound.value:
+            first = [s for s in sides if self._named(s) == (worst.left, worst.right)]
+            sides = first + [s for s in sides if s not in first]  # sorting keeps their order
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
 
-
-def pair_mask(sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], states: int) -> Booleans:
-    """``[x, y]``: whether some secret pair has x on its left and y on its right."""
-    mask = np.zeros((states, states), dtype=np.bool_)
-    for a, b in sides:
-        mask[np.ix_(a, b)] = True
-    if not mask.any():
-        raise InvalidWorld("secrets", given="hold no pair", needed="name two states at least")
-    return mask
+    def _named(self, side: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
+        states = self._chain.states
+        return joined(states, side[0]), joined(states, side[1])
 
 
 def secret_entries(secrets: Secrets, length: int | None) -> Integers | None:
@@ -382,9 +471,30 @@ def _members(side: tuple[int, ...], states: int) -> Booleans:
     return np.isin(np.arange(states), side)
 
 
-def within_reach(spent: Floats) -> int:
+def around_entry(
+    charged: CostLevels, first: int, centre: int, last: int, *, everywhere: bool
+) -> tuple[list[Floats], list[Floats], Floats]:
+    """The costs of the entries after and before ``centre``, nearest first, and its own.
+
+    An entry that is not listed was not asked, unless one cost is that of every entry. Far ones are
+    left out if all together would exceed what floats can hold.
+    """
+    nothing = np.zeros_like(charged.matrices[0])
+
+    def cost(entry: int) -> Floats:
+        if everywhere:
+            return charged.cost(0)
+        return charged.cost(entry) if entry < len(charged) else nothing
+
+    after = [cost(entry) for entry in range(centre + 1, last + 1)]
+    before = [cost(entry) for entry in reversed(range(first, centre))]
+    return after[: within_reach(after)], before[: within_reach(before)], cost(centre)
+
+
+def within_reach(costs: Sequence[Floats]) -> int:
     """How many of the first entries stay below half of the total that a witness may use."""
-    return min(len(spent), max(1, int(np.searchsorted(np.cumsum(spent), MOST / 2, "right"))))
+    spent = np.cumsum([float(cost.max(initial=0.0)) for cost in costs])
+    return min(len(costs), max(1, int(np.searchsorted(spent, MOST / 2, "right"))))
 
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:

@@ -1,11 +1,12 @@
 r"""Lower bounds for chains: randomised response on every entry, chosen to leak the most.
 
-A product :math:`g(D) = \prod_j g_j(x_j)` with :math:`1 \le g_j \le e^{ε_j}` is admissible, since
-changing entry j changes one factor. For all factors but one held fixed, E[g|s]/E[g|s′] is a ratio
-of two linear functions of :math:`g_j`, so its best value takes two levels: e^ε on the values with
-the greatest ratio, 1 on the others. Messages along the chain give both functions; sweeping to and
-fro improves the ratio until it settles. What is reported is the ratio of the factors found,
-computed once more and rounded down: it is a mechanism's, whether or not the search found the best.
+A product :math:`g(D) = \prod_j g_j(x_j)` with :math:`g_j(u) \le e^{c_j(u,v)} g_j(v)` is admissible,
+since changing entry j changes one factor. For all factors but one held fixed, E[g|s]/E[g|s′] is a
+ratio of two linear functions of :math:`g_j`, and the best one is known
+(`takifugu.translation.chain.best_response`): two levels for a scalar loss. Messages along the chain
+give both functions; sweeping to and fro improves the ratio until it settles. What is reported is
+the ratio of the factors found, computed once more and rounded down: it is a mechanism's, whether or
+not the search found the best.
 
 For two states the best product is the worst mechanism of all, and it is known without a search
 (`takifugu.translation.chain.binary_closed_form`).
@@ -17,11 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from takifugu._rounding import UNIT
-from takifugu.numeric import Floats, Integers
+from takifugu.numeric import Floats
+from takifugu.translation.chain.best_response import BestResponse
 
-MOST = 600.0  # the total of ε over the neighbours used: e^MOST is a float, and so is its inverse
+MOST = 600.0  # the total cost of the neighbours used: e^MOST is a float, and so is its inverse
 ROUNDS = 30
 ENOUGH = 1e-13  # an improvement below this share ends the search
+CLOSE = 1e-6  # and so does this one where every factor takes a search of its own
+WORK = 2e8  # pairs × entries × classes² of such searches in a round, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +35,17 @@ class Neighbourhood:
     Attributes:
         ahead: For each step away from the entry, towards the end: ``[x, u]``, the law of the next.
         behind: The same towards the beginning: the backward rows.
-        spent: ε of the entry itself.
-        spent_ahead: ``[step]``: ε of the entries after it, nearest first.
-        spent_behind: ``[step]``: ε of the entries before it, nearest first.
+        cost: ``[u, v]``: what a change of the entry itself costs.
+        costs_ahead: The same for the entries after it, nearest first.
+        costs_behind: The same for the entries before it, nearest first.
         slack: What rounding of the rows can do to a log-ratio, in total.
     """
 
     ahead: Sequence[Floats]
     behind: Sequence[Floats]
-    spent: float
-    spent_ahead: Floats
-    spent_behind: Floats
+    cost: Floats
+    costs_ahead: Sequence[Floats]
+    costs_behind: Sequence[Floats]
     slack: float
 
 
@@ -56,37 +60,46 @@ class BestProduct:
     behind: Floats
 
 
-def best_product(
-    around: Neighbourhood, left: Floats, right: Floats, values: Integers | None = None
-) -> BestProduct:
-    """Maximise over products, for several secret pairs at once.
+def best_product(around: Neighbourhood, left: Floats, right: Floats) -> BestProduct:
+    """Maximise over products, for several secret pairs at once, the likeliest first.
 
-    ``left`` and ``right`` are ``[pair, x]``: the law of the entry given each side. ``values`` [x]
-    is the value of the data that a state stands for: factors then depend on that alone.
+    ``left`` and ``right`` are ``[pair, x]``: the law of the entry given each side.
     """
-    sides = (
-        _Side(around.ahead, _scaled(around, around.spent_ahead), left.shape, values),
-        _Side(around.behind, _scaled(around, around.spent_behind), left.shape, values),
-    )
-    own = float(np.exp(min(around.spent, MOST))) * (1 - 4 * UNIT)
-    here = np.where(left > 0, max(own, 1.0), 1.0)
+    known = _responses(around)
+    searched = max((r.classes**2 for r in known.values() if not r.alike), default=0)
+    steps = len(around.ahead) + len(around.behind) + 2
+    if searched:
+        kept = max(1, int(WORK / (steps * searched)))
+        left, right = left[:kept], right[:kept]
+    sides = [
+        _Side(rows, [known[id(cost)] for cost in costs], left.shape)
+        for rows, costs in (
+            (around.ahead, around.costs_ahead),
+            (around.behind, around.costs_behind),
+        )
+    ]
+    own = BestResponse(around.cost, min(1.0, MOST / max(float(around.cost.max()), 1.0)))
+    trees, here = own.trees(len(left)), np.ones_like(left)
     messages = [np.ones_like(left), np.ones_like(left)]
     best = np.full(len(left), -1.0)
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
+        about = messages[0] * messages[1]
+        here = own.choose(left * about, right * about, trees, fresh=turn == 0)
         for k, side in enumerate(sides):
             other = here * messages[1 - k]
             messages[k] = side.improve(left * other, right * other)
-        weight = here * messages[0] * messages[1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log((left * weight).sum(axis=1)) - np.log((right * weight).sum(axis=1))
-        settled = bool((ratio <= best + ENOUGH * (1 + np.abs(best))).all())
+        ratio = _ratio(left, right, here * messages[0] * messages[1])
+        close = CLOSE if searched else ENOUGH
+        settled = bool((ratio <= best + close * (1 + np.abs(best))).all())
         best = np.maximum(best, ratio)
         if settled:
             break
+    here = own.admissible(here)
+    for k, side in enumerate(sides):
+        messages[k] = side.proven()
+    ratio = _ratio(left, right, here * messages[0] * messages[1])
     pair = int(np.argmax(ratio))
-    steps = len(around.ahead) + len(around.behind) + 2
-    states = left.shape[1]
-    rounding = 4 * steps * (states + 8) * UNIT + 16 * UNIT * abs(float(ratio[pair]))
+    rounding = 4 * steps * (left.shape[1] + 8) * UNIT + 16 * UNIT * abs(float(ratio[pair]))
     return BestProduct(
         pair,
         max(float(ratio[pair]) - rounding - around.slack, 0.0),
@@ -96,25 +109,30 @@ def best_product(
     )
 
 
-def _scaled(around: Neighbourhood, spent: Floats) -> Floats:
-    """ε of some entries, reduced if all neighbours together are more than floats can hold."""
-    total = float(around.spent_ahead.sum() + around.spent_behind.sum())
-    return spent * min(1.0, MOST / total) if total > 0 else spent
+def _ratio(left: Floats, right: Floats, weight: Floats) -> Floats:
+    """``[pair]``: the logarithm of the ratio of two expectations of ``weight``."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.log((left * weight).sum(axis=1)) - np.log((right * weight).sum(axis=1))
+    return ratio
+
+
+def _responses(around: Neighbourhood) -> dict[int, BestResponse]:
+    """By identity of the cost; reduced if all neighbours together exceed what floats can hold."""
+    costs = [*around.costs_ahead, *around.costs_behind]
+    total = sum(float(cost.max(initial=0.0)) for cost in costs)
+    share = min(1.0, MOST / total) if total > 0 else 1.0
+    return {key: BestResponse(cost, share) for key, cost in {id(c): c for c in costs}.items()}
 
 
 class _Side:
     """One direction: the factors of its entries, nearest first, for every secret pair."""
 
     def __init__(
-        self,
-        rows: Sequence[Floats],
-        spent: Floats,
-        shape: tuple[int, ...],
-        values: Integers | None,
+        self, rows: Sequence[Floats], responses: Sequence[BestResponse], shape: tuple[int, ...]
     ) -> None:
-        self._rows, self._values = rows, values
-        self._high = np.exp(spent) * (1 - 4 * UNIT)  # at most e^ε
-        self._high = np.maximum(self._high, 1.0)
+        self._rows, self._responses = rows, responses
+        self._trees = [response.trees(shape[0]) for response in responses]
+        self._fresh = True
         self.factors = np.ones((len(rows), *shape))
 
     def improve(self, left: Floats, right: Floats) -> Floats:
@@ -123,8 +141,6 @@ class _Side:
         ``left`` and ``right`` weigh the values of the secret entry. Returns ``[pair, x]``:
         the expectation of the product of all factors, given x, up to a common factor.
         """
-        if not len(self._rows):
-            return np.ones_like(left)
         reach = []
         a, b = left, right
         for step, rows in enumerate(self._rows):
@@ -134,15 +150,20 @@ class _Side:
         message = np.ones_like(left)
         for step in reversed(range(len(self._rows))):
             a, b = reach[step]
-            self.factors[step] = self._chosen(a * message, b * message, self._high[step])
+            self.factors[step] = self._responses[step].choose(
+                a * message, b * message, self._trees[step], fresh=self._fresh
+            )
             message = _unit((self.factors[step] * message) @ self._rows[step].T)
+        self._fresh = False
         return message
 
-    def _chosen(self, a: Floats, b: Floats, high: float) -> Floats:
-        if self._values is None:
-            return _two_levels(a, b, high)
-        of_value = np.eye(int(self._values.max()) + 1)[self._values]  # [state, value]
-        return _two_levels(a @ of_value, b @ of_value, high)[:, self._values]
+    def proven(self) -> Floats:
+        """The same message once more, with factors that are proven to obey their costs."""
+        message = np.ones(self.factors.shape[1:])
+        for step in reversed(range(len(self._rows))):
+            self.factors[step] = self._responses[step].admissible(self.factors[step])
+            message = _unit((self.factors[step] * message) @ self._rows[step].T)
+        return message
 
 
 def _unit(rows: Floats) -> Floats:
@@ -150,22 +171,3 @@ def _unit(rows: Floats) -> Floats:
     largest = np.maximum(rows.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     scaled: Floats = rows / largest
     return scaled
-
-
-def _two_levels(a: Floats, b: Floats, high: float) -> Floats:
-    """``[pair, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(a > 0, a / b, 0.0)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    sorted_a = np.take_along_axis(a, order, axis=1)
-    sorted_b = np.take_along_axis(b, order, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        value = (a.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_a, axis=1)) / (
-            b.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_b, axis=1)
-        )
-    size = np.argmax(value, axis=1)
-    chosen = np.arange(a.shape[1])[None, :] <= size[:, None]
-    chosen[chosen.all(axis=1)] = False  # the same factor everywhere reveals nothing
-    g = np.ones_like(a)
-    np.put_along_axis(g, order, np.where(chosen, high, 1.0), axis=1)
-    return g

@@ -1,7 +1,8 @@
 r"""An unbounded chain: a proven upper bound near the least fixed point of the step.
 
-Let T be the step of the recursion with a constant ε, :math:`T(F)(x,y)` = the transport between
-rows x and y with costs :math:`ε[u≠v] + F(u,v)`. T is monotone: higher costs allow more g.
+Let T be the step of the recursion when every entry has the same cost c, :math:`T(F)(x,y)` = the
+transport between rows x and y with costs :math:`c(u,v) + F(u,v)`; c = ε[u≠v] for a scalar loss.
+T is monotone: higher costs allow more g.
 
 **Claim.** If F ≥ 0 and T(F) ≤ F, then F bounds the loss of chains of every length.
 *Proof.* A chain with n entries to the right loses :math:`T^n(0)`. As 0 ≤ F, monotonicity gives
@@ -50,7 +51,7 @@ class FixedPoint:
     """What one direction of an unbounded chain adds to the loss.
 
     Attributes:
-        epsilon: The DP loss spent on each entry.
+        cost: ``[u, v]``: what a change of each entry costs.
         upper: ``[x, y]``: at least the loss of every chain length; infinite if no bound was found.
         lower: ``[x, y]``: at most what a chain of ``steps`` entries loses; 0 if not computed.
         steps: How many entries that chain has.
@@ -58,7 +59,7 @@ class FixedPoint:
         solved: The number of times that the couplings were solved.
     """
 
-    epsilon: float
+    cost: Floats
     upper: Floats
     lower: Floats
     steps: int
@@ -104,8 +105,7 @@ def fixed_rows(rows: Floats) -> Rows:
 
 def fixed_point(
     rows: Rows,
-    size: int,
-    epsilon: float,
+    charged: Floats,
     *,
     slack: float,
     tolerance: float = 1e-3,
@@ -113,21 +113,20 @@ def fixed_point(
     start: FixedPoint | None = None,
     known: Couplings | None = None,
     with_lower: bool = True,
-    metric: Floats | None = None,
 ) -> FixedPoint:
     """A super-solution of the step within about ``tolerance`` of the least one, or infinity.
 
-    It is at least ``above``, if given. ``slack`` is added at every step: the rounding of the rows
-    themselves. ``start`` is the answer for another ε, or for nearby rows, and ``known`` couplings
-    are where the search begins: they save time and change nothing else. ``metric`` [u, v] is what
-    a change of the next entry costs, as a multiple of ε; 1 for any change, if it is not given.
+    ``charged`` [u, v] is what a change of the next entry costs. The solution is at least ``above``,
+    if given. ``slack`` is added at every step: the rounding of the rows themselves. ``start`` is
+    the answer for another cost, or for nearby rows, and ``known`` couplings are where the search
+    begins: they save time and change nothing else.
     """
+    size = len(charged)
     nothing = np.zeros((size, size))
     least = nothing if above is None else above
-    if size == 1 or (epsilon == 0 and not least.any()):
-        return FixedPoint(epsilon, nothing, nothing, 0, None, 0)  # T(0) = 0
-    unit = off_diagonal(size)
-    step = _Step(rows, epsilon, unit, unit if metric is None else metric, slack)
+    if size == 1 or not (charged.any() or least.any()):
+        return FixedPoint(charged, nothing, nothing, 0, None, 0)  # T(0) = 0
+    step = _Step(rows, charged, off_diagonal(size), slack)
     value = _guess(step, start) if known is None else least
     value = np.maximum(value, least)
     couplings = start.couplings if start else known
@@ -155,21 +154,24 @@ def fixed_point(
     lower, steps = nothing, 0
     if with_lower and couplings is not None:
         lower, steps = _from_below(step, couplings, float(upper.max()), tolerance)
-    return FixedPoint(epsilon, upper, lower, steps, proof, solved)
+    return FixedPoint(charged, upper, lower, steps, proof, solved)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The map F -> T(F) for one ε."""
+    """The map F -> T(F) for one cost of an entry."""
 
     rows: Rows
-    epsilon: float
+    charged: Floats
     unit: Floats
-    metric: Floats
     slack: float
 
+    @property
+    def dearest(self) -> float:
+        return float(self.charged.max())
+
     def cost(self, value: Floats) -> Floats:
-        return closed(self.epsilon * self.metric + value)
+        return closed(self.charged + value)
 
     def proven(self, value: Floats, couplings: Couplings) -> Floats:
         """T_x(value), rounded up."""
@@ -179,12 +181,12 @@ class _Step:
 
 def _guess(step: _Step, start: FixedPoint | None) -> Floats:
     """Where to begin: another answer, scaled, or costs that are all alike."""
-    if start is not None and start.couplings is not None and start.epsilon > 0:
-        scaled: Floats = start.upper * (step.epsilon / start.epsilon)
+    if start is not None and start.couplings is not None and start.cost.any():
+        scaled: Floats = start.upper * (step.dearest / float(start.cost.max()))
         return np.minimum(scaled, 0.2 * LARGE)
     value = 0.0 * step.unit
     for _ in range(3):
-        alpha = step.epsilon + float(value.sum() / step.unit.sum())
+        alpha = float((step.charged + value).sum() / step.unit.sum())
         value = constant_cost(step.rows(step.unit * alpha)[0], alpha)
     return value
 
@@ -202,9 +204,9 @@ def _sweep(
     Every step adds ``room`` and ``noise``, so that the limit can be proven.
     """
     last, rate, steady = np.inf, 0.5, 0
-    limit = 2 * float(value.max()) + 4 * step.epsilon  # further, other trees will be better
+    limit = 2 * float(value.max()) + 4 * step.dearest  # further, other trees will be better
     for _ in range(SWEEPS):
-        cost = step.epsilon * step.metric + value
+        cost = step.charged + value
         if not cost.max() < LARGE:
             break
         after = follow(*step.rows(cost), cost, couplings, lower=False) + room * step.unit + noise

@@ -2,13 +2,13 @@ r"""The transport bound of higher-order chains, by their windows.
 
 Let X have order k, with windows :math:`Y_i = (X_{i-k+1}, \ldots, X_i)`
 (`takifugu.priors.higher_order.HigherOrderChain`). Let g(X) be the probability of an output of a
-mechanism that loses :math:`ε_i` on entry i. As a function of the windows it changes by a factor of
-at most :math:`e^{ε_i d(u,v)}` when the window i changes from u to v, where d(u, v) is 1 if their
-last values differ and 0 if not. The recursion of `takifugu.translation.chain.chain_losses` with
-these costs gives tables F and B such that
+mechanism with the cost :math:`c_i` on entry i (ε for any change, if the loss is scalar). As a
+function of the windows it changes by a factor of at most :math:`e^{c_i}` of their last values when
+the window i changes. The recursion of `takifugu.translation.chain.chain_losses` with these costs,
+which are 0 between windows with the same last value, gives tables F and B such that
 
 .. math:: E[g \mid Y_i = u] \le e^{c(u,v)}\, E[g \mid Y_i = v], \qquad
-          c = ε_i\,d + F_i + B_i.
+          c = c_i + F_i + B_i.
 
 A secret "X_i is in A" is a mixture: :math:`E[g | X_i \in A] = \sum_u P(Y_i = u | X_i \in A)\,
 E[g | Y_i = u]`. So the loss of (A, B) is at most the transport between these two mixtures with the
@@ -33,12 +33,12 @@ from takifugu.translation.chain.chain_losses import chain_losses
 from takifugu.translation.chain.chain_transport import (
     TAIL,
     WALKED,
+    around_entry,
     joined,
-    pair_mask,
     secret_entries,
-    within_reach,
 )
 from takifugu.translation.chain.chain_witness import Neighbourhood, best_product
+from takifugu.translation.chain.cost_levels import CostLevels
 from takifugu.translation.chain.entry_laws import (
     Law,
     backward_rows,
@@ -47,8 +47,10 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
+from takifugu.translation.chain.group_step import pair_mask
 from takifugu.translation.chain.transport_steps import LARGE, bound, closed, improve
 from takifugu.translation.chain.unbounded_losses import unbounded_losses
+from takifugu.translation.entry_costs import EntryCosts
 
 REACH = 64  # entries to each side of the secret one that a witness uses
 WITNESSED = 16  # pairs for which a witness is searched
@@ -85,22 +87,37 @@ class HigherOrderTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
-        length = self._prior.length
-        if length is not None and length * self._windows**2 <= WALKED:
-            return self.profile(np.full(length, epsilon))
-        losses = unbounded_losses(
-            self._stationary_rows[0],
-            epsilon,
-            tolerance=self._tolerance,
-            with_lower=False,
-            metric=self._metric,
-        )
-        value, pair = self._loss(epsilon, losses.forward.upper, losses.backward.upper)
-        return Bound(value, self._binding(pair, None))
+        return self._everywhere(epsilon * self._metric)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss when entry i is charged ``epsilon[i]``, and later entries nothing."""
-        spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
+        return self._one_by_one(CostLevels.of_losses(epsilon, self._metric))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value."""
+        charged = self._by_window(costs)
+        return self._everywhere(charged.cost(0)) if costs.uniform else self._one_by_one(charged)
+
+    def _by_window(self, costs: EntryCosts) -> CostLevels:
+        """The costs as they are between windows: those of their last values."""
+        charged = CostLevels.of_costs(costs, self._prior.states, None, None)
+        last = np.ix_(self._last, self._last)
+        return CostLevels(tuple(cost[last] for cost in charged.matrices), charged.at)
+
+    def _everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost, of its window."""
+        length = self._prior.length
+        if length is not None and length * self._windows**2 <= WALKED:
+            return self._one_by_one(CostLevels((cost,), np.zeros(length, dtype=np.int64)).checked())
+        losses = unbounded_losses(
+            self._stationary_rows[0], cost, tolerance=self._tolerance, with_lower=False
+        )
+        value, pair = self._loss(cost, losses.forward.upper, losses.backward.upper)
+        return Bound(value, self._binding(pair, None))
+
+    def _one_by_one(self, spent: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+        length = self._prior.length
         if length is not None and len(spent) != length:
             raise UnsoundRequest(
                 f"the profile has {len(spent)} numbers; the chain has {length} entries",
@@ -109,16 +126,18 @@ class HigherOrderTransport(TransportBound):
                 needed=length,
             )
         tail = TAIL if length is None else 0
-        charged = np.concatenate([spent, np.zeros(tail)])
-        losses = chain_losses(self._stationary_rows[0], charged, metric=self._metric)
-        known: dict[tuple[float, int, int], tuple[float, int]] = {}
+        charged = spent.then_nothing(tail) if tail else spent
+        losses = chain_losses(self._stationary_rows[0], charged)
+        known: dict[tuple[int, int, int], tuple[float, int]] = {}
         by_entry, pairs = np.zeros(len(charged)), np.zeros(len(charged), dtype=np.int64)
         covered = self._covered(len(charged))
         for i in covered:
             ahead, behind = int(losses.forward_at[i]), int(losses.backward_at[i])
-            case = (float(charged[i]), ahead, behind)
+            case = (int(charged.at[i]), ahead, behind)
             if case not in known:
-                known[case] = self._loss(case[0], losses.forward[ahead], losses.backward[behind])
+                known[case] = self._loss(
+                    charged.cost(i), losses.forward[ahead], losses.backward[behind]
+                )
             by_entry[i], pairs[i] = known[case]
         entry = int(np.argmax(by_entry))
         binding = self._binding(int(pairs[entry]), entry) if covered else None
@@ -134,33 +153,30 @@ class HigherOrderTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """Randomised response on the values around the worst entry."""
-        spent, length = np.asarray(epsilon, dtype=np.float64), self._prior.length
+        spent = np.asarray(epsilon, dtype=np.float64)
+        charged = CostLevels.of_losses(np.atleast_1d(spent), self._metric)
+        return self._leaking(charged, bound, everywhere=spent.ndim == 0)
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        return self._leaking(self._by_window(costs), bound, everywhere=costs.uniform)
+
+    def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
+        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
+        length = self._prior.length
         entry = bound.binding.entry if bound.binding is not None else None
         centre = entry if isinstance(entry, int) else self._middle
         last = centre + REACH if length is None else min(centre + REACH, length - 1)
         first = max(0, centre - REACH)
-
-        def charged(entries: range) -> Floats:
-            if spent.ndim == 0:
-                return np.full(len(entries), float(spent))
-            return np.array([spent[i] if i < len(spent) else 0.0 for i in entries])
-
-        after, before = charged(range(centre + 1, last + 1)), charged(range(first, centre))[::-1]
-        after, before = after[: within_reach(after)], before[: within_reach(before)]
+        after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         rows, _, back = self._stationary_rows
         steps = len(after) + len(before)
         around = Neighbourhood(
-            [rows] * len(after),
-            [back] * len(before),
-            float(charged(range(centre, centre + 1))[0]),
-            after,
-            before,
-            steps * row_slack(self._windows) + (2 + steps) * law_slack(self._windows),
+            *([rows] * len(after), [back] * len(before), own, after, before),
+            slack=steps * row_slack(self._windows) + (2 + steps) * law_slack(self._windows),
         )
         pairs = self._pairs[self._order(bound)][:WITNESSED]
-        found = best_product(
-            around, self._mixtures[pairs[:, 0]], self._mixtures[pairs[:, 1]], self._last
-        )
+        found = best_product(around, self._mixtures[pairs[:, 0]], self._mixtures[pairs[:, 1]])
         by_window = np.concatenate([found.behind[::-1], found.here[None], found.ahead])
         factors = np.ones((len(by_window), len(self._prior.states)))
         factors[:, self._last] = by_window
@@ -168,14 +184,14 @@ class HigherOrderTransport(TransportBound):
         entries = tuple(range(centre - len(before), centre + len(after) + 1))
         return Witness(found.leak, Binding(a, b, entry=centre), entries, frozen(factors))
 
-    def _loss(self, epsilon: float, forward: Floats, backward: Floats) -> tuple[float, int]:
+    def _loss(self, charged: Floats, forward: Floats, backward: Floats) -> tuple[float, int]:
         """The largest loss over all secret pairs of an entry, and which pair has it."""
-        cost = closed(up(epsilon * self._metric + forward + backward))
+        cost = closed(up(charged + forward + backward))
         dearest = float(cost.max())
         if not 0 < dearest < LARGE:  # every coupling costs at most its dearest move
             return dearest, 0
         rows = self._mixtures
-        guess = np.full((len(rows), len(rows)), min(dearest, epsilon))
+        guess = np.full((len(rows), len(rows)), float(charged.max()))
         _, couplings = improve(rows, rows, cost, guess=guess)
         slack = law_slack(self._windows) + row_slack(self._windows)
         proven = np.minimum(bound(rows, rows, cost, couplings) + slack, dearest)

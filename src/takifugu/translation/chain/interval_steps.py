@@ -27,6 +27,7 @@ from takifugu.errors import InvalidPrior, Malformed
 from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import Rows, fixed_point
+from takifugu.translation.chain.transport_steps import entry_cost
 from takifugu.translation.chain.unbounded_losses import UnboundedLosses
 
 
@@ -117,25 +118,29 @@ def backward_boxes(
 
 
 def interval_losses(
-    lower: ArrayLike, upper: ArrayLike, epsilon: float, *, tolerance: float = 1e-3
+    lower: ArrayLike, upper: ArrayLike, cost: float | Floats, *, tolerance: float = 1e-3
 ) -> UnboundedLosses:
     """Bound the loss in an unbounded chain whose rows may change within boxes at every entry.
 
-    Only an upper bound: ``lower`` of the result is ε alone.
+    ``cost`` [u, v] is what a change of each entry costs, or an ε for any change. Only an upper
+    bound: ``lower`` of the result is the cost alone.
     """
-    if not 0 <= epsilon < np.inf:
-        raise Malformed("epsilon", given=f"is {epsilon:g}", needed="be a finite loss, 0 or more")
     low, high = box_rows(lower, upper)
+    charged = entry_cost(cost, len(low))
+    if not ((charged >= 0) & (charged < np.inf)).all():
+        raise Malformed(
+            "epsilon", given=f"is {charged.max():g}", needed="be a finite loss, 0 or more"
+        )
     sides = [
         fixed_point(
-            *(robust_rows(*boxes), len(low), epsilon),
+            *(robust_rows(*boxes), charged),
             slack=2 * row_slack(len(low)),
             tolerance=tolerance,
             with_lower=False,
         )
         for boxes in ((low, high), backward_boxes(low, high, *law_bounds(low, high)))
     ]
-    return UnboundedLosses(epsilon, *sides)
+    return UnboundedLosses(charged, *sides)
 
 
 def _others(table: Floats) -> Floats:

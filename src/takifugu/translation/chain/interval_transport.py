@@ -3,6 +3,7 @@
 import numpy as np
 
 from takifugu._rounding import up
+from takifugu.costs import largest_matrix
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import LEAST, Floats
 from takifugu.priors.interval_chain import IntervalMarkovChain
@@ -11,9 +12,10 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.chain.binary_transport import BinaryTransport
-from takifugu.translation.chain.chain_transport import ChainTransport, joined, pair_mask
+from takifugu.translation.chain.chain_transport import ChainTransport, joined
 from takifugu.translation.chain.entry_laws import row_slack
 from takifugu.translation.chain.fixed_point import fixed_point
+from takifugu.translation.chain.group_step import pair_mask
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
     box_rows,
@@ -22,6 +24,7 @@ from takifugu.translation.chain.interval_steps import (
     robust_rows,
 )
 from takifugu.translation.chain.transport_steps import LARGE, bound, closed, improve, off_diagonal
+from takifugu.translation.entry_costs import EntryCosts
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 
@@ -44,38 +47,44 @@ class IntervalTransport(TransportBound):
 
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
+        return self._everywhere(off_diagonal(len(self._chain.states), epsilon))
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says: the largest of them everywhere."""
+        return self._everywhere(largest_matrix(costs.listed, self._chain.states))
+
+    def _everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost."""
         chain = self._chain
         if chain.start == "stationary":
-            upper = interval_losses(
-                chain.lower, chain.upper, epsilon, tolerance=self._tolerance
-            ).upper
+            upper = interval_losses(chain.lower, chain.upper, cost, tolerance=self._tolerance).upper
         else:
-            upper = self._from_any_start(epsilon)
+            upper = self._from_any_start(cost)
         table = np.where(self._pairs, upper, -np.inf)
         x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
         a, b = next(s for s in self._sides if x in s[0] and y in s[1])
         binding = Binding(*(joined(chain.states, side) for side in (a, b)))
         return Bound(float(table[x, y]), binding)
 
-    def _from_any_start(self, epsilon: float) -> Floats:
+    def _from_any_start(self, charged: Floats) -> Floats:
         r"""``[x, y]``: the loss of any entry, when the first may have any law.
 
         All that is known of the step back to entry 0 is that it costs at most its dearest move, so
-        :math:`B_1 \le ε`. The law of entry k ≥ 1 is a mixture of rows, and the more steps it has
-        taken the closer the bounds on it; :math:`B_{k+1}` follows from :math:`B_k` by the robust
-        step, or by the dearest move if that is less. After some steps a fixed point above the
-        last one covers all later entries.
+        :math:`B_1 \le \max c`. The law of entry k ≥ 1 is a mixture of rows, and the more steps it
+        has taken the closer the bounds on it; :math:`B_{k+1}` follows from :math:`B_k` by the
+        robust step, or by the dearest move if that is less. After some steps a fixed point above
+        the last one covers all later entries.
         """
         low, high = box_rows(self._chain.lower, self._chain.upper)
         size = len(low)
         unit, slack = off_diagonal(size), 2 * row_slack(size)
         ahead = fixed_point(
-            *(robust_rows(low, high), size, epsilon),
+            *(robust_rows(low, high), charged),
             slack=slack,
             tolerance=self._tolerance,
             with_lower=False,
         ).upper
-        value = epsilon * unit
+        value = off_diagonal(size, float(charged.max()))
         behind = value
         length = self._chain.length
         steps = STAGES if length is None else min(STAGES, max(length - 2, 0))
@@ -84,8 +93,8 @@ class IntervalTransport(TransportBound):
         for rounds in range(steps):
             laws = law_bounds(low, high, rounds=rounds)
             rows = robust_rows(*backward_boxes(low, high, *laws))
-            cost = closed(epsilon * unit + value)
-            if epsilon > 0 and cost.max() < LARGE:
+            cost = closed(charged + value)
+            if charged.any() and cost.max() < LARGE:
                 sides = rows(cost)
                 _, couplings = improve(*sides, cost, guess=value, known=couplings)
                 value = np.minimum(bound(*sides, cost, couplings) + slack * unit, cost.max() * unit)
@@ -94,14 +103,14 @@ class IntervalTransport(TransportBound):
             behind = np.maximum(behind, value)
         if length is None or length - 2 > steps:
             later = fixed_point(
-                *(rows, size, epsilon),
+                *(rows, charged),
                 slack=slack,
                 tolerance=self._tolerance,
                 above=value,
                 with_lower=False,
             ).upper
             behind = np.maximum(behind, later)
-        total = up(epsilon + up(ahead + behind))
+        total = up(charged + up(ahead + behind))
         np.fill_diagonal(total, 0.0)
         return total
 

@@ -49,6 +49,11 @@ def off_diagonal(size: int, value: float = 1.0) -> Floats:
     return np.where(np.eye(size) > 0, 0.0, value)  # no product: value may be infinite
 
 
+def entry_cost(given: float | Floats, size: int) -> Floats:
+    """``[u, v]``: what a change of one entry costs: a matrix, or ε for any change."""
+    return off_diagonal(size, float(given)) if np.ndim(given) == 0 else np.asarray(given)
+
+
 def closed(cost: Floats) -> Floats:
     """The shortest-path closure: no detour is cheaper; rounded up."""
     best = cost.copy()

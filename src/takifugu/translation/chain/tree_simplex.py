@@ -519,3 +519,44 @@ def _evaluate(
 
 
 evaluate = compiled(_evaluate)
+
+
+def _respond(
+    numerator: Floats,
+    denominator: Floats,
+    gain: Floats,
+    turned: Floats,
+    fresh: bool,
+    parents: Places,
+    tails: Booleans,
+    potentials: Floats,
+) -> None:
+    """The g with the largest Σ p g / Σ q g for row k of each, from its last tree unless ``fresh``.
+
+    1 everywhere where a row has no mass: nothing is known there.
+    """
+    rows, m = numerator.shape
+    whole = np.empty((5, m), np.int64)
+    real = np.empty((3, m))
+    parent = np.empty(m, np.int64)
+    tail = np.empty(m, np.bool_)
+    for k in range(rows):
+        p, q, g = numerator[k], denominator[k], potentials[k]
+        above = below = 0.0
+        for v in range(m):
+            g[v] = 1.0
+            above += p[v]
+            below += q[v]
+            parent[v] = parents[k, v]
+            tail[v] = tails[k, v]
+        if not (above > 0 and below > 0):
+            continue
+        if fresh or not regrow(gain, parent, tail, g, whole, real):
+            plant(p, q, above / below, gain, turned, parent, tail, g, whole, real)
+        climb(p, q, gain, turned, parent, tail, g, 50 * m, whole, real)
+        for v in range(m):
+            parents[k, v] = parent[v]
+            tails[k, v] = tail[v]
+
+
+respond = compiled(_respond)

@@ -1,7 +1,8 @@
 r"""The transport bound of a stationary chain without a beginning or an end.
 
-The pair (x, y) at any entry loses at most ε + F(x, y) + B(x, y), with F and B super-solutions of
-the forward and the backward step (`takifugu.translation.chain.fixed_point`). This covers every
+The pair (x, y) at any entry loses at most c(x, y) + F(x, y) + B(x, y), c the cost of an entry (ε
+for any change, if the loss is scalar), with F and B super-solutions of the forward and the backward
+step (`takifugu.translation.chain.fixed_point`). This covers every
 finite piece of the chain and every entry of it, also near its ends: an entry with n others after it
 has :math:`F_i = T^n(0) ≤ F`, and likewise B, so no entry loses more than one deep inside.
 """
@@ -24,6 +25,7 @@ from takifugu.translation.chain.entry_laws import (
     transition_rows,
 )
 from takifugu.translation.chain.fixed_point import FixedPoint, fixed_point, fixed_rows
+from takifugu.translation.chain.transport_steps import entry_cost
 
 TRIALS = 40  # evaluations after which a search for the largest ε stops
 HOPELESS = 1e-6  # share of the target below which no ε is tried
@@ -31,25 +33,25 @@ HOPELESS = 1e-6  # share of the target below which no ε is tried
 
 @dataclass(frozen=True, eq=False)
 class UnboundedLosses:
-    """Both directions of an unbounded chain at one ε.
+    """Both directions of an unbounded chain at one cost ``[u, v]`` of every entry.
 
     ``upper`` [x, y] is certified; ``lower`` bounds the recursion, not the truth, from below:
     the difference is what the search has left open.
     """
 
-    epsilon: float
+    cost: Floats
     forward: FixedPoint
     backward: FixedPoint
 
     @cached_property
     def upper(self) -> Floats:
         """``[x, y]``: at least the loss of the pair; infinite if no bound was found."""
-        return _sum(self.epsilon, up(self.forward.upper + self.backward.upper), up)
+        return _sum(self.cost, up(self.forward.upper + self.backward.upper), up)
 
     @cached_property
     def lower(self) -> Floats:
-        """``[x, y]``: at most the loss of the pair; ε alone if lower bounds were not computed."""
-        return _sum(self.epsilon, down(self.forward.lower + self.backward.lower), down)
+        """``[x, y]``: at most the loss of the pair; its cost alone if nothing was computed."""
+        return _sum(self.cost, down(self.forward.lower + self.backward.lower), down)
 
     @property
     def loss(self) -> float:
@@ -65,19 +67,19 @@ class UnboundedLosses:
 
 def unbounded_losses(
     transition: ArrayLike,
-    epsilon: float,
+    cost: float | Floats,
     *,
     tolerance: float = 1e-3,
     near: UnboundedLosses | None = None,
     with_lower: bool = True,
-    metric: Floats | None = None,
 ) -> UnboundedLosses:
-    """Bound the loss of every pair in an unbounded stationary chain with ``epsilon`` on each entry.
+    """Bound the loss of every pair in an unbounded stationary chain with ``cost`` on each entry.
 
-    ``near`` is the result for another ε of the same chain: its couplings are where the search
-    begins. The result is within about ``tolerance`` of the best, and certified in any case.
+    A cost is a closed matrix ``[u, v]``, or an ε for any change. ``near`` is the result for
+    another cost of the same chain: its couplings are where the search begins. The result is within
+    about ``tolerance`` of the best, and certified in any case.
     """
-    return _both(_Chain.of(transition), epsilon, tolerance, near, with_lower, metric)
+    return _both(_Chain.of(transition), cost, tolerance, near, with_lower)
 
 
 def unbounded_allowance(
@@ -134,33 +136,34 @@ class _Chain:
 
 def _both(
     chain: _Chain,
-    epsilon: float,
+    cost: float | Floats,
     tolerance: float,
     near: UnboundedLosses | None,
     with_lower: bool,
-    metric: Floats | None = None,
 ) -> UnboundedLosses:
-    if not 0 <= epsilon < np.inf:
-        raise Malformed("epsilon", given=f"is {epsilon:g}", needed="be a finite loss, 0 or more")
     size = len(chain.ahead)
+    charged = entry_cost(cost, size)
+    if not ((charged >= 0) & (charged < np.inf)).all():
+        raise Malformed(
+            "epsilon", given=f"is {charged.max():g}", needed="be a finite loss, 0 or more"
+        )
     sides = [
         fixed_point(
-            *(fixed_rows(rows), size, epsilon),
+            *(fixed_rows(rows), charged),
             slack=slack,
             tolerance=tolerance,
             start=start,
             with_lower=with_lower,
-            metric=metric,
         )
         for rows, slack, start in (
             (chain.ahead, row_slack(size), near.forward if near else None),
             (chain.behind, law_slack(size), near.backward if near else None),
         )
     ]
-    return UnboundedLosses(epsilon, *sides)
+    return UnboundedLosses(charged, *sides)
 
 
-def _sum(epsilon: float, sides: Floats, rounded: Callable[[ArrayLike], Floats]) -> Floats:
-    total = rounded(epsilon + sides)
+def _sum(cost: Floats, sides: Floats, rounded: Callable[[ArrayLike], Floats]) -> Floats:
+    total = rounded(cost + sides)
     np.fill_diagonal(total, 0.0)
     return frozen(total)

@@ -28,7 +28,7 @@ from takifugu.influence.presets import uncertain
 from takifugu.papers.composition.printed_curves import binary_chain, printed_binary_curve
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_figure, write_whole
 from takifugu.priors.bif import read_bif
-from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.reports.html_figures import drawing
 from takifugu.reports.html_page import Drawing
 from takifugu.reports.influence_figures import draw_curves
@@ -63,7 +63,7 @@ def gaussian_curves() -> tuple[Curves, Curves]:
     """(b): the printed formula (worst coordinate searched), and the bound for the law cut off."""
     printed, right = {}, {}
     for length in LENGTHS:
-        prior = Gaussian.process(ENTRIES, length=length, bound=BOUND, width=WIDTH)
+        prior = TruncatedGaussian.process(ENTRIES, length=length, bound=BOUND, width=WIDTH)
         printed[f"ℓ = {length:g}"] = gaussian_curve(prior, law="printed")
         right[f"ℓ = {length:g}"] = gaussian_curve(prior)
     return printed, right

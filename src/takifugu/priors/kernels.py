@@ -1,0 +1,321 @@
+r"""Kernels of Gaussian processes: how much two entries vary together.
+
+A stationary kernel is known by its correlations ρ(k) at the lags 0, 1, 2, …. The families here are
+positive definite on the whole line (on the integers for `AR1`), so that every number of entries has
+a Gaussian law and nothing needs to be checked: `SquaredExponential` and `Matern` have a positive
+spectral density, and AR(1) is the law of :math:`X_{t+1} = ρ X_t + Z_t`. |ρ(k)| falls with k in all.
+
+What a translation needs of them is :math:`\sum_k |ρ(k)|` over all integers, in closed form. With
+:math:`h = a/2` and :math:`S(a) = \sum_k e^{-a|k|} = \coth h` the Matérn kernels are sums of
+:math:`a^m|k|^m e^{-a|k|}`, and :math:`\sum_k |k|^m e^{-a|k|} = (-1)^m S^{(m)}(a)`:
+
+* ν = 1/2, a = 1/ℓ: :math:`\coth h`
+* ν = 3/2, a = √3/ℓ: :math:`\coth h + h / \sinh^2 h`
+* ν = 5/2, a = √5/ℓ: :math:`\coth h + h / \sinh^2 h + \tfrac23 h^2 \cosh h / \sinh^3 h`
+* AR(1): (1 + |ρ|)/(1 − |ρ|)
+* squared exponential: by Poisson's summation
+  :math:`\sum_k e^{-k^2/ℓ} = \sqrt{πℓ}\,(1 + 2\sum_{m≥1} e^{-π^2 ℓ m^2})`, for small ℓ term by term.
+
+The parameters count as exact, as the float64 they are; every number below says which way it is
+rounded.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from takifugu._rounding import UNIT, float_up
+from takifugu.errors import InvalidPrior
+from takifugu.numeric import Floats, Integers, frozen
+from takifugu.priors.positive_semidefinite import is_positive_semidefinite
+
+TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
+MOST_ENTRIES = 4096  # a covariance of 128 MiB
+SMOOTHNESS = {"1/2": Fraction(1, 2), "3/2": Fraction(3, 2), "5/2": Fraction(5, 2)}
+_FAR = 1000.0  # e^−1000 is 0 in float64
+_LONG = 8.0  # ℓ from which one term of Poisson's sum is all that float64 can hold
+
+
+class StationaryKernel(Protocol):
+    """Correlations ρ(k) that depend on the lag k alone.
+
+    Implementers: `SquaredExponential`, `AR1`, `Matern`.
+    """
+
+    word: ClassVar[str]
+
+    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
+        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+
+    def signs(self, lags: Integers) -> Floats:
+        """The sign of ρ(k): 1, −1, or 0 where it is 0."""
+        return np.ones(np.shape(lags))
+
+    def total(self) -> float:
+        """The sum of |ρ(k)| over all integers k, rounded up."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What a document holds beside the name."""
+
+    def most(self, lags: Integers) -> Floats:
+        """|ρ(k)| at each lag, rounded up; 0 only where it is."""
+        value, off = self.exponents(lags)
+        raised = np.maximum(value * (1 + off * UNIT), TINY)
+        return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, raised))
+
+    def least(self, lags: Integers) -> Floats:
+        """|ρ(k)| at each lag, rounded down."""
+        value, off = self.exponents(lags)
+        lowered = np.where(value > TINY, value * (1 - off * UNIT), 0.0)
+        return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, lowered))
+
+
+@dataclass(frozen=True)
+class SquaredExponential(StationaryKernel):
+    """exp(−k²/ℓ): smooth (the paper's kernel). ``scale`` is ℓ.
+
+    >>> round(SquaredExponential(2.0).total(), 5)
+    2.50663
+    """
+
+    word: ClassVar[str] = "squared-exponential"
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+
+    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
+        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+        apart = np.asarray(lags, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            power = np.minimum(apart**2 / self.scale, _FAR)
+        return np.exp(-power), 16 + 8 * power
+
+    def total(self) -> float:
+        """The sum over all integers, rounded up."""
+        if self.scale >= _LONG:  # the other terms are below 1e-33 of this one
+            return math.sqrt(math.pi) * math.sqrt(self.scale) * (1 + 16 * UNIT)
+        lags = np.arange(1, 128)  # e^(−128²/8) is 0
+        return _raised(1 + 2 * float(self.most(lags).sum()) + 256 * TINY, 256)
+
+    def parameters(self) -> dict[str, Any]:
+        """What a document holds beside the name."""
+        return {"scale": self.scale}
+
+
+@dataclass(frozen=True)
+class AR1(StationaryKernel):
+    """ρ^k: an autoregression of order 1. ``rho`` lies between −1 and 1.
+
+    >>> AR1(-0.5).total()
+    3.0
+    """
+
+    word: ClassVar[str] = "ar1"
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", number(self.rho, "rho"))
+        if not -1 < self.rho < 1:  # also false for NaN
+            raise InvalidPrior("rho", given=f"is {self.rho}", needed="be above -1 and below 1")
+
+    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
+        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+        apart = np.asarray(lags, dtype=np.float64)
+        decay = -math.log(abs(self.rho)) if self.rho else _FAR
+        power = np.minimum(apart * decay, _FAR)
+        return np.exp(-power), 16 + 8 * power
+
+    def signs(self, lags: Integers) -> Floats:
+        """The sign of ρ(k)."""
+        odd = np.asarray(lags) % 2 == 1
+        if self.rho == 0:
+            return np.where(np.asarray(lags) == 0, 1.0, 0.0)
+        return np.where(odd & (self.rho < 0), -1.0, 1.0)
+
+    def total(self) -> float:
+        """(1 + |ρ|)/(1 − |ρ|), rounded up."""
+        size = abs(Fraction(self.rho))
+        return float_up((1 + size) / (1 - size))
+
+    def parameters(self) -> dict[str, Any]:
+        """What a document holds beside the name."""
+        return {"rho": self.rho}
+
+
+@dataclass(frozen=True)
+class Matern(StationaryKernel):
+    """Matérn's kernel of smoothness ν = 1/2, 3/2 or 5/2 and length scale ℓ = ``scale``.
+
+    With a = √(2ν)/ℓ: e^(−ak), (1 + ak)·e^(−ak), (1 + ak + (ak)²/3)·e^(−ak). ν = 1/2 is the
+    exponential kernel of an Ornstein-Uhlenbeck process.
+
+    >>> round(Matern("3/2", 2.0).total(), 5), round(Matern("5/2", 2.0).total(), 5)
+    (4.62229, 4.77056)
+    """
+
+    word: ClassVar[str] = "matern"
+
+    nu: Fraction
+    scale: float
+
+    def __init__(self, nu: object, scale: float) -> None:
+        found = SMOOTHNESS.get(nu) if isinstance(nu, str) else _half(nu)
+        if found is None:
+            raise InvalidPrior("nu", given=f"is {nu!r:.40}", needed="be 1/2, 3/2 or 5/2")
+        object.__setattr__(self, "nu", found)
+        object.__setattr__(self, "scale", positive(scale, "scale"))
+
+    @property
+    def _steep(self) -> float:
+        """a, which a sum of entries one apart falls by."""
+        return math.sqrt(2 * self.nu) / self.scale
+
+    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
+        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            power = np.asarray(lags, dtype=np.float64) * self._steep
+        power = np.minimum(np.where(np.asarray(lags) == 0, 0.0, power), _FAR)
+        grown = {1: np.ones_like(power), 3: 1 + power, 5: 1 + power + power**2 / 3}
+        return grown[self.nu.numerator] * np.exp(-power), 32 + 16 * power
+
+    def total(self) -> float:
+        """The closed form, rounded up."""
+        half = self._steep / 2
+        if half > _FAR:
+            return 1 + 4 * UNIT  # the other terms are below e^−1000
+        steep = math.tanh(half)
+        if half < TINY or steep == 0:
+            return math.inf
+        value, shrunk = 1 / steep, half / math.sinh(min(half, 700.0))
+        if self.nu.numerator >= 3:
+            value += shrunk / math.sinh(min(half, 700.0))
+        if self.nu.numerator == 5:
+            value += 2 / 3 * shrunk**2 / steep
+        return _raised(value, 64)
+
+    def parameters(self) -> dict[str, Any]:
+        """What a document holds beside the name."""
+        return {"nu": str(self.nu), "scale": self.scale}
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """A covariance written out, row by row: symmetric and positive semidefinite.
+
+    Nothing is added to its diagonal: that would be another prior. What cannot be shown to be
+    positive semidefinite, as the exact numbers given, is refused.
+    """
+
+    word: ClassVar[str] = "covariance"
+
+    rows: Floats
+
+    def __post_init__(self) -> None:
+        try:
+            rows = frozen(self.rows)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidPrior(
+                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+            ) from error
+        object.__setattr__(self, "rows", rows)
+        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not rows.size:
+            raise InvalidPrior("covariance", given=f"has shape {rows.shape}", needed="be square")
+        if len(rows) > MOST_ENTRIES:
+            raise InvalidPrior(
+                "covariance", given=f"has {len(rows)} rows", needed=f"have at most {MOST_ENTRIES:,}"
+            )
+        if not np.isfinite(rows).all() or not np.array_equal(rows, rows.T):
+            raise InvalidPrior(
+                "covariance", given="is not symmetric or not finite", needed="be both"
+            )
+        if not (np.diag(rows) > 0).all():
+            raise InvalidPrior(
+                "covariance",
+                given="has a variance of 0 or below",
+                needed="have positive variances: leave out an entry that is known",
+                reason="variance",
+            )
+        if not is_positive_semidefinite(rows):
+            raise InvalidPrior(
+                "covariance",
+                given="is not positive semidefinite, or too close to the edge to tell",
+                needed="be a covariance; name a kernel instead of writing out its rounded numbers"
+                " (nothing is added to the diagonal, because that would change the prior)",
+                reason="indefinite",
+            )
+
+
+Kernel = SquaredExponential | AR1 | Matern | Covariance
+
+
+def kernel_of(document: Any) -> Kernel:
+    """The kernel of a document: ``{"name": "ar1", "rho": 0.5}``."""
+    if not isinstance(document, Mapping):
+        raise InvalidPrior("kernel", given="is not an object", needed="be one, with a `name`")
+    made: Mapping[str, tuple[Any, tuple[str, ...]]] = {
+        SquaredExponential.word: (SquaredExponential, ("scale",)),
+        AR1.word: (AR1, ("rho",)),
+        Matern.word: (Matern, ("nu", "scale")),
+        Covariance.word: (Covariance, ("rows",)),
+    }
+    name = document.get("name")
+    if not isinstance(name, str) or name not in made:
+        raise InvalidPrior(
+            "kernel", given=f"has the name {name!r:.60}", needed=f"be one of {', '.join(made)}"
+        )
+    family, needed = made[name]
+    for key in (*document, *needed):
+        if key not in ("name", *needed) or key not in document:
+            raise InvalidPrior(
+                f"kernel, {key}",
+                given="is missing" if key in needed else "is not a key of this kernel",
+                needed=f"be one of name, {', '.join(needed)}, all of which are given",
+            )
+    kernel: Kernel = family(*(document[key] for key in needed))
+    return kernel
+
+
+def kernel_document(kernel: Kernel) -> dict[str, Any]:
+    """What `kernel_of` reads."""
+    if isinstance(kernel, Covariance):
+        return {"name": kernel.word, "rows": kernel.rows.tolist()}
+    return {"name": kernel.word, **kernel.parameters()}
+
+
+def number(value: object, name: str) -> float:
+    """A number as float64; true, false and text are refused."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
+        raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidPrior(
+            name, given="is too large for float64", needed="be a number that float64 can hold"
+        ) from error
+
+
+def positive(value: object, name: str) -> float:
+    """A number above 0 that float64 holds with all its digits."""
+    found = number(value, name)
+    if not TINY <= found < math.inf:  # also false for NaN
+        raise InvalidPrior(
+            name, given=f"is {found}", needed=f"be positive, at least {TINY:.3g}, and finite"
+        )
+    return found
+
+
+def _half(value: object) -> Fraction | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        return None
+    return next((nu for nu in SMOOTHNESS.values() if nu == value), None)
+
+
+def _raised(value: float, units: int) -> float:
+    return value * (1 + units * UNIT)

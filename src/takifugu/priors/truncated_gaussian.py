@@ -1,0 +1,168 @@
+"""The paper's Gaussian priors: real-valued entries that vary together, kept within bounds."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from takifugu.errors import InvalidPrior
+from takifugu.numeric import Floats, frozen
+from takifugu.priors.prior import Prior
+
+MOST_ENTRIES = 4096  # a covariance of 128 MiB
+TruncatedKernel = Literal["squared-exponential", "exponential"]
+
+
+@dataclass(frozen=True, eq=False)
+class TruncatedGaussian(Prior):
+    r"""x ~ N(0, Σ) cut off to :math:`[-\gamma, \gamma]^n` (the paper, Example 5).
+
+    The secrets are regions: "x_i lies in [r, r + δ]" against "x_i lies in [r′, r′ + δ]", for any
+    two regions of one coordinate that do not overlap. The law without truncation is `Gaussian`.
+
+    Attributes:
+        covariance: Σ, symmetric and positive definite. Nothing is added to its diagonal: that
+            would be another prior.
+        bound: γ, how far a value can be from 0.
+        width: δ, how wide a region is.
+    """
+
+    kind: ClassVar[str] = "gaussian"  # as files have called it since before `Gaussian`
+    hashed_as: ClassVar[str] = "Gaussian"
+
+    covariance: Floats
+    bound: float
+    width: float
+
+    def __post_init__(self) -> None:
+        try:
+            sigma = frozen(self.covariance)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidPrior(
+                "covariance", given="is not a matrix of numbers", needed="be a list of rows"
+            ) from error
+        object.__setattr__(self, "covariance", sigma)
+        for name in ("bound", "width"):
+            object.__setattr__(self, name, _number(getattr(self, name), name))
+        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not sigma.size:
+            raise InvalidPrior("covariance", given=f"has shape {sigma.shape}", needed="be square")
+        if not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
+            raise InvalidPrior(
+                "covariance", given="is not symmetric or not finite", needed="be both"
+            )
+        try:
+            np.linalg.cholesky(sigma)
+        except np.linalg.LinAlgError as error:
+            raise InvalidPrior(
+                "covariance",
+                given="is not positive definite in float64",
+                needed="be positive definite; take fewer entries or a shorter length scale"
+                " (nothing is added to the diagonal, because that would change the prior)",
+            ) from error
+        if not 0 < self.bound < np.inf:  # also false for NaN
+            raise InvalidPrior("bound", given=f"is {self.bound}", needed="be positive and finite")
+        if not 0 < 2 * self.width <= 2 * self.bound:
+            raise InvalidPrior(
+                "width", given=f"is {self.width}", needed="be positive and at most `bound`"
+            )
+
+    @classmethod
+    def process(
+        cls,
+        entries: int,
+        *,
+        length: float,
+        kernel: TruncatedKernel = "squared-exponential",
+        bound: float,
+        width: float,
+    ) -> "TruncatedGaussian":
+        """Entries 0, 1, 2, … of a stationary process with unit variance.
+
+        ``squared-exponential`` is exp(−(j−k)²/length), the paper's; ``exponential`` is
+        exp(−|j−k|/length), an Ornstein-Uhlenbeck process.
+        """
+        if isinstance(entries, bool) or not isinstance(entries, int | np.integer):
+            raise InvalidPrior("entries", given="is not a whole number", needed="be one")
+        if not 1 <= entries <= MOST_ENTRIES:
+            raise InvalidPrior(
+                "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
+            )
+        length = _number(length, "length")
+        if not 0 < length < np.inf:
+            raise InvalidPrior("length", given=f"is {length}", needed="be positive and finite")
+        if not isinstance(kernel, str) or kernel not in ("squared-exponential", "exponential"):
+            raise InvalidPrior(
+                "kernel", given=f"is {kernel!r}", needed="be squared-exponential or exponential"
+            )
+        apart = np.abs(np.subtract.outer(np.arange(entries), np.arange(entries))).astype(float)
+        power = 2 if kernel == "squared-exponential" else 1
+        # e^−1000 is 0 in float64 already: nothing is divided beyond all floats
+        return cls(np.exp(-np.minimum(apart**power, 1000 * length) / length), bound, width)
+
+    @property
+    def entries(self) -> int:
+        """How many coordinates there are."""
+        return len(self.covariance)
+
+    @property
+    def entry_names(self) -> Sequence[int]:
+        """The coordinates 0, 1, …."""
+        return range(self.entries)
+
+    @property
+    def entry_values(self) -> Sequence[tuple[Hashable, ...]]:
+        """None: the values are real numbers."""
+        return ()
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "covariance": self.covariance.tolist(),
+            "bound": self.bound,
+            "width": self.width,
+        }
+
+    @classmethod
+    def _of_document(cls, document: Mapping[str, Any]) -> "TruncatedGaussian":
+        """Read a document: ``covariance``, or ``entries``, ``length`` and ``kernel``."""
+        known = ("kind", "covariance", "bound", "width", "entries", "length", "kernel")
+        for key in document:
+            if key not in known:
+                raise InvalidPrior(
+                    str(key),
+                    given="is not a key of a gaussian prior",
+                    needed=f"be one of {', '.join(known)}",
+                )
+        if isinstance(document.get("kernel"), Mapping) or "bound" not in document:
+            raise InvalidPrior(
+                "bound" if "bound" not in document else "kernel",
+                given="is not that of the truncated law",
+                needed="be given for kind `gaussian`, which is truncated to ±`bound`; without"
+                " truncation the kind is `gaussian-process`",
+            )
+        bound, width = (_number(document.get(key), key) for key in ("bound", "width"))
+        if "covariance" in document:
+            return cls(document["covariance"], bound, width)
+        entries, length = document.get("entries"), document.get("length")
+        if entries is None or length is None:
+            raise InvalidPrior(
+                "covariance",
+                given="is missing",
+                needed="be given, or `entries` and `length` of a process instead",
+            )
+        kernel: TruncatedKernel = document.get("kernel", "squared-exponential")
+        return cls.process(entries, length=length, kernel=kernel, bound=bound, width=width)
+
+
+def _number(value: object, name: str) -> float:
+    """A number as float64; true, false and text are refused."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | Fraction):
+        raise InvalidPrior(name, given="is missing or not a number", needed="be a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidPrior(
+            name, given="is too large for float64", needed="be a number that float64 can hold"
+        ) from error

@@ -1,0 +1,119 @@
+r"""The best factor of one entry, all others held fixed: for a witness that obeys a cost.
+
+With weights a, b ≥ 0 on the values of an entry, find g > 0 with
+:math:`g(u) \le e^{c(u,v)} g(v)` and the largest :math:`\sum a g / \sum b g`. Values between which a
+change costs nothing share one g. Between the classes that remain it is two levels if all changes
+cost the same, and otherwise the small transport of a step, whose potentials are the g.
+
+A mechanism states the probability of *every* output, so that c(u, v) = 0 means that u and v have
+the same law, and then c(v, u) = 0 too: a cost is lowered to what complete mechanisms have. An
+output with likelihood proportional to g, as rare as need be, then belongs to one of them.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from takifugu._rounding import UNIT
+from takifugu.numeric import Booleans, Floats
+from takifugu.translation.chain.transport_steps import NUDGE, closed, off_diagonal
+
+Trees = tuple[NDArray[np.int16], Booleans]
+
+
+class BestResponse:
+    """The best factors under one cost ``[u, v]``, times a ``share`` of at most 1."""
+
+    def __init__(self, cost: Floats, share: float = 1.0) -> None:
+        size = len(cost)
+        free = (cost == 0) | (cost.T == 0)
+        lowered = closed(np.where(free, 0.0, cost)) * share * (1 - 8 * (size + 4) * UNIT)
+        first = np.argmax(lowered == 0, axis=1)  # the first value of a class stands for it
+        heads, self._class_of = np.unique(first, return_inverse=True)
+        self._cost: Floats = np.ascontiguousarray(lowered[np.ix_(heads, heads)])
+        self._members = np.eye(len(heads))[self._class_of]  # [value, class]
+
+    @property
+    def classes(self) -> int:
+        """How many classes of values there are."""
+        return len(self._cost)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether every change from class to class costs the same."""
+        apart = self._cost[off_diagonal(self.classes) > 0]
+        return self.classes < 2 or bool(apart.min() == apart.max())
+
+    @cached_property
+    def high(self) -> float:
+        """e^c of the dearest change, rounded down, at least 1."""
+        return max(float(np.exp(self._cost.max(initial=0.0))) * (1 - 4 * UNIT), 1.0)
+
+    @cached_property
+    def _gains(self) -> tuple[Floats, Floats]:
+        m, top = self.classes, float(self._cost.max())
+        apart = 0.5 + 0.5 * np.modf(np.arange(1, m * m + 1) * 0.6180339887498949)[0].reshape(m, m)
+        gain = np.exp(self._cost + off_diagonal(m) * apart * NUDGE * top)  # no two trees tie
+        return gain, np.ascontiguousarray(gain.T)
+
+    def trees(self, rows: int) -> Trees:
+        """Room for the trees from which a search starts again."""
+        shape = (rows, self.classes)
+        return np.zeros(shape, dtype=np.int16), np.zeros(shape, dtype=np.bool_)
+
+    def choose(self, a: Floats, b: Floats, trees: Trees, *, fresh: bool) -> Floats:
+        """``[row, u]``: g for each row of weights; admissible up to rounding (`admissible`)."""
+        if self.classes < 2:
+            return np.ones_like(a)
+        a, b = a @ self._members, b @ self._members
+        if self.alike:
+            return two_levels(a, b, self.high)[:, self._class_of]
+        if self.classes == 2:
+            rise = a[:, 1] * b[:, 0] > a[:, 0] * b[:, 1]
+            g = np.ones_like(a)
+            g[rise, 1] = max(float(np.exp(self._cost[1, 0])) * (1 - 4 * UNIT), 1.0)
+            g[~rise, 0] = max(float(np.exp(self._cost[0, 1])) * (1 - 4 * UNIT), 1.0)
+            return g[:, self._class_of]
+        from takifugu.translation.chain import tree_simplex as kernel
+
+        potentials = np.ones_like(a)
+        kernel.respond(a, b, *self._gains, fresh, *trees, potentials)
+        scaled: Floats = potentials / potentials.min(axis=1, keepdims=True)
+        return scaled[:, self._class_of]
+
+    def admissible(self, g: Floats) -> Floats:
+        """``[row, u]``: the same or less, proven to obey the cost; 1 where that does not settle."""
+        if self.alike or self.classes == 2:
+            return g
+        level = g[:, np.argmax(self._members > 0, axis=0)]
+        gain = np.exp(self._cost) * (1 - 4 * UNIT)
+        np.fill_diagonal(gain, np.inf)
+        for _ in range(self.classes + 2):
+            allowed = (gain[None] * level[:, None, :]).min(axis=2) * (1 - 2 * UNIT)
+            broken = level > allowed
+            if not broken.any():
+                break
+            level = np.where(broken, allowed, level)
+        else:
+            level = np.where(broken.any(axis=1, keepdims=True), 1.0, level)
+        return level[:, self._class_of]
+
+
+def two_levels(a: Floats, b: Floats, high: float) -> Floats:
+    """``[row, u]``: the g in {1, high} with the largest Σ a·g / Σ b·g."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(a > 0, a / b, 0.0)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    sorted_a = np.take_along_axis(a, order, axis=1)
+    sorted_b = np.take_along_axis(b, order, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value = (a.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_a, axis=1)) / (
+            b.sum(axis=1, keepdims=True) + (high - 1) * np.cumsum(sorted_b, axis=1)
+        )
+    size = np.argmax(value, axis=1)
+    chosen = np.arange(a.shape[1])[None, :] <= size[:, None]
+    chosen[chosen.all(axis=1)] = False  # the same factor everywhere reveals nothing
+    g = np.ones_like(a)
+    np.put_along_axis(g, order, np.where(chosen, high, 1.0), axis=1)
+    return g
