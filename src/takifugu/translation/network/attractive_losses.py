@@ -15,10 +15,10 @@ the one given X_i = 0, and E₁f/E₀f ≤ E₁f*/E₀f*. Written with odds, the
 the shift of the log odds of entry i when every field is raised by its ε. The reverse pair lowers
 every field: :math:`\mathrm{logit}\,P - \mathrm{logit}\,P_{-ε}`. Only :math:`f(1) \le e^{ε_j} f(0)`
 was used of an entry's cost for the pair (1, 0), and :math:`f(0) \le e^{ε_j} f(1)` for the other: a
-cost that differs by direction is exact as well, ε_j being that of its direction. So three sums over the whole model
-give all entries, exactly, where a junction tree allows it. Where it does not, pinning gives bounds
-(`takifugu.translation.network.pinning`). The lower bound is a loss that happens: a noisy count
-leaks it.
+cost that differs by direction is exact as well, ε_j being that of its direction. So three sums over
+the whole model give all entries, exactly, where a junction tree allows it. Where it does not,
+pinning gives bounds (`takifugu.translation.network.pinning`). The lower bound is a loss that
+happens: a noisy count leaks it.
 """
 
 from dataclasses import dataclass

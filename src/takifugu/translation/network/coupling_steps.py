@@ -3,11 +3,14 @@ r"""One step of the recursion along a junction tree: messages from couplings of 
 A *term* (scope, m) is a bound :math:`\log G(τ)/G(τ') \le m(τ, τ')` on how much some part of an
 admissible function changes with the state τ of the entries ``scope``. Terms about parts of a model
 that are independent given a clique add up. Given terms about a clique, the message to the entries
-S, a part of it, bounds :math:`\log E[G|σ]/E[G|σ']`: the value of any coupling of P(R|σ) with P(R|σ′),
-R the rest of the clique, by weak duality.
+S, a part of it, bounds :math:`\log E[G|σ]/E[G|σ']`: the value of any coupling of P(R|σ) with
+P(R|σ′), R the rest of the clique, by weak duality.
 
-**In parts.** S may have so many states σ that not all pairs can be coupled. Then the message is a
-sum of terms about single entries of S,
+**By way of others.** If S has many states σ, only those that differ in few entries are coupled. The
+ratio of E[G|σ] and E[G|σ′] is a product of such ratios, so the message is a shortest path.
+
+**In parts.** S may have so many states that even this is too much. Then the message is a sum of
+terms about single entries of S,
 
 .. math:: m(σ, σ') = \sum_{v \in S} \max_{\text{others}} \big[\text{coupling of } (a, \text{others})
           \text{ with } (b, \text{others})\big]_{a = σ_v,\, b = σ'_v} :

@@ -81,8 +81,8 @@ def network_losses(
 ) -> NetworkLosses:
     """Bound the loss of all secrets of ``model`` when entry j was queried with ε_j in total.
 
-    ``epsilon`` is one number, or one for each entry, or costs, value by value. A model whose junction tree has a clique of
-    more than ``largest`` states is refused (`TooLarge`).
+    ``epsilon`` is one number, or one for each entry, or costs, value by value. A model whose
+    junction tree has a clique of more than ``largest`` states is refused (`TooLarge`).
     """
     protected = secrets or Secrets()
     costs = cost_matrices(model, epsilon)

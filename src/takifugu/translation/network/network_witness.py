@@ -23,7 +23,7 @@ from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
-from takifugu.translation.network.spending import EntrySpending, cost_matrices
+from takifugu.translation.network.spending import EntrySpending, attainable_cost, cost_matrices
 
 ROUNDS = 8  # of improving all factors at once
 LARGEST = 2**22  # states of a clique that can be summed over
@@ -91,7 +91,7 @@ class _Searches:
     tree: JunctionTree | None = None
 
     def __post_init__(self) -> None:
-        self.costs = [_attainable(cost) for cost in cost_matrices(self.model, self.epsilon)]
+        self.costs = [attainable_cost(cost) for cost in cost_matrices(self.model, self.epsilon)]
         self.factors = self.model.factors()
 
     def sums(self, extra: dict[int, Floats]) -> PartitionSums:
@@ -101,16 +101,6 @@ class _Searches:
             self.cells = sum(self.tree.states(c) for c in range(len(self.tree.cliques)))
         self.work += self.cells
         return PartitionSums(self.tree, self.factors, extra)
-
-
-def _attainable(cost: Floats) -> Floats:
-    """At most ``cost``: 0 where it is 0 in the other direction, and closed under detours."""
-    if not ((cost == 0) != (cost == 0).T).any():
-        return cost
-    least = np.where((cost == 0).T, 0.0, cost)
-    for w in range(len(least)):
-        least = np.minimum(least, least[:, w : w + 1] + least[w : w + 1, :])
-    return least
 
 
 def _found(searches: _Searches, pair: SecretPair, sweeps: int) -> ProductWitness:

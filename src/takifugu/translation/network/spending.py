@@ -74,3 +74,17 @@ def cost_matrices(model: FactorModel, spent: EntrySpending) -> tuple[Floats, ...
 def largest_costs(costs: Sequence[Floats]) -> Floats:
     """``[entry]``: the largest cost of any change, an ε that covers it."""
     return frozen([float(cost.max(initial=0.0)) for cost in costs])
+
+
+def attainable_cost(cost: Floats) -> Floats:
+    """At most ``cost``, for a mechanism that is to exist: 0 where the other direction costs 0.
+
+    If all outputs are at most as likely for u as for v, they are equally likely, since the
+    probabilities add up to 1. Closed under detours.
+    """
+    if not ((cost == 0) != (cost == 0).T).any():
+        return cost
+    least = np.where((cost == 0).T, 0.0, cost)
+    for w in range(len(least)):
+        least = np.minimum(least, least[:, w : w + 1] + least[w : w + 1, :])
+    return least

@@ -16,6 +16,8 @@ def reweighted(spread: float, rise: float) -> float:
     least = min(spread, rise)
     if not least > 0.0:
         return 0.0
+    if not spread + rise < 1e300:
+        return least
     product = math.tanh(spread / 4) * math.tanh(rise / 4)
     if product < 0.5:
         value = 4 * math.atanh(product) * (1 + 64 * UNIT)
@@ -24,7 +26,7 @@ def reweighted(spread: float, rise: float) -> float:
         # log cosh h − log cosh l, both written without overflow
         value = 2 * (high - low + math.log1p(math.exp(-2 * high)) - math.log1p(math.exp(-2 * low)))
         value += 64 * UNIT * (1 + high)
-    return min(value, least)
+    return min(max(value, 1e-300), least)  # the product may have been rounded to 0
 
 
 @compiled
@@ -41,8 +43,8 @@ def walked(
 ) -> float:
     """A bound on how far the law of all entries but those ``gone`` depends on ``entry``.
 
-    ``near[start[i]:start[i + 1]]`` are the contacts of entry i, ``spread`` the Δ to each of them, and
-    ``behind`` bounds what lies behind that contact. Walks end after ``depth`` more steps.
+    ``near[start[i]:start[i + 1]]`` are the contacts of entry i, ``spread`` the Δ to each of them,
+    and ``behind`` bounds what lies behind that contact. Walks end after ``depth`` more steps.
     """
     visits[0] -= 1
     gone[entry] = True
@@ -72,10 +74,12 @@ def rounds(
     back: Integers,
     spread: Floats,
     behind: Floats,
+    falling: bool,
 ) -> None:
-    """Improve ``behind`` by rounds of the non-backtracking recursion; every round is a bound.
+    """Rounds of the non-backtracking recursion, ``behind`` being replaced.
 
-    ``back[k]`` is the number of the contact k seen from its other end.
+    ``back[k]`` is the number of the contact k seen from its other end. If ``falling``, from a bound
+    down: every round is one, and it ends when little changes. Else from 0 up.
     """
     n = len(start) - 1
     felt = behind.copy()
@@ -94,8 +98,8 @@ def rounds(
                 at = back[k]
                 if start[j + 1] - start[j] == 1:
                     rest = 0.0
-                if rest < behind[at]:
-                    moved = moved or rest < behind[at] * (1 - close)
+                if rest < behind[at] or not falling:
+                    moved = moved or not falling or rest < behind[at] * (1 - close)
                     behind[at] = rest
         if not moved:
             return

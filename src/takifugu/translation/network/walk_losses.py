@@ -11,23 +11,25 @@ Then the loss of a pair at entry i is at most
    L_{j \setminus i} = \sum_{k \sim j, k \ne i} β(Δ_{jk}, c_k + L_{k \setminus j}).
 
 *Lemma.* If w > 0 has range e^Δ (its largest over its smallest value) and H > 0 range e^α, then
-E[wH] ≤ e^β E[w] E[H]. Proof: for a given w the ratio E[wH]/(E[w] E[H]) is linear-fractional in H, so
-the best H takes two values, the larger one where w is large; likewise the best w takes two values
-for this H, on the same event A. With p = P(A), a = e^{Δ/2}, b = e^{α/2} and the values a^{±1},
-b^{±1} the ratio is (p ab + (1−p)/(ab)) / ((p a + (1−p)/a)(p b + (1−p)/b)), largest at p = 1/(1 + ab),
-where it is ((1+ab)/(a+b))², and 2 log((1+ab)/(a+b)) = β.
+E[wH] ≤ e^β E[w] E[H]. Proof: for a given w the ratio E[wH]/(E[w] E[H]) is linear-fractional in H,
+so the best H takes two values, the larger one where w is large; likewise the best w takes two
+values for this H, on the same event A. With p = P(A), a = e^{Δ/2}, b = e^{α/2} and the values
+a^{±1}, b^{±1} the ratio is (p ab + (1−p)/(ab)) / ((p a + (1−p)/a)(p b + (1−p)/b)), largest at p =
+1/(1 + ab), where it is ((1+ab)/(a+b))², and 2 log((1+ab)/(a+b)) = β.
 
-*Proof of the bound.* Let h be admissible. To pass from X_i = y to X_i = x, replace the tables
-f(y, ·) of i's contacts by f(x, ·) one after the other. Replacing that of j reweights the law by
-w(X_j), of range at most e^Δ. H = E[h | X_j], with i gone, has range at most e^{c_j + L}, L how far
-the law of the others depends on X_j in the field without i: the same question again. So E[h] changes
-by a factor of at most e^β each time. Unrolled, it is a sum over self-avoiding walks from i. To forbid
+*Proof of the bound.* Let h be admissible. To pass from X_i = y to X_i = x, replace the tables f(y,
+·) of i's contacts by f(x, ·) one after the other. Replacing that of j reweights the law by w(X_j),
+of range at most e^Δ. H = E[h | X_j], with i gone, has range at most e^{c_j + L}, L how far the law
+of the others depends on X_j in the field without i: the same question again. So E[h] changes by a
+factor of at most e^β each time. Unrolled, it is a sum over self-avoiding walks from i. To forbid
 only the step back adds walks, and β rises in α: the recursion above dominates. No tables on single
-entries enter, so the hybrid laws are covered too. L is at most the sum of Δ_jk, and at most the
-sum of all costs: from there every round of the recursion is a bound.
+entries enter, so the hybrid laws are covered too. L is at most the sum of Δ_jk, and at most the sum
+of all costs: from there every round of the recursion is a bound. From 0 it is one after as many
+rounds as there are entries: no self-avoiding walk is longer.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -42,6 +44,7 @@ from takifugu.translation.network.junction_losses import NetworkLosses
 from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
 
 ROUNDS = 200  # of the recursion
+SHORT = 256  # entries up to which the recursion is also run up from 0
 CLOSE = 1e-9  # a relative gain below this ends it
 DEPTH = 12  # steps of a self-avoiding walk
 VISITS = 1_600_000  # entries that all walks together visit
@@ -119,8 +122,9 @@ def walk_losses(
     """Bound the loss of all secrets of a pairwise field, in time linear in its size.
 
     Every entry gets the non-backtracking bound. From the entries with the largest, self-avoiding
-    walks of up to ``depth`` steps, ``visits`` visits in all, are followed; what lies behind is bounded as
-    before. Tables on more than two entries, and zeros in tables on two, are refused (`TooLarge`).
+    walks of up to ``depth`` steps, ``visits`` visits in all, are followed; what lies behind is
+    bounded as before. Tables on more than two entries, and zeros in tables on two, are refused
+    (`TooLarge`).
     """
     from takifugu.translation.network import walk_kernel
 
@@ -131,12 +135,15 @@ def walk_losses(
     whole = float(up(fsum(largest))) if largest.any() else 0.0  # group privacy
     shared = (largest, contacts.start, contacts.near)
     behind = np.full(len(contacts.near), whole)
-    sums = np.array(
-        [fsum(contacts.spread[a:b]) for a, b in zip(contacts.start, contacts.start[1:])]  # noqa: B905, RUF007
-    )
+    sums = np.array([fsum(contacts.spread[a:b]) for a, b in pairwise(contacts.start.tolist())])
     if len(behind):
         behind = np.minimum(behind, up(sums[contacts.near]))
-    walk_kernel.rounds(ROUNDS, CLOSE, *shared, contacts.back, contacts.spread, behind)
+    recursion = (CLOSE, *shared, contacts.back, contacts.spread)
+    walk_kernel.rounds(ROUNDS, *recursion, behind, True)
+    if len(largest) <= SHORT:
+        walks = np.zeros_like(behind)
+        walk_kernel.rounds(len(largest), *recursion, walks, False)
+        behind = np.minimum(behind, walks)
     chosen = [v for v in chosen_entries(model, protected) if protected.sides(model.states[v])]
 
     def losses(entry: int, inner: Floats) -> list[float]:
