@@ -37,7 +37,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Anchor, Groups, Ledger, Terms, Window
 from takifugu.ledger.accounts.account import Book, Books
-from takifugu.ledger.accounts.standings import Limit, Limits
+from takifugu.ledger.accounts.limits import Limit, Limits
 from takifugu.ledger.storage.store import Store
 from takifugu.losses import Approximate, Concentrated, Total
 from takifugu.translation.protocol import LossTranslation

@@ -1,11 +1,17 @@
 """Charges and translations to test with."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
+from takifugu._rounding import float_down, float_up
+from takifugu.costs import NOTHING, Cost, Membership
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Charge, Groups, Window
-from takifugu.losses import Loss, Pure, Total
+from takifugu.losses import Loss, Metric, Pure, Total
+from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -50,7 +56,54 @@ class Rich(Identity):
         return math.nextafter(float(total.epsilon) + rho + tail, math.inf) * (1 + 1e-12)
 
 
-DOUBLING, IDENTITY, RICH = Doubling(), Identity(), Rich()
+PLACES = ("home", "ward", "work")
+
+
+class Places(LossTranslation):
+    """Knows values: the largest costs of all changes between three places, added up both ways.
+
+    Each ε counts six times. What costs mean together is more than what each of them means.
+    """
+
+    fingerprint = "places"
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """Rounded up."""
+        return float_up(6 * Fraction(dp))
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """Rounded down."""
+        return float_down(Fraction(pufferfish) / 6)
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """Rounded up."""
+        pairs = permutations(PLACES, 2)
+        return float_up(sum((max(c.between(*p) for c in costs) for p in pairs), Fraction(0)))
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """Rounded down, by halving."""
+        low, high = Fraction(0), Fraction(2**40)
+        for _ in range(100):
+            middle = (low + high) / 2
+            loss = self.cost_to_pufferfish(*(cost + unit * middle for cost in spent), *beside)
+            low, high = (middle, high) if loss <= pufferfish else (low, middle)
+        return low
+
+
+def count(epsilon: str | Fraction, *labels: str) -> Metric:
+    """The loss of a noisy count of ``labels``."""
+    return Metric(Cost.of({Membership(labels): epsilon}))
+
+
+DOUBLING, IDENTITY, RICH, KNOWN = Doubling(), Identity(), Rich(), Places()
+EVERY_PAIR = fingerprint(Secrets())
 CELLS = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "person"})
 
 

@@ -5,11 +5,13 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from takifugu.errors import (
+    BudgetExceeded,
     InvalidFile,
     LedgerConflict,
     LedgerDamaged,
@@ -22,7 +24,7 @@ from takifugu.errors import (
 from takifugu.ledger import Ledger, LostWitness, accept_loss, open_ledger, restore_ledger
 from tests.contracts.ledger import paid, worker
 from tests.ledger import postgres
-from tests.ledger.charges import CELLS, DOUBLING, charge
+from tests.ledger.charges import CELLS, DOUBLING, RICH, charge, count
 from tests.raising import raises
 
 Opener = Callable[..., Ledger]
@@ -249,3 +251,37 @@ def test_an_old_ledger_whose_totals_were_edited_is_migrated_to_what_its_events_s
     with open_ledger(path) as ledger:
         assert ledger.verify().sound and ledger.spent("ward", DOUBLING) == 1
         assert ledger.positions()[0].epsilon == 2
+
+
+def test_a_ledger_from_before_costs_means_the_same_and_takes_them(folder: Path) -> None:
+    path = folder / "old.ledger"
+    old = Path(__file__).with_name("before_costs.sql").read_text(encoding="utf-8")
+    with sqlite3.connect(path) as raw:
+        raw.executescript(old)
+        rows = raw.execute("SELECT seq, hash, body FROM takifugu_events ORDER BY seq").fetchall()
+        totals = raw.execute("SELECT always, worst FROM takifugu_accounts ORDER BY id").fetchall()
+    raw.close()
+    with raises(LedgerUnwritable, reason="migration"):
+        open_ledger(path, read_only=True)
+    with pytest.warns(LostWitness):
+        open_ledger(path).close()
+    with sqlite3.connect(path) as raw:
+        found = raw.execute("SELECT seq, hash, body FROM takifugu_events ORDER BY seq").fetchall()
+        assert found == rows  # not a letter was changed, and nothing added
+        kept = raw.execute("SELECT always, worst FROM takifugu_accounts ORDER BY id").fetchall()
+        assert kept == totals
+    raw.close()
+    with open_ledger(path) as ledger:
+        assert ledger.verify().sound
+        assert ledger.spent("ward", DOUBLING) == 0.8125
+        assert ledger.spent("ward", DOUBLING, analyst="bob") == 0.8125
+        assert ledger.spent("clinic", RICH) == pytest.approx(0.753, abs=1e-3)
+        again = ledger.lookup(charge("0.25", (0, 5), ["fr"], analyst="ana"))
+        assert again is not None and again.value == {"count": 7}
+        ledger.charge(charge(count("1/8", "home"), (0, 3), analyst="ana"), DOUBLING)
+        assert ledger.spent("ward", DOUBLING) == 1.0625
+        with raises(BudgetExceeded, analyst="ana", left=Fraction(1, 8)):
+            ledger.charge(charge(count("1", "home"), (0, 3), ["fr"], analyst="ana"), DOUBLING)
+        assert ledger.verify().sound
+        ledger.rebuild()
+        assert ledger.verify().sound

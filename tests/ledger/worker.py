@@ -1,6 +1,7 @@
 """Other processes for the tests and benchmarks: `python -m tests.ledger.worker MODE URL …`.
 
 charge URL EPSILON COUNT   charge that often; print each acknowledged key, or "refused"
+count URL EPSILON COUNT    the same with the cost of a count, by a translation that knows values
 crash URL EPSILON KILLS N SEED  charge in N processes at a time, killing each at a random moment
 full URL EPSILON BYTES     charge until no file may grow beyond BYTES; print keys and the error
 """
@@ -15,7 +16,7 @@ import time
 
 from takifugu.errors import BudgetExceeded, TakifuguError
 from takifugu.ledger import open_ledger
-from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.charges import DOUBLING, KNOWN, charge, count
 
 
 def charges(url: str, epsilon: str, count: int, out: int) -> None:
@@ -28,6 +29,18 @@ def charges(url: str, epsilon: str, count: int, out: int) -> None:
                 os.write(out, f"{planned.key}\n".encode())
             except BudgetExceeded:
                 os.write(out, b"refused\n")
+
+
+def counts(url: str, epsilon: str, times: int) -> None:
+    """Charge counts of one place; acknowledge each."""
+    with open_ledger(url, wait=60, create=False) as ledger:
+        for _ in range(times):
+            planned = charge(count(epsilon, "home"), translation="places")
+            try:
+                ledger.charge(planned, KNOWN)
+                sys.stdout.write(f"{planned.key}\n")
+            except BudgetExceeded:
+                sys.stdout.write("refused\n")
 
 
 def crash(url: str, epsilon: str, kills: int, at_once: int, seed: int) -> None:
@@ -70,6 +83,8 @@ if __name__ == "__main__":
     mode, address, amount, *numbers = sys.argv[1:]
     if mode == "charge":
         charges(address, amount, int(numbers[0]), sys.stdout.fileno())
+    elif mode == "count":
+        counts(address, amount, int(numbers[0]))
     elif mode == "crash":
         crash(address, amount, *map(int, numbers))
     else:

@@ -34,7 +34,17 @@ def root(books: Books) -> str:
 
 
 def _text(totals: Any) -> str:
-    return ";".join(f"{t.epsilon} {t.delta} {t.rho}" for t in totals)
+    return ";".join(f"{t.epsilon} {t.delta} {t.rho}{_costs(t.costs)}" for t in totals)
+
+
+def _costs(costs: Any) -> str:
+    """By hand: a space, then JSON in which no letter is a space or a semicolon."""
+    if not costs.terms:
+        return ""
+    terms = sorted(costs.terms, key=lambda term: json.dumps(term[0].document()).replace(" ", ""))
+    text = json.dumps([[str(value), shape.document()] for shape, value in terms])
+    text = text.replace('", "', '","').replace('", [', '",[').replace("], [", "],[")
+    return " " + "".join({" ": "\\u0020", ";": "\\u003b"}.get(letter, letter) for letter in text)
 
 
 def _hash(content: bytes) -> bytes:

@@ -19,7 +19,11 @@ from takifugu.session.query_options import KIND_OPTIONS, Kind, QueryOptions
 from takifugu.session.query_planner import KINDS, Planner
 from tests.raising import raises
 
-OWN: dict[str, dict[str, Any]] = {"count": {"values": ["a"]}, "top_k": {"k": 2}}
+OWN: dict[str, dict[str, Any]] = {
+    "count": {"values": ["a"]},
+    "counts": {"values": ["a", "b"]},
+    "top_k": {"k": 2},
+}
 OWN["quantile"] = {"level": "0.5"}
 
 

@@ -14,12 +14,12 @@ import pytest
 from takifugu.engines import DriverMissing
 from takifugu.errors import InvalidFile
 from takifugu.reports.result_figure import MOST_BARS, MOST_PANELS, result_figure
-from takifugu.session import Cost, Result
+from takifugu.session import ReleaseCost, Result
 from takifugu.session.query.query import own_columns
 from tests.raising import raises
 from tests.session.world import PLAIN, WEIGHT, opened
 
-COST = Cost(
+COST = ReleaseCost(
     currency="epsilon",
     per_entry=Fraction(1, 10),
     delta=Fraction(0),

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from takifugu.project.policy_session import PlanFile
 
 KIND_HELP = (
-    "The kind of query: histogram, count, top_k, sum, mean, quantile, proportions or transitions."
+    "The kind of query: histogram, count, counts, top_k, sum, mean, quantile, proportions or"
+    " transitions."
 )
 FLAGS: dict[str, Any] = {
     "column": Annotated[
@@ -54,7 +55,9 @@ FLAGS: dict[str, Any] = {
             " places are right."
         ),
     ],
-    "values": Annotated[str | None, typer.Option(help="The labels that a count counts, as 'a,b'.")],
+    "values": Annotated[
+        str | None, typer.Option(help="The labels of a count or of counts, as 'a,b'.")
+    ],
     "k": Annotated[int | None, typer.Option("--k", help="The number of labels of a top_k.")],
     "level": Annotated[str | None, typer.Option(help="Which quantile: 0.5 for the median.")],
     "grid": Annotated[

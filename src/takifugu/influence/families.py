@@ -33,6 +33,17 @@ NETWORK_REACH = 4  # the largest number of entries that a search over a network 
 Progress = Callable[[str], None]
 
 
+def has_curve(prior: Prior) -> bool:
+    """Whether `influence_curve` has one: not for a chain that stands for more than one law."""
+    match prior:
+        case MarkovChain():
+            return prior.one_law
+        case Product():
+            return all(has_curve(part) for part in prior.parts.values())
+        case _:
+            return True
+
+
 def influence_curve(
     prior: Prior,
     secrets: Secrets | None = None,

@@ -5,14 +5,17 @@ An event, once written, keeps its meaning: a new meaning gets a new kind.
 
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
+from takifugu.costs import Cost
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.canonical_text import (
     canonical_json,
+    check_json,
     check_name,
     encode_json,
     read_fraction,
@@ -21,7 +24,7 @@ from takifugu.ledger.canonical_text import (
 )
 from takifugu.ledger.entries_read import Groups, Window, groups_body, window_body
 from takifugu.ledger.events.event_chain import Anchor
-from takifugu.losses import Approximate, Concentrated, Loss, Pure
+from takifugu.losses import Approximate, Concentrated, Loss, Metric, Pure
 
 
 @dataclass(frozen=True)
@@ -155,11 +158,14 @@ def query_identity(body: Mapping[str, Any]) -> str:
     return sha256(encode_json({name: body[name] for name in (*same, *read)}))
 
 
-def loss_body(loss: Loss) -> dict[str, str]:
-    """A loss as JSON: its currency and exact rationals."""
+def loss_body(loss: Loss) -> dict[str, Any]:
+    """A loss as JSON: its currency and exact rationals; of a cost, its shapes by name of value."""
     match loss:
         case Pure(epsilon=epsilon):
-            parts = {"currency": "pure", "epsilon": write_fraction(epsilon, "loss")}
+            parts: dict[str, Any] = {
+                "currency": "pure",
+                "epsilon": write_fraction(epsilon, "loss"),
+            }
         case Approximate(epsilon=epsilon, delta=delta):
             parts = {
                 "currency": "approximate",
@@ -168,6 +174,8 @@ def loss_body(loss: Loss) -> dict[str, str]:
             }
         case Concentrated(rho=rho):
             parts = {"currency": "concentrated", "rho": write_fraction(rho, "loss")}
+        case Metric(cost=cost) if isinstance(cost, Cost):
+            parts = {"currency": "metric", "cost": _cost_document(cost)}
         case _:
             raise InvalidCharge(
                 "loss", given=f"is a {type(loss).__name__}", needed="be a Loss", reason="type"
@@ -175,8 +183,29 @@ def loss_body(loss: Loss) -> dict[str, str]:
     return parts
 
 
-def loss_of(body: Mapping[str, str]) -> Loss:
-    """The loss that `loss_body` wrote."""
+def _cost_document(cost: Cost) -> list[list[Any]]:
+    """A cost as JSON, if a ledger can store it: numbers of few digits, labels that are text."""
+    for number in _numbers(cost.terms):
+        write_fraction(abs(number), "loss")  # refuses what could not be stored
+    document = cost.document()
+    check_json(document, "loss")
+    return document
+
+
+def _numbers(part: Any) -> Iterator[Fraction]:
+    """Every rational in a shape, or in a tuple of shapes and rationals."""
+    if isinstance(part, Fraction):
+        yield part
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _numbers(inner)
+    elif is_dataclass(part):
+        for one in fields(part):
+            yield from _numbers(getattr(part, one.name))
+
+
+def loss_of(body: Mapping[str, Any]) -> Loss:
+    """The loss that `loss_body` wrote; a `ValueError` if it is none."""
     match body["currency"]:
         case "pure":
             return Pure(read_fraction(body["epsilon"]))
@@ -184,4 +213,14 @@ def loss_of(body: Mapping[str, str]) -> Loss:
             return Approximate(read_fraction(body["epsilon"]), read_fraction(body["delta"]))
         case "concentrated":
             return Concentrated(read_fraction(body["rho"]))
+        case "metric":
+            return Metric(cost_of(body["cost"]))
     raise ValueError(f"no such currency: {body['currency']}")
+
+
+def cost_of(document: Any) -> Cost:
+    """The cost with this document; a `ValueError` if a ledger has never written it."""
+    cost = Cost.of_document(document)
+    if cost.document() != document:
+        raise ValueError("a cost that is written in another way than a ledger writes")
+    return cost

@@ -10,6 +10,7 @@ analyst's charges. Both filters see the totals after the charge, under the ledge
 two charges can pass on the same remainder.
 """
 
+import itertools
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger.accounts.account import WHOLE, charged
-from takifugu.ledger.accounts.standings import Limits, Standing, amount, payers, paying
+from takifugu.ledger.accounts.frontier import Frontier
+from takifugu.ledger.accounts.limits import Limit, Limits
+from takifugu.ledger.accounts.standings import Standing, amount, payers, paying
 from takifugu.ledger.charge_values import Charge, Receipt, loss_of
 from takifugu.ledger.events import accepted_terms, cell_naming, replay, stored_answers
 from takifugu.ledger.events import event_chain as chain
@@ -43,14 +46,23 @@ from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 from takifugu.ledger.storage.store import Store
 from takifugu.ledger.views import LedgerViews
+from takifugu.losses import Loss, Metric
 from takifugu.translation.protocol import LossTranslation
+
+ROUNDS = 6  # of translating without the lock before a charge holds it while it translates
 
 
 @dataclass(frozen=True)
 class Untranslated:
-    """Budgets that must be translated, without the lock, before the charge can be judged."""
+    """What must be translated, without the lock, before the charge can be judged.
 
-    budgets: tuple[tuple[Fraction, Fraction], ...]
+    Attributes:
+        budgets: ε and δ of budgets.
+        totals: What entries would have lost, beside the limit that must judge it.
+    """
+
+    budgets: tuple[tuple[Fraction, Fraction], ...] = ()
+    totals: tuple[tuple[Limit, Frontier], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,8 @@ class Refusal:
         """What was needed, what is left and what to do."""
         loss = loss_of(body["loss"])
         currency, needs = amount(loss)
-        rooms = [(standing.room(loss), standing.analyst) for standing in self.standings]
+        unit = needs if isinstance(loss, Metric) else Fraction(1)  # room for a cost is a factor
+        rooms = [(standing.room(loss) * unit, standing.analyst) for standing in self.standings]
         left, analyst = min(rooms, key=lambda room: (room[0], room[1] is None))
         name = body["query"].get("name") or body["query_fingerprint"][:12]
         return BudgetExceeded(
@@ -85,8 +98,13 @@ def enter_charge(
     limits: Limits,
     now: datetime,
     charge: Charge,
+    *,
+    wait: bool = False,
 ) -> Event | Untranslated | Refusal:
-    """Write a charge or reuse and its totals, unless a budget or an owner's decision forbids it."""
+    """Write a charge or reuse and its totals, unless a budget or an owner's decision forbids it.
+
+    With ``wait`` costs are translated here, under the lock, if they were not before.
+    """
     dataset = body["dataset"]
     found = tables.find(connection, dataset, body["analyst"] or WHOLE)
     whole = found.get(WHOLE)
@@ -112,8 +130,14 @@ def enter_charge(
             tables.load(connection, book, touch)
         known = {(segment.start, cell) for segment in book.account.segments for cell in segment.own}
         entries.append((book, book.account.apply(touch, loss), known))
-    for book, limit in zip(books, translated, strict=True):
-        if limit is not None and not limit.admits(book.account.worst):
+    judged = [
+        (limit, book.account.worst)
+        for book, limit in zip(books, translated, strict=True)
+        if limit is not None
+    ]
+    verdicts = [limit.admits(totals) if wait else limit.decided(totals) for limit, totals in judged]
+    if not all(verdicts):
+        if False in verdicts:
             stored = payers(connection, dataset, names, body["window"], body["groups"])
             return Refusal(
                 tuple(
@@ -121,6 +145,8 @@ def enter_charge(
                     for payer in stored
                 )
             )
+        unknown = (pair for pair, known in zip(judged, verdicts, strict=True) if known is None)
+        return Untranslated(totals=tuple(unknown))
     if marks:
         chain.append(connection, last, "source", marks, now)
         last = chain.head(connection)
@@ -244,6 +270,12 @@ class Ledger(OwnerDecisions, LedgerViews):
             refuse_unknown(connection, charge.dataset, charge.analyst)
             return stored_answers.find(connection, charge.body()["question"], charge.analyst)
 
+    def released(self, charge: Charge) -> tuple[tuple[Mapping[str, Any], Loss], ...]:
+        """The mechanisms and losses by which the query of ``charge`` was answered on these data."""
+        with self._store.reading() as connection:
+            found = stored_answers.charges_for(connection, charge.body())
+        return tuple((event.body["mechanism"], loss_of(event.body["loss"])) for event in found)
+
     def reuse(self, charge: Charge, translation: LossTranslation) -> Answer | None:
         """Another analyst's answer to the same query, charged to this analyst's budget alone.
 
@@ -263,8 +295,13 @@ class Ledger(OwnerDecisions, LedgerViews):
     def _enter(
         self, kind: str, body: dict[str, Any], translation: LossTranslation, charge: Charge
     ) -> tuple[Event, bool]:
-        """Write a charge or reuse; the event, and whether it had been written before."""
-        while True:
+        """Write a charge or reuse; the event, and whether it had been written before.
+
+        Costs are translated for the totals that were found, without the lock. Totals that others
+        have changed meanwhile are translated anew, so that no two charges pass on the same
+        remainder; one that others overtook `ROUNDS` times is translated under the lock.
+        """
+        for turn in itertools.count():
             with self._store.writing() as connection:
                 last = chain.head(connection, lock=True)
                 known = _BY_KEY.one(connection, {"which": body["key"]})
@@ -280,7 +317,8 @@ class Ledger(OwnerDecisions, LedgerViews):
                     return event, True
                 now = self._time()
                 done = enter_charge(
-                    connection, last, kind, body, translation, self._limits, now, charge
+                    *(connection, last, kind, body, translation, self._limits, now, charge),
+                    wait=turn > ROUNDS,
                 )
             if isinstance(done, Event):
                 return done, False
@@ -288,6 +326,9 @@ class Ledger(OwnerDecisions, LedgerViews):
                 raise done.error(body)
             for epsilon, delta in done.budgets:  # without the lock: a translation may be slow
                 self._limits.limit(translation, epsilon, delta)
+            for limit, totals in done.totals:
+                limit.translate(totals)
+        raise AssertionError("unreachable")
 
     def rebuild(self) -> None:
         """Compute every total again from the events: they must match the last event."""

@@ -1,6 +1,7 @@
 """What can be read from a ledger: spent, remaining, over time; its history, checks and copies."""
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,14 +14,8 @@ from takifugu._atomic import whole_file
 from takifugu.errors import NoBudget
 from takifugu.ledger.accounts.account import WHOLE, Book, Books, Touch, charged
 from takifugu.ledger.accounts.frontier import Frontier
-from takifugu.ledger.accounts.standings import (
-    Limits,
-    Payer,
-    Standing,
-    payers,
-    paying,
-    spent_epsilon,
-)
+from takifugu.ledger.accounts.limits import Limits, spent_epsilon
+from takifugu.ledger.accounts.standings import Payer, Standing, payers, paying
 from takifugu.ledger.charge_values import Cells
 from takifugu.ledger.entries_read import BEGINNING, END, Groups, Window, groups_body, window_body
 from takifugu.ledger.events import event_chain as chain
@@ -104,7 +99,8 @@ class LedgerViews(OpenStore):
     ) -> Fraction:
         """The largest per-entry ε that would be accepted on these entries now, rounded down.
 
-        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ.
+        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ; if
+        it is a cost, the largest factor of it.
         """
         found = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
         return min(standing.room(like) for standing in found)
@@ -118,7 +114,8 @@ class LedgerViews(OpenStore):
         """
         with self._store.reading() as connection:
             book = _book(tables.find(connection, dataset, analyst or WHOLE), dataset, analyst)
-        return spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
+        worst, budget = book.account.worst, (book.epsilon, book.delta)
+        return spent_epsilon(translation, worst, *budget, self._limits)
 
     def lost(
         self,
@@ -142,27 +139,43 @@ class LedgerViews(OpenStore):
             return book.account.on(touch)
 
     def odometer(
-        self, dataset: str, translation: LossTranslation, *, analyst: str | None = None
+        self,
+        dataset: str,
+        translation: LossTranslation,
+        *,
+        analyst: str | None = None,
+        last: int | None = None,
     ) -> Iterator[Reading]:
-        """The Pufferfish ε after every charge so far, in order.
+        """The Pufferfish ε after every charge so far, in order; after the ``last`` few only.
 
-        History that was lost and accepted as spent counts as one charge.
+        History that was lost and accepted as spent counts as one charge. Each reading is a
+        translation, which may be slow.
         """
-        books, who = Books(), analyst or WHOLE
+        found = self._counted(dataset, analyst or WHOLE)
+        for event, totals, budget in found if last is None else deque(found, maxlen=last):
+            spent = spent_epsilon(translation, totals, *budget, self._limits)
+            yield Reading(event.seq, event.at, spent)
+
+    def _counted(
+        self, dataset: str, who: str
+    ) -> Iterator[tuple[Event, Frontier, tuple[Fraction | None, Fraction]]]:
+        """Every charge to an account, the totals after it, and the budget at that time."""
+        books = Books()
         mine = (EVENTS.c.dataset == dataset) | (EVENTS.c.kind == "loss")
         ordered = select(EVENTS).where(mine).order_by(EVENTS.c.seq)
-        with self._store.reading() as connection:
-            rows = connection.execute(ordered.execution_options(yield_per=1000))
+        with (
+            self._store.reading() as connection,
+            connection.execute(ordered.execution_options(yield_per=1000)) as rows,
+        ):
             for event in map(chain.read, rows):
-                books.apply(event.body)
+                replay.take(books, event)
                 if event.kind == "loss":
                     counts = (dataset, who) in books.books
                 else:
                     counts = event.kind in ("charge", "reuse") and who in charged(event.body)
                 if counts:
                     book = books.book(dataset, who)
-                    spent = spent_epsilon(translation, book.account.worst, book.epsilon, book.delta)
-                    yield Reading(event.seq, event.at, spent)
+                    yield event, book.account.worst, (book.epsilon, book.delta)
 
     def over_time(self, dataset: str, *, analyst: str | None = None) -> tuple[Stretch, ...]:
         """What the entries of each stretch of time have lost at worst, exactly."""

@@ -1,5 +1,6 @@
 """Releases: priced per entry by OpenDP's own proofs, predicted before anything is spent."""
 
+from takifugu.mechanisms.channel_costs import channel_cost
 from takifugu.mechanisms.external_measurement import ExternalMeasurement, FiniteChannel
 from takifugu.mechanisms.mechanism_plan import Choice, MechanismPlan, RankingError
 from takifugu.mechanisms.mechanism_protocol import (
@@ -39,6 +40,7 @@ __all__ = [
     "RankingError",
     "Sensitivity",
     "ThresholdedHistogram",
+    "channel_cost",
     "plan_histogram",
     "plan_top_k",
 ]

@@ -24,14 +24,19 @@ def allowance(epsilon: Number, translation: LossTranslation) -> float:
     target = target_of(epsilon)
     allowed = float(translation.to_dp(target))
     if not 0 < allowed < inf:  # also false for NaN
-        raise UnsoundRequest(
-            f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
-            f" translation allows {allowed:.4g}); ask for a larger epsilon or a weaker prior",
-            field="epsilon",
-            reason="no allowance",
-            given=target,
-        )
+        raise no_allowance(target, allowed)
     return allowed
+
+
+def no_allowance(target: float, allowed: Fraction | float) -> UnsoundRequest:
+    """The error for a Pufferfish loss that leaves nothing for a release."""
+    return UnsoundRequest(
+        f"a Pufferfish loss of {target:.4g} leaves no per-entry loss under this prior (the"
+        f" translation allows {float(allowed):.4g}); ask for a larger epsilon or a weaker prior",
+        field="epsilon",
+        reason="no allowance",
+        given=target,
+    )
 
 
 def approximate_allowance(

@@ -4,19 +4,21 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import inf, lcm, log, log1p
+from math import inf, lcm
 from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu.costs import Cost, Matrix
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.finite.mechanism import FiniteMechanism
-from takifugu.losses import Loss, Pure
+from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
+from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
 from takifugu.mechanisms.checks import probability, whole
 from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
-from takifugu.priors.universe import Tables
+from takifugu.priors.universe import Name, Tables
 
 Law = Callable[[Any, int, np.random.Generator], Any]
 
@@ -33,6 +35,8 @@ class ExternalMeasurement:
         delta: Where to read a privacy profile, or a concentrated loss as (ε, δ).
         law: ``law(values, repetitions, rng)`` draws from the same law with numpy, if known.
         deviation: The standard deviation of its error, if known.
+        cost: What it tells of an entry, value by value, if that is less than its map proves
+            between some values. This is the user's claim, as ``d_in`` is; for a pure loss alone.
     """
 
     kind: ClassVar[str] = "opendp"
@@ -43,6 +47,7 @@ class ExternalMeasurement:
     delta: float | None = None
     law: Law | None = field(default=None, metadata={"identity": False}, compare=False)
     deviation: float | None = None
+    cost: Cost | None = None
 
     def __post_init__(self) -> None:
         if not all(hasattr(self.measurement, part) for part in ("map", "output_measure")):
@@ -55,13 +60,24 @@ class ExternalMeasurement:
             object.__setattr__(self, "delta", probability(self.delta, "delta"))
         if not self.name:
             raise InvalidMechanism("name", given="is empty", needed="name the measurement")
-        object.__setattr__(
-            self, "_loss", measurements.loss_of(self.measurement, self.d_in, delta=self.delta)
-        )
+        loss = measurements.loss_of(self.measurement, self.d_in, delta=self.delta)
+        if self.cost is not None:
+            if not isinstance(self.cost, Cost) or not self.cost:
+                raise InvalidMechanism(
+                    "cost", given="is empty, or something else", needed="be made by `Cost.of`"
+                )
+            if not isinstance(loss, Pure):
+                raise InvalidMechanism(
+                    "cost",
+                    given="is beside a loss with a delta or in rho",
+                    needed="be left out: only pure losses are counted value by value",
+                )
+            loss = Metric(self.cost)
+        object.__setattr__(self, "_loss", loss)
 
     @property
     def loss(self) -> Loss:
-        """What its own map proves for one replaced entry."""
+        """What its own map proves for one replaced entry; the stated cost, if there is one."""
         loss: Loss = self.__dict__["_loss"]
         return loss
 
@@ -127,12 +143,7 @@ class FiniteChannel:
                 continue
             p, q = probabilities[pairs[:, 0]], probabilities[pairs[:, 1]]
             if ((p > 0) & (q == 0)).any():
-                raise UnsoundRequest(
-                    f"{self.channel.name!r} has an output that one value of an entry allows and"
-                    " another forbids: its per-entry loss is infinite",
-                    field="channel",
-                    reason="infinite",
-                )
+                raise infinite_loss(self.channel.name)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = np.where(p > 0, np.log(p) - np.log(q), -np.inf)
             top = float(ratios.max())
@@ -141,7 +152,35 @@ class FiniteChannel:
             for pair, output in np.argwhere(ratios >= worst - 1e-9).tolist():
                 ties.add((int(pairs[pair, 0]), int(pairs[pair, 1]), output))
         exact = max((self._ratio(*tie) for tie in ties), default=Fraction(1))
-        return Pure(_log_up(max(exact, Fraction(1))))
+        return Pure(log_up(max(exact, Fraction(1))))
+
+    def cost(self, entry: Name) -> Cost:
+        r"""What it tells of ``entry``, value by value, whatever the other entries are.
+
+        For u and v it is the largest :math:`\log P(o | D) / P(o | D′)` over outputs o and datasets
+        D and D′ that have u and v there and are alike elsewhere: of exact rationals, rounded up.
+        """
+        universe = _tables(self.channel)
+        if entry not in universe.entries:
+            raise InvalidMechanism(
+                "entry",
+                given=f"is {entry!r:.80}",
+                needed=f"be one of {', '.join(map(str, universe.entries[:12]))}",
+            )
+        place = universe.entries.index(entry)
+        names = universe.values[place]
+        if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
+            raise InvalidMechanism(
+                "channel", given="is over other values", needed="be over text or whole numbers"
+            )
+        at = {name: k for k, name in enumerate(names)}
+        costs = [[0.0] * len(names) for _ in names]
+        likelihood, datasets = self.channel.likelihood.tolist(), universe.datasets
+        for left, right in universe.neighbours(place).tolist():
+            u, v = at[datasets[left][place]], at[datasets[right][place]]
+            ratio = log_ratio(likelihood[left], likelihood[right], name=self.channel.name)
+            costs[u][v] = max(costs[u][v], ratio)
+        return Cost.of({Matrix(names, costs): 1})  # type: ignore[arg-type]
 
     def _ratio(self, left: int, right: int, output: int) -> Fraction:
         p, q = (Fraction(self.channel.likelihood[i, output].item()) for i in (left, right))
@@ -202,15 +241,3 @@ def _tables(channel: FiniteMechanism) -> Tables:
             needed="be over tables, or one replaced entry has no meaning",
         )
     return channel.universe
-
-
-def _log_up(ratio: Fraction) -> float:
-    """A float at or above log(ratio), for a ratio of at least 1."""
-    if ratio == 1:
-        return 0.0
-    if ratio < 2:
-        near = log1p(float(ratio - 1))
-    else:
-        near = log(ratio.numerator) - log(ratio.denominator)
-        near += 2.0**-51 * (log(ratio.numerator) + log(ratio.denominator))
-    return near * (1 + 2.0**-50)

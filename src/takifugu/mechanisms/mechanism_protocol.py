@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Loss
+from takifugu.losses import Loss, Metric
 from takifugu.mechanisms.checks import whole
 from takifugu.numeric import Floats
 
@@ -106,10 +106,16 @@ class Mechanism(Protocol):
         """Kind, parameters and loss, ready to be written as JSON."""
 
 
-def loss_document(loss: Loss) -> dict[str, str | float]:
-    """A loss as JSON: its currency, its exact rational numbers and their nearest floats."""
+def loss_document(loss: Loss) -> dict[str, Any]:
+    """A loss as JSON: its currency, its exact rational numbers and their nearest floats.
+
+    Of a cost also an ε that covers it.
+    """
+    if isinstance(loss, Metric):
+        document = {"currency": "metric", "cost": loss.cost.document()}
+        return {**document, "epsilon": str(loss.epsilon), "epsilon_near": float(loss.epsilon)}
     parts = {name: getattr(loss, name) for name in loss.__dataclass_fields__}
-    exact: dict[str, str | float] = {name: str(value) for name, value in parts.items()}
+    exact: dict[str, Any] = {name: str(value) for name, value in parts.items()}
     return {
         "currency": type(loss).__name__.lower(),
         **exact,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu._exact import Number
+from takifugu.costs import Cost
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.losses import Pure
 from takifugu.mechanisms import opendp_measurements as measurements
@@ -78,6 +79,16 @@ class RandomisedResponse:
     def loss(self) -> Pure:
         """ε = log(truth·(k − 1) / (1 − truth)), from OpenDP's map."""
         return measurements.pure(self._measurement, 1)
+
+    @property
+    def cost(self) -> Cost:
+        """What it tells, value by value: ε·[u≠v], as all wrong values are alike.
+
+        Of two values u and v the largest log-ratio over what may be published is that of u itself,
+        log(truth/other) = ε, whichever they are. For a channel that treats values differently see
+        `channel_cost`.
+        """
+        return Cost.any(self.loss.epsilon)
 
     @property
     def other(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import LEAST, Floats, frozen
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import (
@@ -18,7 +18,7 @@ from takifugu.priors.prior import (
     listed_states,
     named_states,
 )
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class IntervalMarkovChain(SequencePrior):
 
     lower: Floats
     upper: Floats
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
     start: Literal["any", "stationary"] = "any"
     length: int | None = None
 
@@ -91,9 +91,16 @@ class IntervalMarkovChain(SequencePrior):
             raise InvalidPrior(
                 "transition", given="changes from step to step", needed="be one matrix here"
             )
+        if chain.known != "none":
+            raise UnsoundRequest(
+                "a chain with known = 'any' cannot be widened: intervals do not bound what somebody"
+                " learns who knows entries; widen it with known = 'none'",
+                field="known",
+                given=chain.known,
+            )
         wide = 2 * chain.row_error  # the exactly normalised chain is inside, rounding and all
         kernel = chain.kernel()
-        rest: Literal["any", "stationary"] = "stationary" if chain.start == "stationary" else "any"
+        rest: Literal["any", "stationary"] = "stationary" if chain.stationary_start else "any"
         low = kernel * ((1 - relative) * (1 - wide))
         return cls(
             np.where(low < LEAST, 0.0, low),

@@ -1,32 +1,34 @@
 """Priors in which each entry depends on the one before it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from takifugu._rounding import gamma
-from takifugu.errors import InvalidPrior
+from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Floats, distribution, frozen
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
+    joint_states,
     known_keys,
     listed_states,
     named_states,
 )
 from takifugu.priors.stationary import stationary_law
-from takifugu.priors.universe import Name, Tables
+from takifugu.priors.universe import State, Tables
 
-Start = Floats | Literal["stationary"]
+Start = Floats | Literal["stationary", "unknown"]
+Known = Literal["none", "any"]
 
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain(SequencePrior):
-    """The adversary knows how one state follows another, and where the chain starts.
+    """The adversary knows how one state follows another, and where the chain starts, or more.
 
     Entries are the times 0, 1, …; the entry at time t + 1 depends on the one at time t alone.
     Rows that sum to 1 only up to rounding (1e-9) stand for themselves divided by their exact
@@ -39,17 +41,26 @@ class MarkovChain(SequencePrior):
     Attributes:
         transition: ``[x, y]``: the probability that y follows x; or ``[t, x, y]``, a matrix for
             each step from time t to t + 1.
-        states: The names of the states; 0, 1, … if none are given.
-        start: The law of the first entry; ``"stationary"`` for a stationary chain.
+        states: The names of the states; 0, 1, … if none are given. With ``columns`` a state is
+            the tuple of their values.
+        columns: The names of the columns whose values a joint state lists; None if there is one.
+        start: The law of the first entry; ``"stationary"`` for a stationary chain; ``"unknown"``
+            if the guarantee must hold for every law of the first entry.
         length: The number of entries; None if it is unbounded.
+        known: ``"any"`` if the guarantee must also hold against somebody who knows any other
+            entries exactly; by default no entry is known.
     """
 
     kind: ClassVar[str] = "markov-chain"
 
     transition: Floats
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
+    columns: tuple[str, ...] | None = field(
+        default=None, metadata={"unless_default": True}, kw_only=True
+    )
     start: Start = "stationary"
     length: int | None = None
+    known: Known = field(default="none", metadata={"unless_default": True}, kw_only=True)
 
     def __post_init__(self) -> None:
         table = distribution(self.transition, "transition", InvalidPrior)
@@ -60,13 +71,24 @@ class MarkovChain(SequencePrior):
                 given=f"has shape {table.shape}",
                 needed="be square, or a list of square matrices, one for each step",
             )
-        object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
+        if self.columns is None:
+            object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
+        else:
+            names, columns = joint_states(self.states, table.shape[-1], self.columns)
+            object.__setattr__(self, "states", names)
+            object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "length", self._checked_length())
+        if self.known not in ("none", "any"):
+            raise InvalidPrior("known", given=f"is {self.known!r}", needed="be 'none' or 'any'")
         if isinstance(self.start, str):
-            if self.start != "stationary":
+            if self.start not in ("stationary", "unknown"):
                 raise InvalidPrior(
-                    "start", given=f"is {self.start!r}", needed="be 'stationary' or a law"
+                    "start",
+                    given=f"is {self.start!r}",
+                    needed="be 'stationary', 'unknown' or a law",
                 )
+            if self.start == "unknown":
+                return
             if not self.homogeneous:
                 raise InvalidPrior(
                     "start",
@@ -140,14 +162,56 @@ class MarkovChain(SequencePrior):
         return self._stationary_law[1]
 
     @property
+    def stationary_start(self) -> bool:
+        """Whether the first entry has the stationary law."""
+        return isinstance(self.start, str) and self.start == "stationary"
+
+    @property
+    def unknown_start(self) -> bool:
+        """Whether the first entry may have any law."""
+        return isinstance(self.start, str) and self.start == "unknown"
+
+    @property
+    def one_law(self) -> bool:
+        """Whether it is a single law, and no more is known than that."""
+        return not self.unknown_start and self.known == "none"
+
+    def refuse_unless_one_law(self, what: str) -> None:
+        """Raise unless the chain is a single law: ``what`` would not hold for the others."""
+        if not self.one_law:
+            given = "start = 'unknown'" if self.unknown_start else "known = 'any'"
+            raise UnsoundRequest(
+                f"{what} needs a chain with a law of the first entry, of which no entry is known;"
+                f" this one has {given}",
+                field="start" if self.unknown_start else "known",
+                given=given,
+            )
+
+    def against(self, *, start: Start | None = None, known: Known | None = None) -> "MarkovChain":
+        """The same chain against another adversary."""
+        return replace(
+            self,
+            start=self.start if start is None else start,
+            known=self.known if known is None else known,
+        )
+
+    @property
     def start_law(self) -> Floats:
         """``[x]``: the law of the first entry."""
-        return self.stationary if isinstance(self.start, str) else self.start
+        if isinstance(self.start, str):
+            if self.unknown_start:
+                raise UnsoundRequest(
+                    "the law of the first entry is unknown; give `start` as a law, or 'stationary'",
+                    field="start",
+                    given="unknown",
+                )
+            return self.stationary
+        return self.start
 
     @property
     def start_error(self) -> float:
         """A bound on the relative error of `start_law`, up to a factor shared by all entries."""
-        return self.stationary_error if isinstance(self.start, str) else 0.0
+        return self.stationary_error if self.stationary_start else 0.0
 
     def marginals(self, length: int | None = None) -> Floats:
         """``[t, x]``: the law of each of the first ``length`` entries, up to rounding.
@@ -158,7 +222,7 @@ class MarkovChain(SequencePrior):
         law, able = self.start_law, self.start_law > 0
         laws = [law]
         for time in range(self._at_most(length) - 1):
-            if not isinstance(self.start, str):
+            if not self.stationary_start:
                 kernel = self.kernel(time)
                 able = np.logical_or.reduce(able[:, None] & (kernel > 0), axis=0)
                 law = np.where(able, np.maximum(law @ kernel, np.finfo(np.float64).tiny), 0.0)
@@ -167,6 +231,7 @@ class MarkovChain(SequencePrior):
 
     def explicit(self, length: int | None = None) -> Explicit:
         """The first ``length`` entries written out as a table, for small ones."""
+        self.refuse_unless_one_law("a table of datasets")
         size = self._at_most(length)
         universe = Tables.of(dict.fromkeys(range(size), self.states))
         codes = universe.codes
@@ -187,25 +252,31 @@ class MarkovChain(SequencePrior):
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
-        start = "stationary" if isinstance(self.start, str) else "given"
-        return super().facts() | {"zeros": int((self.transition == 0).sum()), "start": start}
+        start = self.start if isinstance(self.start, str) else "given"
+        facts = super().facts() | {"zeros": int((self.transition == 0).sum()), "start": start}
+        return facts if self.known == "none" else facts | {"known": self.known}
 
     def _document(self) -> dict[str, Any]:
-        return {
+        document = {
             "kind": self.kind,
-            "states": list(self.states),
+            **({} if self.columns is None else {"columns": list(self.columns)}),
+            "states": [list(s) if isinstance(s, tuple) else s for s in self.states],
             "transition": self.transition.tolist(),
             "start": self.start if isinstance(self.start, str) else self.start.tolist(),
             "length": self.length,
         }
+        return document if self.known == "none" else document | {"known": self.known}
 
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        known_keys(document, cls.kind, ("transition",), ("states", "start", "length"))
+        optional = ("states", "start", "length", "known", "columns")
+        known_keys(document, cls.kind, ("transition",), optional)
         return cls(
             document["transition"],
             states=listed_states(document),
+            columns=document.get("columns"),
             start=document.get("start", "stationary"),
             length=document.get("length"),
+            known=document.get("known", "none"),
         )

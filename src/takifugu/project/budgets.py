@@ -1,6 +1,5 @@
 """The budgets of a dataset under the present policy: spent and remaining, in Pufferfish ε."""
 
-from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -8,10 +7,10 @@ from fractions import Fraction
 
 from takifugu._rounding import float_down
 from takifugu.ledger import Ledger, Position, Reading
-from takifugu.ledger.accounts.standings import spent_epsilon
+from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
 from takifugu.losses import Pure
-from takifugu.session.cost import Prices
+from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -82,14 +81,12 @@ def _standing(
     if whole is not None:
         standings = ledger.standings(dataset, view, analyst=analyst)
         most = Prices(dataset, view).most(Pure(0), Fraction(0), standings)
-    history = deque(ledger.odometer(dataset, view, analyst=analyst), maxlen=last)
+    history = tuple(ledger.odometer(dataset, view, analyst=analyst, last=last))
     stretches = tuple(
         StretchLoss(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
-    return BudgetStanding(
-        analyst, budget, position.delta, spent, left, most, tuple(history), stretches
-    )
+    return BudgetStanding(analyst, budget, position.delta, spent, left, most, history, stretches)
 
 
 def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:

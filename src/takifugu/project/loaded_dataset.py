@@ -8,7 +8,9 @@ from typing import Any
 
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.engines.scope import EVERYTHING, fitted_rows
+from takifugu.errors import InvalidPrior
 from takifugu.priors import FittedRows, Secrets, read_prior
+from takifugu.priors.adversaries import against
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.session.entries import Entries
@@ -67,7 +69,7 @@ class LoadedDataset:
             )
         found: dict[str, tuple[Prior, Entries | None]] = {}
         for policy in self.policy.priors:
-            prior = with_policy(self._files[policy.file], policy, self.declaration)
+            prior = with_policy(self._against(policy), policy, self.declaration)
             entries = None
             if policy.over is not None:
                 entries = Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
@@ -82,6 +84,18 @@ class LoadedDataset:
             found[prior.fingerprint] = known.also_fitted_on(*prior.fitted_on), entries
         alone = len(found) == 1
         return {"prior" if alone else f"prior {mark[:12]}": prior for mark, prior in found.items()}
+
+    def _against(self, policy: PriorPolicy) -> Prior:
+        """A prior of the project, against the adversary that the policy names."""
+        try:
+            return against(self._files[policy.file], start=policy.start, known=policy.known)
+        except InvalidPrior as error:
+            raise InvalidProject(
+                f"dataset, {self.name}, prior, {error.field}",
+                given=error.given,
+                needed=error.needed,
+                reason=error.reason,
+            ) from None
 
     @cached_property
     def _files(self) -> Mapping[str, Prior]:

@@ -10,7 +10,6 @@ written in the ledger, with who made it.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,8 @@ from takifugu.engines import Declaration
 from takifugu.engines.backends.opened_files import source_files
 from takifugu.errors import SameRows, TakifuguError
 from takifugu.ledger import Cells, Ledger, Position, Review, Terms
-from takifugu.ledger.accounts.standings import spent_epsilon
-from takifugu.losses import Total
+from takifugu.ledger.accounts.frontier import ZERO, covering
+from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.translation.protocol import LossTranslation
 
 if TYPE_CHECKING:
@@ -79,13 +78,8 @@ def cell_change(
     before = after = None
     if translation is not None and position is not None:
         worst = position.worst
-        most = Total(
-            max(total.epsilon for total in worst),
-            max(total.delta for total in worst),
-            max(total.rho for total in worst),
-        )
         before = spent_epsilon(translation, worst, position.epsilon, position.delta)
-        after = spent_epsilon(translation, (most,), position.epsilon, position.delta)
+        after = spent_epsilon(translation, (covering(worst),), position.epsilon, position.delta)
     return CellChange(
         dataset=dataset,
         cells=cells,
@@ -106,8 +100,7 @@ def _position(ledger: Ledger, dataset: str) -> Position | None:
 
 def has_spent(position: Position) -> bool:
     """Whether anything was charged to an account."""
-    zero = Fraction(0)
-    return any((t.epsilon, t.delta, t.rho) != (zero, zero, zero) for t in position.worst)
+    return any(total != ZERO for total in position.worst)
 
 
 def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:

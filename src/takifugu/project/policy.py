@@ -20,10 +20,12 @@ from takifugu._exact import exactly
 from takifugu._toml import TomlSection, is_name, parse_toml
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.priors import Name
+from takifugu.priors.adversaries import KNOWN, STARTS
+from takifugu.priors.universe import State
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
-Side = tuple[Name, ...]
+Side = tuple[State, ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
 OVER = ("sequence", "entities", "columns")  # what entries may be; sessions support some of them
 
@@ -46,6 +48,8 @@ class PriorPolicy:
         statement: How the prior was fitted, for readers of the policy.
         over: What its entries are, ``sequence`` or ``entities``; None where only one is possible.
         positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
+        start: Of a Markov chain: ``unknown`` or ``stationary``; None: as its file says.
+        known: Of a Markov chain: ``any`` or ``none``, which entries are known; None: as its file.
     """
 
     file: str
@@ -57,6 +61,8 @@ class PriorPolicy:
     statement: str | None = None
     over: str | None = None
     positions: tuple[Name, ...] | None = None
+    start: str | None = None
+    known: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +206,7 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
 
 _PRIOR_KEYS = (
     "file", "over", "positions", "fingerprint", "fitted", "released_from", "share", "salt",
-    "statement",
+    "statement", "start", "known",
 )  # fmt: skip
 
 
@@ -266,7 +272,21 @@ def _prior(given: TomlSection) -> PriorPolicy:
         statement=given.optional("statement"),
         over=over,
         positions=given.names("positions"),
+        start=_choice(given, "start", STARTS),
+        known=_choice(given, "known", KNOWN),
     )
+
+
+def _choice(given: TomlSection, key: str, choices: tuple[str, ...]) -> str | None:
+    value = given.optional(key)
+    if value not in (None, *choices):
+        raise InvalidProject(
+            given.at(key),
+            given=f"is {value!r:.80}",
+            needed=f"be one of {', '.join(choices)}",
+            reason="choice",
+        )
+    return value
 
 
 def _place(given: TomlSection) -> datetime | int | None:

@@ -17,8 +17,8 @@ from takifugu.losses import Total
 from takifugu.priors import Name
 from takifugu.priors.documents import read_json
 from takifugu.session.cells import Bound
-from takifugu.session.cost import Cost
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
 
@@ -37,11 +37,11 @@ class PolicySession(Session):
     Its prices hold by the translation itself, whatever a cached table contains.
     """
 
-    def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
+    def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """The cost of a plan, its price not below what the translation itself finds."""
         cost = super()._cost(made, quote)
-        if self._translation is self._prior:
-            return cost
+        if self._translation is self._prior or cost.by_value is not None:
+            return cost  # no table was asked: one has no values
         lost = Total(cost.per_entry) if cost.currency == "epsilon" else Total(rho=cost.per_entry)
         if (lost, cost.delta) not in self._alone:
             self._alone[lost, cost.delta] = (
@@ -78,7 +78,7 @@ class PolicySession(Session):
 
 FORM = "takifugu-plan-1"
 SAME = ("dataset", "query", "window", "groups", "mechanism", "cells")  # must not differ in a plan
-SAME_COST = ("currency", "per_entry", "delta")  # nor in its cost: the rest moves with the ledger
+SAME_COST = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 
 @dataclass(frozen=True)

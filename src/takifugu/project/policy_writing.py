@@ -48,6 +48,8 @@ id = {id}  # its first event: no other ledger will do
 # [[dataset.visits.prior]]             # what an adversary may believe; the guarantee holds for each
 # file = "visits.prior.json"
 # over = "entities"                    # of a network: "entities", one row each, or "sequence"
+# start = "unknown"                    # of a chain: whatever the first entry is thought to be
+# known = "any"                        # of a chain: against somebody who knows any other entries
 """
 
 

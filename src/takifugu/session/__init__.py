@@ -7,9 +7,9 @@ For example::
         print(session.release(plan))                                 # charged, then drawn
 """
 
-from takifugu.session.cost import Cost
 from takifugu.session.entries import Entries
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import (
     BudgetConflict,
     OverBudget,
@@ -23,11 +23,11 @@ from takifugu.session.session import Session
 
 __all__ = [
     "BudgetConflict",
-    "Cost",
     "Entries",
     "OverBudget",
     "Plan",
     "QueryOptions",
+    "ReleaseCost",
     "ReleaseFailed",
     "Result",
     "Session",

@@ -6,6 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from takifugu.engines import Amount, Declaration
+from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
@@ -33,6 +34,7 @@ def guarantee(
     parts = [
         f"The loss is about `{about}` alone, against {_priors(translation)}.",
         *_drawn(declaration, translation, read),
+        *_assumed(declaration, translation),
     ]
     column = next(c for c in declaration.protected if c.column == about)
     priors = list(_people(translation.priors.values()))
@@ -124,6 +126,24 @@ def _drawn(
                 f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
                 f" from {it}, or the beginning of one, and to be independent of every other one's."
             )
+
+
+def _assumed(declaration: Declaration, translation: Translation) -> Iterator[str]:
+    """What an adversary is assumed to know beyond the prior."""
+    chains = [chain for prior in translation.priors.values() for chain in chains_of(prior)]
+    if any(chain.unknown_start for chain in chains):
+        whole = all(chain.unknown_start for chain in chains)
+        yield (
+            f"{'The' if whole else 'For some of them the'} adversary knows how one value follows"
+            " another, and may hold any law for the first row."
+        )
+    if any(chain.known == "any" for chain in chains):
+        whole = all(chain.known == "any" for chain in chains)
+        yield (
+            f"{'The' if whole else 'For some of them the'} adversary may also know any other rows"
+            f" of the same `{declaration.entity}` exactly: the loss is about a row's value beyond"
+            " what those reveal."
+        )
 
 
 def _secrets(secrets: Secrets) -> str:

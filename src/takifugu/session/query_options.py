@@ -21,7 +21,15 @@ from takifugu.priors import Name
 from takifugu.session.cells import Bound
 
 Kind = Literal[
-    "histogram", "count", "top_k", "sum", "mean", "quantile", "proportions", "transitions"
+    "histogram",
+    "count",
+    "counts",
+    "top_k",
+    "sum",
+    "mean",
+    "quantile",
+    "proportions",
+    "transitions",
 ]
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
 ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
@@ -46,6 +54,7 @@ class KindOptions:
 KIND_OPTIONS: Mapping[Kind, KindOptions] = {
     "histogram": KindOptions(),
     "count": KindOptions(required=("values",)),
+    "counts": KindOptions(required=("values",)),
     "top_k": KindOptions(
         required=("k",),
         optional=("reference", "gap"),
@@ -82,7 +91,7 @@ class QueryOptions:
             exact one (for a quantile, in ranks) …
         confidence: … with this probability, 0.95 by default. For a ranking, the probability that
             its places are right.
-        values: The labels that a count counts.
+        values: The labels that a count counts together, and counts count one by one.
         k: How many labels a ranking names.
         level: Which quantile, 0.5 for the median.
         grid: The distance between the numbers that a quantile is chosen from; by default a step.

@@ -8,6 +8,7 @@ from takifugu.errors import one_of
 from takifugu.priors import Name
 from takifugu.session.cells import Bound, rows_of
 from takifugu.session.query.count import CountQuery
+from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
 from takifugu.session.query.proportions import ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
@@ -21,6 +22,7 @@ from takifugu.session.release_plan import Plan
 KINDS: Mapping[Kind, type[Query]] = {
     "histogram": HistogramQuery,
     "count": CountQuery,
+    "counts": CountsQuery,
     "top_k": TopKQuery,
     "sum": SumQuery,
     "mean": MeanQuery,
@@ -120,6 +122,29 @@ class Planner:
         """
         options = QueryOptions(
             "count", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
+            delta=delta, within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def counts(
+        self,
+        values: Name | Sequence[Name],
+        column: str | None = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """How many rows have each of the labels in ``values``: one number for each label.
+
+        `QueryOptions` explains the options.
+        """
+        options = QueryOptions(
+            "counts", column, values=values, by=by, window=window, where=where, epsilon=epsilon,
             delta=delta, within=within, confidence=confidence,
         )  # fmt: skip
         return self._plan(options)

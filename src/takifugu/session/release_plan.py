@@ -6,13 +6,16 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+from takifugu.costs import Cost
 from takifugu.keys import same_key
 from takifugu.ledger import Charge, Event
 from takifugu.ledger.entries_read import groups_body, window_body
 from takifugu.mechanisms import Mechanism
-from takifugu.session.cost import Cost
+from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
+from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.saving import Saving
 from takifugu.visible import four_digits, visible
 
 CHANGED = (
@@ -37,6 +40,9 @@ class UnpricedPlan:
         error: What is predicted of the answer.
         reason: Why this mechanism.
         delta: The Pufferfish δ that its price is read at; 0 for a loss in ε.
+        unit: What it tells of an entry for each 1 of its per-entry loss, value by value.
+        otherwise: The error at the same ε if it were charged as telling everything of an entry;
+            None if that is how it is charged.
         charge: What will be written in the ledger first. It holds the mark of the data, which is
             the owner's, and so is not printed.
     """
@@ -47,6 +53,8 @@ class UnpricedPlan:
     error: Mapping[str, Any]
     reason: str
     delta: Fraction
+    unit: Cost
+    otherwise: Mapping[str, Any] | None
     charge: Charge = field(repr=False)
 
     def differences(self, made: "UnpricedPlan") -> tuple[str, ...]:
@@ -55,6 +63,18 @@ class UnpricedPlan:
             part.name
             for part in fields(UnpricedPlan)
             if getattr(self, part.name) != getattr(made, part.name)
+        )
+
+    def saving(self, cost: ReleaseCost) -> Saving | None:
+        """What the charge by value saves at this cost; None if values make no difference."""
+        if cost.by_value is None or cost.without_values is None or self.otherwise is None:
+            return None
+        return Saving(
+            because=telling(self.unit),
+            deviation=self.error["deviation"],
+            deviation_without_values=self.otherwise["deviation"],
+            alone=cost.alone,
+            alone_without_values=cost.without_values,
         )
 
 
@@ -70,19 +90,21 @@ class Plan(UnpricedPlan):
         notes: What to know before it is released: that the data changed, for one.
     """
 
-    cost: Cost
+    cost: ReleaseCost
     stored: bool
     instead: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON. The mark of the data is the owner's and left out."""
+        saved = self.saving(self.cost)
         return {
             **query_body(self.charge),
             "mechanism": self.mechanism.describe(),
             "error": dict(self.error),
             "reason": self.reason,
             "cost": self.cost.describe(),
+            "saving": None if saved is None else saved.describe(),
             "stored": self.stored,
             "instead": None if self.instead is None else dict(self.instead),
             "cells": self.charge.cells.fingerprint,
@@ -105,11 +127,13 @@ class Plan(UnpricedPlan):
         )
 
     def __str__(self) -> str:
+        saved = None if self.stored else self.saving(self.cost)
         lines = [
             f"{self.query.kind} of {visible(self.query.column)}",
             self.price if self.stored else f"costs {self.price}",
             f"predicted error: {error_words(self.error)}",
             self.reason,
+            *([] if saved is None else [f"saved: {visible(str(saved))}"]),
             *(f"note: {note}" for note in self.notes),
         ]
         return "\n".join(lines)
@@ -120,7 +144,7 @@ class Plan(UnpricedPlan):
         return f"<strong>{title}</strong><br>\n" + "<br>\n".join(lines)
 
 
-def _accepted(cost: Cost, instead: Mapping[str, Any] | None) -> str:
+def _accepted(cost: ReleaseCost, instead: Mapping[str, Any] | None) -> str:
     """What would be accepted in place of a plan that costs too much."""
     if not cost.most > 0:
         return "; nothing more is accepted on these rows. Have the owner raise the budget"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.engines.engine_errors import driver
-from takifugu.session.cost import Cost
+from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.saving import Saving
 from takifugu.visible import four_digits, visible
 
 MOST_LINES = 60  # of a table in a terminal or a notebook
@@ -34,17 +35,19 @@ class Result:
         at: When it was released.
         mechanism: How it was protected, as JSON.
         guarantee: What is protected and what is not.
+        saving: What the charge by value saved; None if values made no difference.
     """
 
     query: Mapping[str, Any]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     error: Mapping[str, Any]
-    cost: Cost
+    cost: ReleaseCost
     free: bool
     at: datetime
     mechanism: Mapping[str, Any]
     guarantee: str
+    saving: Saving | None = None
 
     def column(self, name: str) -> list[Any]:
         """One column of the table, from top to bottom."""
@@ -92,6 +95,7 @@ class Result:
                 "at": self.at.isoformat(),
                 "mechanism": dict(self.mechanism),
                 "guarantee": self.guarantee,
+                "saving": None if self.saving is None else self.saving.describe(),
             },
             indent=2,
             allow_nan=False,
@@ -136,7 +140,12 @@ class Result:
             ).rstrip()
             for row in cells
         ]
-        return "\n".join([*lines, *self._more(), self.price])
+        return "\n".join([*lines, *self._more(), *self._below()])
+
+    def _below(self) -> list[str]:
+        """The price, and what a charge by value saved."""
+        saved = [] if self.saving is None else [f"saved: {visible(str(self.saving))}"]
+        return [self.price, *saved]
 
     def _aligned(self, place: int) -> Callable[[str, int], str]:
         """Labels to the left, numbers to the right."""
@@ -150,7 +159,7 @@ class Result:
         body = "\n".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
-        below = "<br>\n".join(escape(line) for line in (*self._more(), self.price))
+        below = "<br>\n".join(escape(line) for line in (*self._more(), *self._below()))
         return f"<table>\n<tr>{head}</tr>\n{body}\n</table>\n<p>{below}</p>"
 
 

@@ -13,20 +13,16 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from takifugu._exact import Number, exactly
-from takifugu._rounding import float_down
-from takifugu.engines import Engine, Table, identities
+from takifugu.engines import Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Charge, Ledger, Quote, Snapshot, open_ledger
-from takifugu.losses import Concentrated, Pure
-from takifugu.mechanisms import Mechanism
+from takifugu.ledger import Ledger, Snapshot, open_ledger
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
-from takifugu.session.cost import Cost, Prices, checked_delta
-from takifugu.session.entries import EntriesOption, refuse_unmatched
+from takifugu.session.entries import EntriesOption
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
@@ -34,21 +30,20 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
+from takifugu.session.planning import QueryPlanning, refuse_stale
 from takifugu.session.prior_checks import (
     protected_column,
     refuse_misfit,
     terms_of,
 )
-from takifugu.session.query.query import Aim, Query, draw
-from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner, query_of
+from takifugu.session.protected_values import ProtectedValues
+from takifugu.session.query.query import draw
+from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
     BudgetConflict,
     OverBudget,
-    SessionClosed,
-    StalePlan,
 )
-from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying, query_body
+from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Result
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import TranslationTable
@@ -56,18 +51,7 @@ from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.translation import Translation
 
 
-class PlannedBefore(Protocol):
-    """A plan that was made before: a `Plan`, or what a plan file holds."""
-
-    @property
-    def options(self) -> QueryOptions:
-        """What was asked for."""
-
-    def differences(self, made: Any, /) -> tuple[str, ...]:
-        """The parts in which it is not the plan that was made from its options now."""
-
-
-class Session:
+class Session(QueryPlanning):
     """Queries about one protected column of a declared table, paid from one ledger.
 
     For example::
@@ -167,6 +151,7 @@ class Session:
                 self._translation = TabledTranslation(translation, translation_table)
                 self._mark = translation_table.fingerprint
             self._entries = refuse_misfit(translation, self._engine, self._about, over)
+            self._values = ProtectedValues.of(translation, declaration, self._about)
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
@@ -247,143 +232,6 @@ class Session:
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
 
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise SessionClosed()
-
-    # --- plan: nothing is spent, nothing protected is read ---
-
-    @property
-    def plan(self) -> Planner:
-        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
-        return Planner(self._plan)
-
-    def _plan(self, options: QueryOptions) -> Plan:
-        made = self._unpriced(options)
-        quote = self._quote(made, made.charge)
-        stored, reuse = quote.stored, quote.reuse
-        cost = self._cost(made, quote)
-        instead = None
-        if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
-            best = made.query.choose(self._engine, self._aim(options, epsilon=cost.most))
-            instead = {"epsilon": str(cost.most), "error": dict(best.error)}
-        return Plan(
-            **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
-            cost=cost,
-            stored=stored,
-            instead=instead,
-            notes=() if stored else notes_before_paying(made.charge, quote.last),
-        )
-
-    def replan(self, plan: PlannedBefore) -> Plan:
-        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
-        made = self._plan(plan.options)
-        _refuse_stale(plan, made)
-        return made
-
-    def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
-        """All of a plan but its price: the one place where plans are made."""
-        self._refuse_closed()
-        if not isinstance(options, QueryOptions):
-            raise UnsoundRequest(
-                f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
-                field="options",
-            )
-        options = checked(options)
-        window = self._releasable.opened(options.window)
-        query = query_of(replace(options, window=window), self._engine.declaration, self._about)
-        self._refuse_rows(query)
-        delta = None if options.delta is None else checked_delta(options.delta)
-        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
-        query.check_order(self._engine)  # public too, and better refused before it is paid for
-        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon))
-        loss = _loss(chosen.mechanism)
-        if options.epsilon is not None:
-            self._prices.certify(loss, options.epsilon, delta or Fraction(0))
-        return UnpricedPlan(
-            options=options,
-            query=query,
-            mechanism=chosen.mechanism,
-            error=chosen.error,
-            reason=chosen.reason,
-            delta=delta or Fraction(0),
-            charge=self._charge(query, chosen.mechanism, loss),
-        )
-
-    def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
-        """What a charge would meet now: one read of the ledger, which refuses as the charge does.
-
-        Raises for another analyst, other terms, rules or cells than the owner accepted, and for
-        a δ above that of a budget that pays.
-        """
-        quote = self._ledger.quote(charge, self._translation)
-        self._prices.refuse_delta(made.delta, quote.snapshot.payers)
-        return quote
-
-    def _aim(self, options: QueryOptions, *, epsilon: Any) -> Aim:
-        """What the answer may lose: what ``epsilon`` allows, or else what the error needs."""
-        delta = None if options.delta is None else exactly(options.delta, "delta")
-        near = None if delta is None else float_down(delta)
-        if epsilon is None:
-            return Aim(
-                delta=near,
-                within=options.within,
-                confidence=options.confidence,
-                reference=options.reference,
-                gap=options.gap,
-            )
-        allowed = self._prices.allowed(epsilon, delta)
-        return Aim(allowed, near, reference=options.reference, gap=options.gap)
-
-    def _cost(self, made: UnpricedPlan, quote: Quote) -> Cost:
-        """What a plan costs now."""
-        return self._prices.of(
-            _loss(made.mechanism), made.delta, quote.standings, reuse=quote.reuse
-        )
-
-    def _refuse_rows(self, query: Query) -> None:
-        """Raise if the rows of a query were fitted on, or are not what the priors are about.
-
-        The lengths of sequences are checked again only in a table that others may write to: files
-        that change while they are open are refused by the engine.
-        """
-        self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
-        named = any(entries.over == "entities" for entries in self._entries.values())
-        if named or self._engine.may_change:
-            refuse_unmatched(self._prior.priors, self._entries, self._engine)
-
-    def _charge(self, query: Query, mechanism: Mechanism, loss: Pure | Concentrated) -> Charge:
-        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
-        return Charge(
-            dataset=self._dataset,
-            query=query.body(),
-            mechanism=mechanism.describe(),
-            loss=loss,
-            data=data,
-            prior=self._terms.prior,
-            secrets=self._terms.secrets,
-            translation=self._mark,
-            cells=self._cells,
-            declared=self._read_as,
-            rules=self._rules,
-            sources=self._marks(data),
-            window=query.rows.window,
-            groups=query.rows.groups,
-            analyst=self._analyst,
-        )
-
-    def _marks(self, data: str) -> tuple[str, ...]:
-        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
-        if self._sources[0] != data:
-            marks: tuple[str, ...] = ()
-            if not self._ledger.knows_data(self._dataset, data):
-                marks = tuple(
-                    f"{kind} {self._ledger.mark(kind, what)}"
-                    for kind, what in identities(self._engine, self._about)
-                )
-            self._sources = (data, marks)
-        return self._sources[1]
-
     # --- charge, then release ---
 
     def release(self, plan: Plan) -> Result:
@@ -401,7 +249,7 @@ class Session:
                 field="plan",
             )
         made = self._unpriced(plan.options)
-        _refuse_stale(plan, made)
+        refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
         quote = self._quote(made, charge)
         cost = self._cost(made, quote)
@@ -428,7 +276,7 @@ class Session:
         return self._result(made, cost, answer, stored.at, free=False)
 
     def _result(
-        self, made: UnpricedPlan, cost: Cost, answer: list[Any], at: datetime, *, free: bool
+        self, made: UnpricedPlan, cost: ReleaseCost, answer: list[Any], at: datetime, *, free: bool
     ) -> Result:
         columns, rows = made.query.table(made.mechanism, answer, self._engine)
         return Result(
@@ -437,25 +285,12 @@ class Session:
             rows=rows,
             error=made.error,
             cost=cost,
+            saving=None if free else made.saving(cost),
             free=free,
             at=at,
             mechanism=made.mechanism.describe(),
             guarantee=self._guarantee(cost.budget_delta),
         )
-
-
-def _refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
-    differences = plan.differences(made)
-    if differences:
-        raise StalePlan(differences)
-
-
-def _loss(mechanism: Mechanism) -> Pure | Concentrated:
-    """What a mechanism loses, by its own proof."""
-    loss = mechanism.loss
-    if not isinstance(loss, Pure | Concentrated):
-        raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
-    return loss
 
 
 def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:

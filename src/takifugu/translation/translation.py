@@ -11,7 +11,7 @@ whatever proved it. So does the curve wherever some entry is not exposed. ``grou
 the entries of all people: those of others may depend on the secret as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,12 +21,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, float_down, up
+from takifugu._rounding import UNIT, down, float_down, float_up, up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.influence.families import influence_curve
+from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import Floats
@@ -161,6 +161,11 @@ class Translation(ByContent, LossTranslation):
             return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
         return {"prior": self.prior}
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is secret."""
+        return self.secrets == ALL
+
     @cached_property
     def curve(self) -> InfluenceCurve:
         """The influence curve, with the uncertainty in it."""
@@ -170,6 +175,11 @@ class Translation(ByContent, LossTranslation):
         }
         curve = next(iter(curves.values())) if len(curves) == 1 else union(curves)
         return uncertain(curve, relative=self.uncertainty) if self.uncertainty else curve
+
+    @cached_property
+    def has_curve(self) -> bool:
+        """Whether there is an influence curve: not against a start or entries beyond a prior."""
+        return all(has_curve(prior) for prior in self.priors.values())
 
     @cached_property
     def transport(self) -> TransportBound | None:
@@ -200,9 +210,23 @@ class Translation(ByContent, LossTranslation):
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
         targets = self._losses(pufferfish, "pufferfish")
-        values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
+        values = {t: self._allowed(t, method) for t in np.unique(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
+
+    def _allowed(self, target: float, method: Method) -> float:
+        known = self._allowances.get((target, method))
+        if known is None:
+            known = self._largest(target, method)
+            if len(self._allowances) >= KEPT:
+                self._allowances.clear()
+            self._allowances[target, method] = known
+        return known
+
+    @cached_property
+    def _allowances(self) -> dict[tuple[float, Method], float]:
+        """A cache: a budget is priced, kept to and advised from."""
+        return {}
 
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
@@ -245,8 +269,10 @@ class Translation(ByContent, LossTranslation):
 
     def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
-            found = self._all(dp)
-            return found[min(found, key=lambda name: found[name].value)]
+            transport = self.bound(dp, "transport")
+            others: tuple[Method, ...] = ("group",) if transport.solved else ("curve", "group")
+            bounds = [transport, *(self.bound(dp, other) for other in others)]
+            return min(bounds, key=lambda bound: bound.value)
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
 
@@ -272,20 +298,34 @@ class Translation(ByContent, LossTranslation):
         if not unit or self.cost_to_pufferfish(*spent, *beside) > target:
             return Fraction(0)
 
-        def loss(factor: float) -> float:
-            more = unit * factor
-            return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
-
-        scalar = super().to_cost(unit, pufferfish, spent=spent, beside=beside)
         if unit.is_scalar and all(cost.is_scalar for cost in (*spent, *beside)):
-            return scalar
+            return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+
+        def charged(factor: float) -> EntryCosts:
+            more = unit * factor
+            costs = *(cost + more for cost in spent), *beside
+            return EntryCosts(tuple(dict.fromkeys(costs)))
+
+        def nearby(factor: float) -> Callable[[float], float] | None:
+            transport = self.transport
+            if transport is None or self._shift:
+                return None
+            estimate = transport.nearby(self.cost_bound(charged(factor)))
+            return None if estimate is None else lambda other: estimate(charged(other))
+
+        room = target - self.cost_to_pufferfish(*spent, *beside)
+        scalar = float_up(unit.scalar)
         found = largest_within(
-            *(loss, target),
+            lambda factor: self.cost_bound(charged(factor)).value,
+            target,
             tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
-            first=float(scalar) or None,
+            first=room / (2 * scalar) or None,
             most=(FARTHEST if self._numbers else MOST_GAINED) * target / float_down(unit.scalar),
+            nearby=nearby,
         )
-        return max(Fraction(found), scalar)
+        if found > 0:
+            return Fraction(found)
+        return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
 
     @cached_property
     def _numbers(self) -> bool:
@@ -402,7 +442,7 @@ class Translation(ByContent, LossTranslation):
                 value = float(up(found.value + shift))
                 found = Bound(value, found.binding, by_entry, found.by_values)
             bounds["transport"] = found
-        if only in (None, "curve"):
+        if only in (None, "curve") and self.has_curve:
             by_pair = self.curve.pufferfish_by_pair(top)
             pair = int(np.argmax(by_pair))
             value = float(by_pair[pair]) if top > 0 else 0.0
@@ -415,7 +455,8 @@ class Translation(ByContent, LossTranslation):
     def _witness(self, dp: float | Floats, found: Mapping[Method, Bound]) -> Witness:
         if self.transport is None:  # randomised response on the secret's own entry
             least = float(np.min(dp))
-            return Witness(max(float(down(least)), 0.0), found["curve"].binding)
+            binding = found["curve"].binding if "curve" in found else None
+            return Witness(max(float(down(least)), 0.0), binding)
         return self.transport.witness(dp, found["transport"])
 
     def _largest(self, target: float, method: Method) -> float:
@@ -428,7 +469,8 @@ class Translation(ByContent, LossTranslation):
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        if method in ("best", "curve"):
+        solved = max(allowed, default=0.0) > 0 and self.bound(allowed[0], "transport").solved
+        if self.has_curve and (method == "curve" or (method == "best" and not solved)):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])

@@ -20,6 +20,7 @@ from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
+from takifugu.translation.chain.adversary_transport import AdversaryTransport
 from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
@@ -40,6 +41,10 @@ def transport_bound(
     """
     check_distance(prior, secrets)
     match prior:
+        case MarkovChain() if not prior.one_law:
+            return _if_it_fits(
+                prior, lambda: AdversaryTransport(prior, secrets, tolerance=tolerance)
+            )
         case MarkovChain() if len(prior.states) == 2:
             return _if_it_fits(prior, lambda: BinaryTransport(prior, secrets))
         case MarkovChain():
@@ -129,7 +134,8 @@ class AlternativePriors(TransportBound):
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
         found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
-        return Bound(found.value, found.binding, by_values=found.by_values)
+        table, solved = found.by_values, found.solved
+        return Bound(found.value, found.binding, by_values=table, solved=solved)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part if entry i is charged ``epsilon[i]``."""

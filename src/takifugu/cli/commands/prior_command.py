@@ -103,8 +103,15 @@ def new(
         int | None, typer.Option(help="The number of entries; by default unbounded.")
     ] = None,
     start: Annotated[
-        str, typer.Option(help="'stationary', or the distribution of the first entry, as '1,0'.")
+        str,
+        typer.Option(
+            help="'stationary'; 'unknown', for any; or the distribution of the first entry, as"
+            " '1,0'."
+        ),
     ] = "stationary",
+    known: Annotated[
+        str, typer.Option(help="'any', if an adversary may know any other entries; or 'none'.")
+    ] = "none",
     as_json: AsJson = False,
 ) -> None:
     """Write a Markov chain from its transition matrix.
@@ -112,10 +119,12 @@ def new(
     Keys of the JSON object: out, and those of `prior show`.
     """
     from takifugu.priors import from_document, write_prior
+    from takifugu.priors.adversaries import STARTS
 
     document: dict[str, Any] = {"kind": "markov-chain", "length": length}
     document["transition"] = [_numbers(row, "TRANSITION") for row in transition.split(";")]
-    document["start"] = start if start == "stationary" else _numbers(start, "--start")
+    document["start"] = start if start in STARTS else _numbers(start, "--start")
+    document["known"] = known
     if states is not None:
         document["states"] = [state.strip() for state in states.split(",")]
     made = from_document(document)

@@ -1,10 +1,19 @@
 """``takifugu translate``: per-entry DP loss to Pufferfish loss and back."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.translate_costs import (
+    allowed,
+    count_of,
+    print_adversaries,
+    print_translated,
+    read_costs,
+    translated,
+)
 from takifugu.cli.shared_options import (
     AsJson,
     InvalidOption,
@@ -38,6 +47,14 @@ def run_translate(
     profile: Annotated[
         Path | None, typer.Option(help="A .json file with a list: the DP ε of each entry.")
     ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(help="With --dp or --pufferfish: of a count of these labels, as 'home,work'."),
+    ] = None,
+    cost: Annotated[
+        Path | None,
+        typer.Option(help="A .json file with a cost, value by value, or one for each entry."),
+    ] = None,
     method: MethodOption = "best",
     delta: Annotated[
         float, typer.Option(help="With --dp or --profile: the δ of (ε, δ)-DP per entry.")
@@ -46,6 +63,14 @@ def run_translate(
     entries: SecretEntries = None,
     secrets_within: SecretsWithin = None,
     uncertainty: Uncertainty = 0.0,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'unknown' for any law of the first entry."),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(help="Of a Markov chain: 'any' if any other entries may be known."),
+    ] = None,
     table: Annotated[
         bool,
         typer.Option(
@@ -64,39 +89,53 @@ def run_translate(
     (whether upper and lower bound agree up to a factor of 1 ± 1e-6), method, by_method (the result
     of each method; null where it does not apply), binding (the secret pair that leaks most); with
     --delta also pufferfish_delta, with --profile also by_entry, with --table only the two ε, method
-    and table. An infinite number is the string "infinity".
+    and table. With --values or --cost also cost, gap (between the two bounds) and without_values
+    (the loss if every value counts alike), with --pufferfish dp_epsilon_without_values. With
+    --start or --known, and for chains that have them, also by_adversary: the result for the plain
+    chain, an unknown start, known entries and both; and against: what the adversary knows to whom a
+    mechanism leaks the lower bound. An infinite number is the string "infinity".
     """
     from takifugu import reports
+    from takifugu.influence.families import has_curve
     from takifugu.priors import read_prior
+    from takifugu.priors.adversaries import against
     from takifugu.reports.translation_figure import translation_figure
     from takifugu.translation.translation import Translation
 
-    if sum(given is not None for given in (pufferfish, dp, profile)) != 1:
+    if sum(given is not None for given in (pufferfish, dp, profile, cost)) != 1:
         raise InvalidOption(
             "--dp",
-            given="is missing, or is beside --pufferfish or --profile",
-            needed="be given, or one of these: give exactly one of --dp, --pufferfish, --profile",
+            given="is missing, or is beside --pufferfish, --profile or --cost",
+            needed="be given, or one of these: give exactly one of --dp, --pufferfish, --profile,"
+            " --cost",
         )
+    by_value = values is not None or cost is not None
+    if by_value:
+        _refuse_beside_values(values, profile, cost, delta, table, plot)
     if plot is not None:
         reports.check_target(plot)
     if delta and pufferfish is not None:
         raise InvalidOption("--delta", given="is beside --pufferfish", needed="be beside --dp")
     chosen = checked_method(method)
-    translation = Translation(
-        read_prior(prior), read_secrets(pairs, entries, secrets_within), uncertainty=uncertainty
-    )
+    assumed = against(read_prior(prior), start=start, known=known)
+    secrets = read_secrets(pairs, entries, secrets_within)
+    translation = Translation(assumed, secrets, uncertainty=uncertainty)
+    named = start is not None or known is not None
+    others = _others(translation) if named or not has_curve(assumed) else {}
     with show_warnings(), Spinner("translating") as spinner:
-        if table:
+        if by_value:
+            result = _by_value(translation, others, values, cost, dp, pufferfish, chosen)
+        elif table:
             result = _from_table(prior, translation, dp, pufferfish, spinner)
         elif profile is not None:
-            result = _profile(translation, _listed(profile), chosen, delta)
+            result = _profile(translation, _listed(profile), chosen, delta, others)
         elif dp is not None:
             numbers = _numbers(dp, "--dp")
-            found = [_forwards(translation, e, chosen, delta) for e in numbers]
+            found = [_forwards(translation, e, chosen, delta, others) for e in numbers]
             result = _several(found)
         else:
             numbers = _numbers(pufferfish or "", "--pufferfish")
-            found = [_backwards(translation, e, chosen) for e in numbers]
+            found = [_backwards(translation, e, chosen, others) for e in numbers]
             result = _several(found)
         if plot is not None:
             spinner("drawing")
@@ -104,8 +143,67 @@ def run_translate(
             reports.save(figure, plot)
     if as_json:
         print_json(result)
+    elif by_value:
+        for one in _each(result):
+            print_translated(one, values)
     else:
         _print(result)
+
+
+def _refuse_beside_values(
+    values: str | None,
+    profile: Path | None,
+    cost: Path | None,
+    delta: float,
+    table: bool,
+    plot: Path | None,
+) -> None:
+    option = "--cost" if values is None else "--values"
+    for name, given in (
+        ("--cost", values is not None and cost is not None),
+        ("--profile", profile is not None),
+        ("--delta", bool(delta)),
+        ("--table", table),
+        ("--plot", plot is not None),
+    ):
+        if given:
+            raise InvalidOption(name, given=f"is beside {option}", needed="be left out")
+
+
+def _by_value(
+    translation: "Translation",
+    others: "dict[str, Translation]",
+    values: str | None,
+    cost: Path | None,
+    dp: str | None,
+    pufferfish: str | None,
+    method: "Method",
+) -> dict[str, Any]:
+    def against_all(found: "Callable[[Translation], dict[str, Any]]", key: str) -> dict[str, Any]:
+        result = found(translation)
+        if others:
+            result["by_adversary"] = {name: found(other)[key] for name, other in others.items()}
+        return result
+
+    if cost is not None:
+        costs = read_costs(cost)
+        return against_all(lambda one: translated(one, costs, method), "pufferfish_epsilon")
+    unit = count_of(translation, values or "")
+    if dp is not None:
+        spent = [unit * e for e in _numbers(dp, "--dp")]
+        return _several(
+            [
+                against_all(lambda one, c=c: translated(one, c, method), "pufferfish_epsilon")  # type: ignore[misc]
+                for c in spent
+            ]
+        )
+    targets = _numbers(pufferfish or "", "--pufferfish")
+    return _several(
+        [
+            against_all(lambda one, t=t: allowed(one, unit, t, method), "dp_epsilon")  # type: ignore[misc]
+            for t in targets
+        ]
+    )
 
 
 def checked_method(method: str) -> "Method":
@@ -120,11 +218,31 @@ def checked_method(method: str) -> "Method":
     )
 
 
+def _others(translation: "Translation") -> "dict[str, Translation]":
+    """The translation against each adversary."""
+    from dataclasses import replace
+
+    from takifugu.priors.adversaries import adversaries
+
+    (prior,) = translation.priors.values()
+    return {
+        name: translation if other == prior else replace(translation, prior=other)
+        for name, other in adversaries(prior).items()
+    }
+
+
 def _forwards(
-    translation: "Translation", epsilon: Any, method: "Method", delta: float
+    translation: "Translation",
+    epsilon: Any,
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     answer = translation.explain(epsilon, method)
     result = _facts(answer, dict(answer.by_method))
+    if others:
+        found = {name: other.bound(epsilon, method).value for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     if delta:
         from takifugu.translation.accounting.approximate import approximate
 
@@ -135,7 +253,11 @@ def _forwards(
 
 
 def _profile(
-    translation: "Translation", epsilon: list[float], method: "Method", delta: float
+    translation: "Translation",
+    epsilon: list[float],
+    method: "Method",
+    delta: float,
+    others: "dict[str, Translation]",
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -144,18 +266,23 @@ def _profile(
         raise InvalidOption(
             "--profile", given=f"has {len(epsilon)} numbers", needed=f"have {size}, one an entry"
         )
-    result = _forwards(translation, np.array(epsilon), method, delta)
+    result = _forwards(translation, np.array(epsilon), method, delta, others)
     by_entry = translation.bound(np.array(epsilon), "transport").by_entry
     result["by_entry"] = None if by_entry is None else by_entry.tolist()
     return result
 
 
-def _backwards(translation: "Translation", target: float, method: "Method") -> dict[str, Any]:
+def _backwards(
+    translation: "Translation", target: float, method: "Method", others: "dict[str, Translation]"
+) -> dict[str, Any]:
     from takifugu.translation.bounds import EXACT
     from takifugu.translation.translation import METHODS
 
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
+        by_method[name] = None
+        if name == "curve" and not translation.has_curve:
+            continue
         if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
     values = [value for value in by_method.values() if value is not None]
@@ -164,6 +291,9 @@ def _backwards(translation: "Translation", target: float, method: "Method") -> d
     result = _facts(answer, by_method)
     result["pufferfish_epsilon"] = target
     result["exact"] = answer.exact and answer.lower >= (1 - EXACT) * target
+    if others:
+        found = {name: float(other.to_dp(target, method)) for name, other in others.items()}
+        result |= {"by_adversary": found, "against": answer.witness.against}
     return result
 
 
@@ -184,11 +314,12 @@ def _several(found: list[dict[str, Any]]) -> dict[str, Any]:
     """One object; its values are lists if several numbers were given."""
     if len(found) == 1:
         return found[0]
+    tables = [key for key in ("by_method", "by_adversary") if key in found[0]]
     together: dict[str, Any] = {
-        key: [one[key] for one in found] for key in found[0] if key != "by_method"
+        key: [one[key] for one in found] for key in found[0] if key not in tables
     }
-    names = found[0]["by_method"]
-    together["by_method"] = {name: [one["by_method"][name] for one in found] for name in names}
+    for key in tables:
+        together[key] = {name: [one[key][name] for one in found] for name in found[0][key]}
     return together
 
 
@@ -215,12 +346,12 @@ def _from_table(
         raise InvalidOption("--table", given="is beside --profile", needed="be with one ε for all")
     spent = _numbers(dp, "--dp") if dp is not None else []
     targets = _numbers(pufferfish, "--pufferfish") if pufferfish is not None else []
-    allowed = spent or [float(known.to_dp(t)) for t in targets]
+    found = spent or [float(known.to_dp(t)) for t in targets]
     losses = targets or [float(known.to_pufferfish(e)) for e in spent]
-    one = len(allowed) == 1
+    one = len(found) == 1
     return {
         "pufferfish_epsilon": losses[0] if one else losses,
-        "dp_epsilon": allowed[0] if one else allowed,
+        "dp_epsilon": found[0] if one else found,
         "method": "best",
         "table": path.name,
     }
@@ -257,11 +388,16 @@ def _listed(path: Path) -> list[float]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    rows = result["dp_epsilon"]
-    many = isinstance(result["pufferfish_epsilon"], list)
-    for k in range(len(rows) if many else 1):
-        one = {key: _pick(value, k) if many else value for key, value in result.items()}
+    for one in _each(result):
         _print_one(one)
+
+
+def _each(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """What `_several` put together, one by one."""
+    losses = result["pufferfish_epsilon"]
+    if not isinstance(losses, list):
+        return [result]
+    return [{key: _pick(value, k) for key, value in result.items()} for k in range(len(losses))]
 
 
 def _pick(value: Any, k: int) -> Any:
@@ -292,7 +428,9 @@ def _print_one(one: dict[str, Any]) -> None:
         b = one["binding"]
         where = f" at entry {b['entry']}" if "entry" in b else ""
         echo(f"  most about {b['left']} / {b['right']}{where}")
+    told = f" to somebody who knows that {one['against']}" if one.get("against") else ""
     if one["exact"]:
-        echo("  exact: some mechanism leaks as much")
+        echo(f"  exact: some mechanism leaks as much{told}")
     else:
-        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}")
+        echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{told}")
+    print_adversaries(one)

@@ -27,8 +27,9 @@ class Walk:
     """
 
     def __init__(self, chain: MarkovChain, request: CurveRequest, *, shift: int = 0) -> None:
+        chain.refuse_unless_one_law("an influence curve")
         self.chain, self.request, self.shift = chain, request, shift
-        self.stationary = isinstance(chain.start, str)
+        self.stationary = chain.stationary_start
         length = chain.length
         self.far = request.most if length is None else min(request.most, max(length - 1, 1))
         if not chain.homogeneous:

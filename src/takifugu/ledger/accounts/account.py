@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from takifugu.errors import InvalidCharge, LedgerDamaged
-from takifugu.ledger.accounts.frontier import ZERO, Frontier, add, joined, worst
-from takifugu.ledger.charge_values import loss_of
+from takifugu.ledger.accounts.frontier import ZERO, Frontier, add, covering, joined, worst
+from takifugu.ledger.charge_values import cost_of, loss_of
 from takifugu.ledger.entries_read import BEGINNING, END, cell_names
 from takifugu.ledger.storage.digest_tree import EMPTY, Tree
 from takifugu.losses import Loss, Total
@@ -124,11 +124,7 @@ class Account:
 
     def everywhere(self) -> None:
         """Count on every entry what the worst of them has lost, in every currency."""
-        self.always = Total(
-            max(total.epsilon for total in self.worst),
-            max(total.delta for total in self.worst),
-            max(total.rho for total in self.worst),
-        )
+        self.always = covering(self.worst)
         self.worst = (self.always,)
         self.segments = [Segment(BEGINNING, END)]
 
@@ -172,7 +168,6 @@ def _start(segment: Segment) -> int:
     return segment.start
 
 
-CURRENCIES = ("epsilon", "delta", "rho")
 WHOLE = ""  # the analyst of the account that everybody's charges are added to
 
 
@@ -237,7 +232,10 @@ class Books:
                 for lost in body["accounts"]:
                     book = self.book(lost["dataset"], lost["analyst"] or WHOLE)
                     total = Total(
-                        Fraction(lost["epsilon"]), Fraction(lost["delta"]), Fraction(lost["rho"])
+                        Fraction(lost["epsilon"]),
+                        Fraction(lost["delta"]),
+                        Fraction(lost["rho"]),
+                        cost_of(lost.get("costs", [])),
                     )
                     book.account = flat(total)
                     if book.analyst == WHOLE:

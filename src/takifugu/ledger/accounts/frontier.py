@@ -1,13 +1,17 @@
 """Totals over many cells, and which of them can be the worst.
 
-Three currencies have no single order: a cell with more ε and one with more ρ are both kept. What
-is kept dominates every cell, so a translation that grows with each currency has its maximum there.
+Currencies and shapes of costs have no single order: a cell with more ε and one with more ρ are both
+kept, and so are cells from which different labels were counted. Whatever a cell has lost, some
+total that is kept is at least that, in each currency and for every change of value.
 """
 
+import json
 from collections.abc import Iterable
 from fractions import Fraction
-from math import ceil
+from functools import lru_cache, reduce
+from math import ceil, fsum
 
+from takifugu.costs import ANY, Cost, Shape, shape_of
 from takifugu.ledger.canonical_text import read_fraction
 from takifugu.losses import Loss, Total
 
@@ -15,8 +19,10 @@ Frontier = tuple[Total, ...]
 
 MOST_BITS = 1200  # of a denominator; beyond it a total is rounded up, so that sums stay cheap
 GRID = 2**1150
-MOST_TOTALS = 8  # beyond it a frontier becomes the one total that dominates all of it
+MOST_TOTALS = 8  # beyond it some become one total that dominates them
 ZERO = Total()
+NONE = Fraction(0)
+NEAR = 1e-9  # a relative difference that no rounding of floats makes
 
 
 def bounded(value: Fraction) -> Fraction:
@@ -48,59 +54,153 @@ def joined(first: Total, second: Total) -> Total:
 
 
 def _bounded(total: Total) -> Total:
-    parts = (total.epsilon, total.delta, total.rho)
+    parts = (total.epsilon, total.delta, total.rho, *(value for _, value in total.costs.terms))
     if all(part.denominator.bit_length() <= MOST_BITS for part in parts):
         return total
-    return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho), total.costs)
+    costs = Cost.of({shape: bounded(value) for shape, value in total.costs.terms})
+    return Total(bounded(total.epsilon), bounded(total.delta), bounded(total.rho), costs)
 
 
 def dominates(one: Total, other: Total) -> bool:
-    """Whether ``one`` is at least ``other`` in every currency."""
-    scalars = one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho
-    return scalars and one.costs.dominates(other.costs)
+    """Whether ``one`` is at least ``other`` in every currency, for every change of value.
+
+    What the costs of ``other`` have beyond those of ``one`` is at most the sum of the coefficients,
+    times [u≠v]: what ``one`` has more of ε may make up for it.
+    """
+    if not (one.epsilon >= other.epsilon and one.delta >= other.delta and one.rho >= other.rho):
+        return False
+    if not other.costs:
+        return True
+    if one is other or one.costs is other.costs:
+        return True
+    if _size(one) < _size(other) * (1 - NEAR):
+        return False  # ε and all coefficients together are clearly less
+    mine, room = one.costs.coefficients, one.epsilon - other.epsilon
+    for shape, value in other.costs.terms:
+        beyond = value - mine.get(shape, NONE)
+        if beyond > 0:
+            room -= beyond * shape.diameter
+            if room < 0:
+                return False
+    return True
 
 
-def worst(totals: Iterable[Total]) -> Frontier:
-    """The totals that no other dominates; an upper bound on them all if they are very many."""
+def _size(total: Total) -> float:
+    return float(total.epsilon) + total.costs.size
+
+
+def covering(totals: Iterable[Total]) -> Total:
+    """The least total, coefficient by coefficient, that dominates all of ``totals``."""
     totals = tuple(totals)
-    if not any(total.delta or total.rho or total.costs for total in totals):
-        return (max(totals, key=lambda total: total.epsilon),) if totals else ()
-    kept: list[Total] = []
-    for total in totals:
-        if any(dominates(other, total) for other in kept):
-            continue
-        kept = [other for other in kept if not dominates(total, other)]
-        kept.append(total)
-    if len(kept) > MOST_TOTALS:
-        kept = [
-            Total(
-                max(t.epsilon for t in kept), max(t.delta for t in kept), max(t.rho for t in kept)
-            )
-        ]
-    return tuple(sorted(kept, key=lambda t: (t.epsilon, t.delta, t.rho)))
-
-
-def write(totals: Frontier) -> str:
-    """A frontier as text: ε δ ρ, each an exact rational, one total after another."""
-    return ";".join(
-        f"{t.epsilon} {t.delta} {t.rho}" if t.delta or t.rho else f"{t.epsilon} 0 0" for t in totals
+    return Total(
+        max(total.epsilon for total in totals),
+        max(total.delta for total in totals),
+        max(total.rho for total in totals),
+        reduce(Cost.joined, (total.costs for total in totals)),
     )
 
 
+def worst(totals: Iterable[Total]) -> Frontier:
+    """The totals that no other dominates; upper bounds on several of them if they are very many."""
+    totals = tuple(totals)
+    if not any(total.delta or total.rho or total.costs for total in totals):
+        return (max(totals, key=lambda total: total.epsilon),) if totals else ()
+    few = any(total.costs for total in totals)
+    kept: list[Total] = []
+    for total in totals:
+        if any(other is total or dominates(other, total) for other in kept):
+            continue
+        kept = [other for other in kept if not dominates(total, other)]
+        kept = _with(kept, total) if few and len(kept) == MOST_TOTALS else [*kept, total]
+    if len(kept) > MOST_TOTALS:
+        kept = [covering(kept)]
+    return tuple(sorted(kept, key=_order))
+
+
+def _order(total: Total) -> tuple[Fraction, Fraction, Fraction, str]:
+    return total.epsilon, total.delta, total.rho, _costs_text(total.costs) if total.costs else ""
+
+
+def _with(kept: list[Total], total: Total) -> list[Total]:
+    """No more totals than ``kept``, which dominate these and ``total``: one of them covers it.
+
+    Counts of other labels in other windows are incomparable, and may be many. A single total for
+    all of them would say that some entry lost all of that.
+    """
+    least = min(kept, key=lambda one: _growth(one, total))
+    joint = covering((least, total))
+    return [*(one for one in kept if one is not least and not dominates(joint, one)), joint]
+
+
+def _growth(one: Total, other: Total) -> tuple[float, float]:
+    """How much two totals grow if one is to cover both: in δ and ρ first, then in ε and costs.
+
+    Floats, each rounded once: every process chooses the same.
+    """
+    mine, others = one.costs.sizes, other.costs.sizes
+    apart = [abs(float(one.epsilon) - float(other.epsilon))]
+    apart += [abs(value - others.get(shape, 0.0)) for shape, value in mine.items()]
+    apart += [value for shape, value in others.items() if shape not in mine]
+    return float(abs(one.delta - other.delta) + abs(one.rho - other.rho)), fsum(apart)
+
+
+def write(totals: Frontier) -> str:
+    """A frontier as text: ε δ ρ, each an exact rational, then costs; one total after another.
+
+    Costs are JSON without a space or a semicolon, and left out where there are none.
+    """
+    return ";".join(map(_text, totals))
+
+
+def _text(total: Total) -> str:
+    scalars = f"{total.epsilon} 0 0"
+    if total.delta or total.rho:
+        scalars = f"{total.epsilon} {total.delta} {total.rho}"
+    return f"{scalars} {_costs_text(total.costs)}" if total.costs else scalars
+
+
+def _costs_text(costs: Cost) -> str:
+    return costs.text.replace(" ", "\\u0020").replace(";", "\\u003b")
+
+
 def read(text: str) -> Frontier:
-    """The frontier that `write` wrote."""
+    """The frontier that `write` wrote; a `ValueError` if it wrote none such."""
     return tuple(map(_total, text.split(";")))
 
 
 def read_one(text: str) -> Total:
-    """The one total that `write` wrote."""
+    """The one total that `write` wrote; a `ValueError` if it wrote none such."""
     return _total(text)
 
 
 def _total(text: str) -> Total:
     if text == "0 0 0":
         return ZERO
-    epsilon, delta, rho = text.split(" ")
+    epsilon, delta, rho, *costs = text.split(" ")
+    if costs:
+        (document,) = costs
+        found = _costs(document)
+        return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho), found)
     if delta == rho == "0":
         return Total(read_fraction(epsilon))
     return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho))
+
+
+@lru_cache(maxsize=512)
+def _costs(text: str) -> Cost:
+    found = {}
+    try:
+        for value, shape in json.loads(text):
+            known = _shape(json.dumps(shape, ensure_ascii=True, separators=(",", ":")))
+            found[known] = read_fraction(value)
+    except (TypeError, AttributeError) as error:
+        raise ValueError("costs that are no list of coefficients and shapes") from error
+    costs = Cost.of(found)
+    if not found or ANY in found or _costs_text(costs) != text:
+        raise ValueError("costs that are none, that belong to ε, or that are written differently")
+    return costs
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> Shape:
+    return shape_of(json.loads(text))

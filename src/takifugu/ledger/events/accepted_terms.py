@@ -24,7 +24,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.accounts.account import WHOLE
 from takifugu.ledger.accounts.frontier import ZERO, Frontier
-from takifugu.ledger.accounts.standings import spent_epsilon
+from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.canonical_text import canonical_json, check_name
 from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.event_chain import Event, Head

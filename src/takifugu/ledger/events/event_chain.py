@@ -7,7 +7,7 @@ elsewhere shows that (a witness, see `witnesses`; an `Anchor`; every receipt is 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -195,7 +195,8 @@ def unreadable(seq: int) -> LedgerDamaged:
     )
 
 
-def rows(connection: Connection) -> Iterator[Any]:
+def rows(connection: Connection) -> Generator[Any]:
     """Every row, in the order of the chain, a few at a time."""
     everything = select(EVENTS).order_by(EVENTS.c.seq).execution_options(yield_per=1000)
-    yield from connection.execute(everything)
+    with connection.execute(everything) as found:  # also if its reader stops at a damaged row
+        yield from found

@@ -1,6 +1,7 @@
 """The whole chain read from its beginning: checked link by link, and its totals recomputed."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +68,18 @@ class Report:
 def replayed(connection: Connection) -> Books:
     """The accounts that the events give."""
     books = Books()
-    for row in chain.rows(connection):
-        event = chain.read(row)
-        try:
-            books.apply(event.body)
-        except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
-            raise chain.unreadable(event.seq) from error
+    with closing(chain.rows(connection)) as rows:
+        for row in rows:
+            take(books, chain.read(row))
     return books
+
+
+def take(books: Books, event: Event) -> None:
+    """Take one more event into account; `LedgerDamaged` if it has no meaning."""
+    try:
+        books.apply(event.body)
+    except (KeyError, ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
+        raise chain.unreadable(event.seq) from error
 
 
 def rebuild(connection: Connection) -> None:
@@ -106,7 +112,10 @@ def verify(connection: Connection, anchor: Anchor | None, *, sqlite: bool) -> Re
             if not decided.allows(body):
                 message = f"event {row.seq} was charged under terms that were not accepted"
                 problems.append(Problem("terms", message, row.seq))
-        except (TakifuguError, KeyError, ValueError, TypeError, ZeroDivisionError):
+        except (
+            *(TakifuguError, KeyError, ValueError),
+            *(TypeError, AttributeError, ZeroDivisionError),
+        ):
             problems.append(Problem("unreadable", f"event {row.seq} cannot be read", row.seq))
         previous, last = row.hash, row.seq
         anchored = anchored or anchor == Anchor(row.seq, row.hash)

@@ -51,6 +51,28 @@ def find(connection: Connection, identity: str, analyst: str | None) -> Answer |
     return None if row is None else read(chain.one(connection, row.seq))
 
 
+_PAID_FOR = Statement(
+    select(_PAID.c.seq)
+    .select_from(_PAID)
+    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
+    .where(
+        _PAID.c.dataset == bindparam("named"),
+        _PAID.c.kind == literal_column("'charge'"),
+        _PAID.c.body.like(bindparam("query")),
+    )
+    .order_by(_PAID.c.seq)
+)
+
+
+def charges_for(connection: Connection, body: Mapping[str, Any]) -> list[Event]:
+    """The answered charges of the query of ``body`` on the same data, by whatever mechanism."""
+    query = f'%"query_fingerprint":"{body["query_fingerprint"]}"%'  # no index, but one statement
+    rows = _PAID_FOR.all(connection, {"named": body["dataset"], "query": query})
+    found = [chain.one(connection, row.seq) for row in rows]
+    same = ("query_fingerprint", "data", "window", "groups", "cells", "declared")
+    return [event for event in found if all(event.body.get(k) == body[k] for k in same)]
+
+
 def read(event: Event) -> Answer:
     """The answer in an event."""
     return Answer(event.body["answer"], event.body["charge"], event.at)

@@ -44,6 +44,10 @@ def _by_dataset(connection: Connection) -> None:
     BY_DATASET.create(connection, checkfirst=True)
 
 
+def _costs(connection: Connection) -> None:
+    """Charges may have costs from now on, which earlier versions cannot read: nothing to change."""
+
+
 DIGESTED = Migration("0003 digests of totals", _digests)
 KNOWN = (
     TRUTH,
@@ -51,6 +55,7 @@ KNOWN = (
     DIGESTED,
     Migration("0004 what names a cell", _naming),
     Migration("0005 events by dataset", _by_dataset),
+    Migration("0006 costs by value", _costs),
 )
 
 

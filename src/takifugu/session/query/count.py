@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.mechanisms import COUNT, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
+from takifugu.session.protected_values import ProtectedValues
 from takifugu.session.query.query import NumberQuery
 from takifugu.session.query_options import QueryOptions
 
@@ -57,6 +59,10 @@ class CountQuery(NumberQuery):
     def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
         """One row more or less, in one group."""
         return COUNT
+
+    def unit_cost(self, values: ProtectedValues) -> Cost:
+        """Whether a value is one of the labels: a change within them, or outside, moves nothing."""
+        return values.count(self.values)
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``."""

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from takifugu._exact import Number, exactly
+from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine, InvalidQuery
 from takifugu.engines.engine_errors import run_isolated
 from takifugu.errors import UnsoundRequest
@@ -40,6 +41,7 @@ from takifugu.mechanisms.mechanism_plan import once, price
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
+from takifugu.session.protected_values import WHOLLY, ProtectedValues
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
 
@@ -93,8 +95,8 @@ class ChosenMechanism:
 class Query(ABC):
     """A query about one protected column, for each combination of public keys.
 
-    Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `CountQuery`, `SumQuery`,
-    `MeanQuery`, `QuantileQuery` and `TransitionsQuery`.
+    Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `CountQuery`, `CountsQuery`,
+    `SumQuery`, `MeanQuery`, `QuantileQuery` and `TransitionsQuery`.
 
     Attributes:
         column: The protected column.
@@ -120,6 +122,13 @@ class Query(ABC):
     @abstractmethod
     def sensitivity(self, declaration: Declaration) -> Sensitivity:
         """How far one replaced cell moves the exact answer."""
+
+    def unit_cost(self, values: ProtectedValues) -> Cost:  # noqa: ARG002
+        """What an answer with a per-entry loss of ε = 1 tells, value by value; ε times it for ε.
+
+        [u≠v], everything, unless a kind proves that some changes of value cost less.
+        """
+        return WHOLLY
 
     @abstractmethod
     def exact(self, engine: Engine) -> Integers:
@@ -245,9 +254,17 @@ class NumberQuery(Query):
                 f"to keep each number within ±{float(near):.4g} with probability"
                 f" {aim.probability:.3g}"
             )
-        best = in_currency(found.choices, aim)
-        noise: Noise = best.mechanism
-        error = Error(best.error.deviation * float(unit), best.error.interval * float(unit))
+        return self._chosen(in_currency(found.choices, aim).mechanism, goal, engine)
+
+    def chosen_before(self, scale: float, engine: Engine) -> ChosenMechanism:
+        """The mechanism of an earlier release with Laplace noise of this scale."""
+        noise = IntegerLaplace(scale, self.sensitivity(engine.declaration))
+        return self._chosen(noise, "as it was released before", engine)
+
+    def _chosen(self, noise: Noise, goal: str, engine: Engine) -> ChosenMechanism:
+        (_, groups), unit = shape(self, engine), self.unit(engine)
+        found = noise.error()
+        error = Error(found.deviation * float(unit), found.interval * float(unit))
         each = "number" if unit == 1 else f"number (one unit of noise is {float(unit):.4g})"
         reason = (
             f"{goal}, {mechanism_name(noise)} has a standard deviation of {error.deviation:.4g} on"

@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
 from takifugu.numeric import Floats, Integers
+from takifugu.session.protected_values import ProtectedValues
 from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups
 
 
@@ -35,6 +37,10 @@ class SumQuery(NumberQuery):
         """The width of the bounds, in steps, in one group."""
         width = self.bounds(declaration).width
         return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
+
+    def unit_cost(self, values: ProtectedValues) -> Cost:
+        """How far two numbers are apart: a change moves the sum by that many steps, and no more."""
+        return values.sum()
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``, in steps."""

@@ -13,6 +13,10 @@ from takifugu.session.query.query import Axes, NumberQuery
 # A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
 # of the two pairs can coincide: a = x = b and a = x' = b would make x = x'. So at most 2² + 1 + 1.
 # A cell that is dropped adds (a,b) instead: at most 3 changes.
+#
+# Which two labels they are does not matter: for every x and x' some neighbours make 4 changes (two
+# of a third label c: (c,x), (x,c) to (c,x'), (x',c); or, of two labels, two x: (x,x) twice to
+# (x,x'), (x',x)). What is told depends on neighbours, so that their supremum counts: ε·[u≠v].
 TRANSITIONS = Sensitivity("transitions", l1=4, l2_squared=6, linf=2)
 
 

@@ -97,8 +97,9 @@ def quilt_allowances(chain: MarkovChain, epsilons: Sequence[float]) -> Floats:
         raise InvalidPrior(
             "chain", given="has no length or many matrices", needed="have a length and one matrix"
         )
-    if not isinstance(chain.start, str):
-        noises = (mqm_exact(chain.kernel(), length, e, start=chain.start) for e in epsilons)
+    chain.refuse_unless_one_law("a baseline")
+    if not chain.stationary_start:
+        noises = (mqm_exact(chain.kernel(), length, e, start=chain.start_law) for e in epsilons)
         return frozen([noise.to_dp for noise in noises])
     sides = _stationary_sides(chain.kernel(), chain.stationary, chain.stationary_error)
     found = _all_nodes(sides, length, np.asarray(epsilons, dtype=np.float64))

@@ -86,6 +86,7 @@ def peeling(epsilon: float, k: int, categories: int) -> Exponential:
 
 
 def _length(chain: MarkovChain) -> int:
+    chain.refuse_unless_one_law("a baseline")
     if chain.length is None:
         raise InvalidPrior("length", given="is not known", needed="be given for a baseline")
     if not chain.homogeneous:
@@ -96,7 +97,7 @@ def _length(chain: MarkovChain) -> int:
 
 
 def _start(chain: MarkovChain) -> Floats | None:
-    return None if isinstance(chain.start, str) else chain.start
+    return None if chain.stationary_start else chain.start_law
 
 
 def _group(chain: MarkovChain, epsilon: float) -> float:

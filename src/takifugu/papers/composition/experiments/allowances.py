@@ -174,6 +174,7 @@ def _expected(before: Sequence[float], found: Sequence[float], target: float) ->
 
 
 def _length(chain: MarkovChain) -> int:
+    chain.refuse_unless_one_law("a baseline")
     if chain.length is None:
         raise InvalidPrior("length", given="is not known", needed="be given: group DP needs it")
     return chain.length

@@ -9,16 +9,20 @@ from typing import Any
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down, float_up
+from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
-from takifugu.losses import Concentrated, Pure, Total
-from takifugu.mechanisms.calibration import allowance, certify, target_of
+from takifugu.losses import Concentrated, Metric, Pure, Total
+from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
+from takifugu.session.protected_values import WHOLLY
 from takifugu.translation.accounting.totals import rho_within
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 
 MICRO = Decimal("0.000001")
-Charged = Pure | Concentrated  # what a session charges: ε, or ρ where a δ is given
+Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
+NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
+APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,12 @@ class AnalystCost:
 
 
 @dataclass(frozen=True)
-class Cost:
+class ReleaseCost:
     """The price of a release.
 
     Attributes:
         currency: ``epsilon`` or ``rho``: what every row that is read loses.
-        per_entry: How much of it; this is what is charged.
+        per_entry: How much of it at worst; this is what is charged, unless values are told apart.
         delta: The Pufferfish δ that ``alone`` holds at; 0 for a loss in ε.
         alone: The Pufferfish ε of the release if nothing else were ever released.
         before: The Pufferfish ε, at the δ of the budget, of all that was released before.
@@ -71,6 +75,8 @@ class Cost:
         own: What it costs the analyst who asks; None if they have no budget of their own.
         reuse: Whether the same was released to another analyst: then it costs this analyst's own
             budget, and nothing of the whole.
+        by_value: What is charged, if that is less than ``per_entry`` between some values.
+        without_values: What ``alone`` would be if it were charged ``per_entry`` between all.
     """
 
     currency: str
@@ -85,6 +91,8 @@ class Cost:
     most: Decimal
     own: AnalystCost | None = None
     reuse: bool = False
+    by_value: Cost | None = None
+    without_values: float | None = None
 
     @property
     def marginal(self) -> float | None:
@@ -145,6 +153,8 @@ class Cost:
             "most": str(self.most),
             "own": None if self.own is None else self.own.describe(),
             "reuse": self.reuse,
+            "by_value": None if self.by_value is None else self.by_value.document(),
+            "without_values": self.without_values,
         }
 
 
@@ -167,10 +177,16 @@ def _left(budget: Fraction, spent: float) -> float:
 
 
 class Prices:
-    """Prices of releases on one dataset, by one translation."""
+    """Prices of releases on one dataset, by one translation.
+
+    A price by value is computed once: an allowance is searched for, and the loss of the mechanism
+    that keeps it is the allowance but for a rounding, and priced as that.
+    """
 
     def __init__(self, dataset: str, translation: LossTranslation) -> None:
         self._dataset, self._translation = dataset, translation
+        self._allowed: dict[tuple[Cost, float], Fraction] = {}
+        self._priced: dict[Cost, tuple[Fraction, float]] = {}  # by unit: a factor, and its price
 
     def of(
         self,
@@ -179,15 +195,16 @@ class Prices:
         standings: Sequence[Standing],
         *,
         reuse: bool = False,
-    ) -> Cost:
+        asked: Any = None,
+    ) -> ReleaseCost:
         """What ``loss`` would cost the accounts in ``standings``. Nothing is spent.
 
-        With ``reuse``: what another analyst's answer at that price would cost this one.
+        With ``reuse``: what another analyst's answer at that price would cost this one. ``asked``
+        is the Pufferfish ε that the loss was calibrated to, if one was given.
         """
         (whole,) = (one for one in standings if one.analyst is None)
         mine = next((one for one in standings if one.analyst is not None), None)
         fits = all(one.admits(loss) for one in standings if one.analyst or not reuse)
-        pure = isinstance(loss, Pure)
         before = whole.spent
         after = before if reuse or not fits else whole.spent_after(loss)
         own = None
@@ -198,19 +215,31 @@ class Prices:
                 mine.spent,
                 mine.spent_after(loss) if fits else None,
             )
-        return Cost(
-            currency="epsilon" if pure else "rho",
-            per_entry=loss.epsilon if isinstance(loss, Pure) else loss.rho,
-            delta=Fraction(0) if pure else delta,
-            alone=self._alone(loss, delta),
+        concentrated = isinstance(loss, Concentrated)
+        alone = self._alone(loss, delta)
+        if asked is not None:  # it was calibrated to this, and certified
+            alone = min(alone, target_of(asked))
+        by_value, without = None, None
+        if isinstance(loss, Metric):
+            by_value, without = loss.cost, self._alone(Pure(loss.epsilon), delta)
+            alone = min(alone, without)
+        return ReleaseCost(
+            currency="rho" if concentrated else "epsilon",
+            per_entry=loss.rho if isinstance(loss, Concentrated) else loss.epsilon,
+            delta=delta if concentrated else Fraction(0),
+            alone=alone,
             before=before,
             after=after if fits else None,
             budget=whole.epsilon,
             budget_delta=whole.delta,
             fits=fits,
-            most=self.most(loss, delta, standings),
+            most=self._asked_again(alone, asked)
+            if by_value is not None and fits
+            else self.most(loss, delta, standings),
             own=own,
             reuse=reuse,
+            by_value=by_value,
+            without_values=without,
         )
 
     def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
@@ -228,18 +257,44 @@ class Prices:
                     needed=position.delta,
                 )
 
-    def allowed(self, epsilon: Any, delta: Fraction | None) -> Charged:
-        """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ."""
+    def allowed(
+        self, epsilon: Any, delta: Fraction | None, unit: Cost = WHOLLY
+    ) -> Pure | Concentrated:
+        """The per-entry loss that a Pufferfish ε allows; in ρ if there is a δ.
+
+        Of a release that tells ``unit`` of an entry for each 1 of its own loss.
+        """
+        target = target_of(epsilon)
         least = self._translation.least
-        if target_of(epsilon) < least:
+        if target < least and (unit.is_scalar or delta is not None):
             raise UnsoundRequest(
-                f"epsilon is {four_digits(target_of(epsilon))}, and the translation table of this"
+                f"epsilon is {four_digits(target)}, and the translation table of this"
                 f" prior begins at {four_digits(least, 'up')}; ask for at least that, or translate"
                 " each number (--no-table, or no `translation_table`)"
             )
-        if delta is None:
+        if delta is not None:
+            return Concentrated(rho_within(self._translation, target, delta))
+        if unit.is_scalar:
             return Pure(allowance(epsilon, self._translation))
-        return Concentrated(rho_within(self._translation, target_of(epsilon), delta))
+        if (unit, target) not in self._allowed:
+            found = self._translation.to_cost(unit, target)
+            if not found > 0:
+                raise no_allowance(target, found)
+            self._allowed[unit, target] = found
+            price = float(self._translation.cost_to_pufferfish(unit * found))
+            if price > target:  # a bound that has no values may be the one that allows it
+                price = min(price, self._alone(Pure((unit * found).scalar), Fraction(0)))
+            if not price <= target:  # also false for NaN
+                raise UnsoundRequest(
+                    f"the translation allows {float(found)!r} for a loss of {target!r}, and says"
+                    f" that it loses {price!r}; its two directions contradict each other, and"
+                    " nothing can be built",
+                    field="translation",
+                    given=price,
+                    needed=target,
+                )
+            self._priced[_unit(unit)] = (unit * found).scalar, price
+        return Pure(self._allowed[unit, target])
 
     def certify(self, loss: Charged, epsilon: Any, delta: Fraction) -> None:
         """Refuse a loss that would cost more than ``epsilon`` alone."""
@@ -256,10 +311,11 @@ class Prices:
         Mechanisms lose at most the allowance, so that asking for it is accepted.
         """
         room = min(one.room(loss) for one in standings)
+        if isinstance(loss, Metric):
+            room *= loss.epsilon  # of a cost, the factor
         if room <= 0:
             return Decimal(0)
-        allowed = Pure(room) if isinstance(loss, Pure) else Concentrated(room)
-        found = self._alone(allowed, delta)
+        found = self._alone(_with(loss, room), delta)
         if found == math.inf:
             return Decimal(0)
         step = MICRO
@@ -269,17 +325,50 @@ class Prices:
         advised = Decimal(four_digits(most, "down"))  # what a message advises
         return most if advised > 0 and self._covered(advised, loss, delta, room) else Decimal(0)
 
+    def _asked_again(self, alone: float, asked: Any) -> Decimal:
+        """An ε that asks for no more than a release that fits: what was asked, or a little less."""
+        if asked is not None:
+            return Decimal(float_down(exactly(asked, "epsilon")))
+        less = Decimal(float_down(Fraction(alone) * APART))
+        return less.quantize(MICRO, rounding=ROUND_FLOOR)
+
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
-        if float(epsilon) < self._translation.least:
+        if float(epsilon) < self._translation.least and not isinstance(like, Metric):
             return False  # it would be accepted, and is below what the table can translate
-        if isinstance(like, Pure):
-            return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
         try:
-            return rho_within(self._translation, float(epsilon), delta) <= room
+            if isinstance(like, Concentrated):
+                return rho_within(self._translation, float(epsilon), delta) <= room
+            if isinstance(like, Metric):
+                allowed = self.allowed(epsilon, None, _unit(like.cost))
+                return isinstance(allowed, Pure) and allowed.epsilon <= room
         except UnsoundRequest:
             return False
+        return Fraction(float(self._translation.to_dp(float(epsilon)))) <= room
 
     def _alone(self, loss: Charged, delta: Fraction) -> float:
         if isinstance(loss, Pure):
             return float(self._translation.to_pufferfish(float_up(loss.epsilon)))
-        return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
+        if isinstance(loss, Concentrated):
+            return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
+        unit = _unit(loss.cost)
+        factor, price = self._priced.get(unit, (Fraction(0), 0.0))
+        if not factor * NEARLY <= loss.epsilon <= factor:
+            price = float(self._translation.cost_to_pufferfish(loss.cost))
+            self._priced[unit] = loss.epsilon, price
+        return price
+
+
+def _unit(cost: Cost) -> Cost:
+    """The shape of a cost: that of a per-entry loss of 1."""
+    return cost * (1 / cost.scalar)
+
+
+def _with(loss: Charged, amount: Fraction) -> Charged:
+    """A loss of the same currency and shape, of another amount."""
+    match loss:
+        case Pure():
+            return Pure(amount)
+        case Concentrated():
+            return Concentrated(amount)
+        case Metric(cost=cost):
+            return Metric(_unit(cost) * amount)

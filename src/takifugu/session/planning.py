@@ -1,0 +1,285 @@
+"""Plans of a session: how a query would be answered, by which mechanism, at what charge.
+
+Nothing here is spent, and nothing protected is read. A query that tells less than everything about
+an entry is charged by what it tells (`takifugu.session.protected_values`): the ε that was asked for
+then allows less noise, and the error that was asked for costs less.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from takifugu._exact import exactly
+from takifugu._rounding import float_down
+from takifugu.costs import Cost
+from takifugu.engines import Engine, identities
+from takifugu.errors import UnsoundRequest
+from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
+from takifugu.losses import Concentrated, Metric, Pure
+from takifugu.mechanisms import Mechanism
+from takifugu.session.entries import Entries, refuse_unmatched
+from takifugu.session.held_out import ReleasableRows
+from takifugu.session.protected_values import WHOLLY, ProtectedValues
+from takifugu.session.query.query import Aim, NumberQuery, Query
+from takifugu.session.query_options import QueryOptions, checked
+from takifugu.session.query_planner import Planner, query_of
+from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
+from takifugu.session.release_errors import SessionClosed, StalePlan
+from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
+from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.translation import Translation
+
+LESS_THEN = Fraction(5, 4)  # times a loss per entry that an earlier version may have allowed less
+
+
+class PlannedBefore(Protocol):
+    """A plan that was made before: a `Plan`, or what a plan file holds."""
+
+    @property
+    def options(self) -> QueryOptions:
+        """What was asked for."""
+
+    def differences(self, made: Any, /) -> tuple[str, ...]:
+        """The parts in which it is not the plan that was made from its options now."""
+
+
+class QueryPlanning:
+    """The half of a `Session` that makes plans."""
+
+    _engine: Engine
+    _ledger: Ledger
+    _prior: Translation
+    _translation: LossTranslation
+    _mark: str
+    _dataset: str
+    _analyst: str | None
+    _about: str
+    _entries: Mapping[str, Entries]
+    _values: ProtectedValues
+    _releasable: ReleasableRows
+    _rules: Mapping[str, Any] | None
+    _terms: Terms
+    _prices: Prices
+    _cells: Cells
+    _read_as: str
+    _sources: tuple[str, tuple[str, ...]]
+    _closed: bool
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionClosed()
+
+    @property
+    def plan(self) -> Planner:
+        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
+        return Planner(self._plan)
+
+    def _plan(self, options: QueryOptions) -> Plan:
+        made = self._unpriced(options)
+        quote = self._quote(made, made.charge)
+        stored, reuse = quote.stored, quote.reuse
+        cost = self._cost(made, quote)
+        instead = None
+        if options.epsilon is None and not cost.fits and not reuse and cost.most > 0:
+            best = made.query.choose(
+                self._engine, self._aim(options, epsilon=cost.most, unit=made.unit)
+            )
+            instead = {"epsilon": str(cost.most), "error": dict(best.error)}
+        return Plan(
+            **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
+            cost=cost,
+            stored=stored,
+            instead=instead,
+            notes=() if stored else notes_before_paying(made.charge, quote.last),
+        )
+
+    def replan(self, plan: PlannedBefore) -> Plan:
+        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
+        made = self._plan(plan.options)
+        refuse_stale(plan, made)
+        return made
+
+    def _unpriced(self, options: QueryOptions) -> UnpricedPlan:
+        """All of a plan but its price: the one place where plans are made."""
+        self._refuse_closed()
+        if not isinstance(options, QueryOptions):
+            raise UnsoundRequest(
+                f"a {type(options).__name__} says nothing of a query; give `QueryOptions`",
+                field="options",
+            )
+        options = checked(options)
+        window = self._releasable.opened(options.window)
+        query = query_of(replace(options, window=window), self._engine.declaration, self._about)
+        self._refuse_rows(query)
+        delta = None if options.delta is None else checked_delta(options.delta)
+        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
+        query.check_order(self._engine)  # public too, and better refused before it is paid for
+        unit = WHOLLY if delta is not None else query.unit_cost(self._values)
+        try:
+            whole = self._made(options, query, delta, WHOLLY)
+        except UnsoundRequest:
+            if unit == WHOLLY:
+                raise
+            return self._made(options, query, delta, unit)  # so little that only values allow it
+        if unit == WHOLLY:
+            return whole
+        before = self._released_before(whole)
+        if before is not None:
+            return before
+        made = self._made(options, query, delta, unit)
+        if _epsilon(made) < _epsilon(whole):
+            return whole  # a bound that is searched for: that of the lesser cost ended above
+        return replace(made, otherwise=whole.error)
+
+    def _released_before(self, whole: UnpricedPlan) -> UnpricedPlan | None:
+        """The plan of a release of the same query by a version that charged it as ``whole``.
+
+        Its answer is stored and free. Bounds have become less since, so that the same ε may have
+        allowed a little less then: up to `LESS_THEN` times.
+        """
+        quote = self._quote(whole, whole.charge)
+        if quote.stored or quote.reuse:
+            return whole
+        if whole.options.epsilon is None or not isinstance(whole.query, NumberQuery):
+            return None
+        for mechanism, loss in reversed(self._ledger.released(whole.charge)):
+            if not isinstance(loss, Pure) or mechanism.get("scale") is None:
+                continue
+            if not loss.epsilon <= _epsilon(whole) <= loss.epsilon * LESS_THEN:
+                continue
+            chosen = whole.query.chosen_before(float(mechanism["scale"]), self._engine)
+            if chosen.mechanism.loss != loss:
+                continue
+            charge = self._charge(whole.query, chosen.mechanism, loss)
+            then = replace(
+                whole,
+                mechanism=chosen.mechanism,
+                error=chosen.error,
+                reason=chosen.reason,
+                charge=charge,
+            )
+            quote = self._quote(then, charge)
+            if quote.stored or quote.reuse:
+                return then
+        return None
+
+    def _made(
+        self, options: QueryOptions, query: Query, delta: Fraction | None, unit: Cost
+    ) -> UnpricedPlan:
+        """How a query would be answered if it is charged as telling ``unit`` of an entry."""
+        chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon, unit=unit))
+        loss = _loss(chosen.mechanism, unit)
+        if options.epsilon is not None:
+            self._prices.certify(loss, options.epsilon, delta or Fraction(0))
+        return UnpricedPlan(
+            options=options,
+            query=query,
+            mechanism=chosen.mechanism,
+            error=chosen.error,
+            reason=chosen.reason,
+            delta=delta or Fraction(0),
+            unit=unit,
+            otherwise=None,
+            charge=self._charge(query, chosen.mechanism, loss),
+        )
+
+    def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
+        """What a charge would meet now: one read of the ledger, which refuses as the charge does.
+
+        Raises for another analyst, other terms, rules or cells than the owner accepted, and for
+        a δ above that of a budget that pays.
+        """
+        quote = self._ledger.quote(charge, self._translation)
+        self._prices.refuse_delta(made.delta, quote.snapshot.payers)
+        return quote
+
+    def _aim(self, options: QueryOptions, *, epsilon: Any, unit: Cost) -> Aim:
+        """What the answer may lose: what ``epsilon`` allows, or else what the error needs."""
+        delta = None if options.delta is None else exactly(options.delta, "delta")
+        near = None if delta is None else float_down(delta)
+        if epsilon is None:
+            return Aim(
+                delta=near,
+                within=options.within,
+                confidence=options.confidence,
+                reference=options.reference,
+                gap=options.gap,
+            )
+        allowed = self._prices.allowed(epsilon, delta, unit)
+        return Aim(allowed, near, reference=options.reference, gap=options.gap)
+
+    def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
+        """What a plan costs now."""
+        return self._prices.of(
+            _loss(made.mechanism, made.unit),
+            made.delta,
+            quote.standings,
+            reuse=quote.reuse,
+            asked=made.options.epsilon,
+        )
+
+    def _refuse_rows(self, query: Query) -> None:
+        """Raise if the rows of a query were fitted on, or are not what the priors are about.
+
+        The lengths of sequences are checked again only in a table that others may write to: files
+        that change while they are open are refused by the engine.
+        """
+        self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
+        named = any(entries.over == "entities" for entries in self._entries.values())
+        if named or self._engine.may_change:
+            refuse_unmatched(self._prior.priors, self._entries, self._engine)
+
+    def _charge(self, query: Query, mechanism: Mechanism, loss: Charged) -> Charge:
+        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
+        return Charge(
+            dataset=self._dataset,
+            query=query.body(),
+            mechanism=mechanism.describe(),
+            loss=loss,
+            data=data,
+            prior=self._terms.prior,
+            secrets=self._terms.secrets,
+            translation=self._mark,
+            cells=self._cells,
+            declared=self._read_as,
+            rules=self._rules,
+            sources=self._marks(data),
+            window=query.rows.window,
+            groups=query.rows.groups,
+            analyst=self._analyst,
+        )
+
+    def _marks(self, data: str) -> tuple[str, ...]:
+        """Keyed marks of where the rows are and what they hold; none if the ledger has them."""
+        if self._sources[0] != data:
+            marks: tuple[str, ...] = ()
+            if not self._ledger.knows_data(self._dataset, data):
+                marks = tuple(
+                    f"{kind} {self._ledger.mark(kind, what)}"
+                    for kind, what in identities(self._engine, self._about)
+                )
+            self._sources = (data, marks)
+        return self._sources[1]
+
+
+def refuse_stale(plan: PlannedBefore, made: UnpricedPlan) -> None:
+    """Raise if a plan is not what was made from its options now."""
+    differences = plan.differences(made)
+    if differences:
+        raise StalePlan(differences)
+
+
+def _loss(mechanism: Mechanism, unit: Cost) -> Charged:
+    """What a mechanism loses, by its own proof, of an answer that tells ``unit`` of an entry."""
+    loss = mechanism.loss
+    if isinstance(loss, Pure):
+        return loss if unit == WHOLLY else Metric(unit * loss.epsilon)
+    if not isinstance(loss, Concentrated):
+        raise UnsoundRequest("a session charges losses in ε or in ρ; this mechanism has another")
+    return loss
+
+
+def _epsilon(made: UnpricedPlan) -> Fraction:
+    loss = made.mechanism.loss
+    return loss.epsilon if isinstance(loss, Pure) else Fraction(0)

@@ -1,0 +1,141 @@
+"""By which names the priors of a session know the values that its queries read.
+
+A query that tells less than everything about an entry is charged by what it tells: the count of
+``home`` costs nothing between ``work`` and ``shop``. That needs the labels of the column and the
+states of every prior to be the same things, and names say so, not places: a prior whose states are
+only numbered may count in another order than the declaration. Where names do not settle it, the
+cost is ε·[u≠v], which holds for all values whatever they are called.
+
+Labels that are mapped or folded into ``other`` have the label's name, in the table as in the prior,
+so a query about a label is about that state. For numbers a prior's states stand for ranges, unless
+they are the very numbers that a cell is rounded to, each of them: then a state is a number, and a
+sum sees how far two of them are apart. A Gaussian process is about real numbers: a cell is clamped,
+then rounded to steps, and a sum sees how many steps two numbers are apart.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from takifugu._exact import exactly
+from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
+from takifugu.engines import Amount, Category, Declaration
+from takifugu.errors import UnsoundRequest
+from takifugu.priors import Name
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
+from takifugu.priors.truncated_gaussian import TruncatedGaussian
+from takifugu.translation.translation import Translation
+
+WHOLLY = Cost.any(1)  # a query that may tell everything about an entry: ε·[u≠v]
+MOST_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
+
+
+@dataclass(frozen=True)
+class ProtectedValues:
+    """The values of a protected column that every prior knows by name.
+
+    Attributes:
+        labels: The states of the priors, if they are the column's labels; None if they are not,
+            or may not be.
+        bounds: The lower and upper bound of a column of numbers, if every prior is about its
+            numbers; None if they are not.
+        step: What the numbers of the priors are rounded to; None if they are whole steps.
+    """
+
+    labels: frozenset[Value] | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    step: Fraction | None = None
+
+    @classmethod
+    def of(
+        cls, translation: Translation, declaration: Declaration, about: str
+    ) -> "ProtectedValues":
+        """What the priors of ``translation`` know of the column ``about``."""
+        column = next(c for c in declaration.protected if c.column == about)
+        priors = list(_people(translation.priors.values()))
+        if isinstance(column, Amount) and all(isinstance(prior, Gaussian) for prior in priors):
+            return cls(bounds=(column.low, column.high), step=column.step)
+        if any(isinstance(prior, Gaussian | TruncatedGaussian) for prior in priors):
+            return cls()
+        states = {values for prior in priors for values in prior.entry_values}
+        if isinstance(column, Category):
+            known = all(_are_labels(values, column) for values in states)
+            return cls(labels=frozenset(v for values in states for v in values) if known else None)
+        known = isinstance(column.missing, Fraction) or column.missing == "refuse"
+        known = known and all(_are_numbers(values, column) for values in states)
+        return cls(bounds=(column.low, column.high) if known else None)
+
+    def count(self, labels: Iterable[Name]) -> Cost:
+        """What the count of some labels tells: whether a value is one of them."""
+        members = frozenset(labels)
+        if self.labels is None or not members < self.labels or len(self.labels) == 2:
+            return WHOLLY  # of one label in two, that is everything; of all labels it is no matter
+        return Cost.of({Membership(members): 1})
+
+    def counts(self, labels: Iterable[Name]) -> Cost:
+        r"""What counts of several labels tell, each with noise of its own of one scale b.
+
+        A change from u to v moves the count of u, if it is listed, and that of v: it costs
+        ([u listed] + [v listed])/b, which is the sum of |[u=a] − [v=a]|/b over the listed a. That
+        is at most 2/b, the loss of the vector, and as much as a histogram's if all are listed.
+        """
+        listed = frozenset(labels)
+        if self.labels is None or not listed <= self.labels:
+            return WHOLLY
+        if len(listed) == 1:
+            return self.count(listed)
+        if listed == self.labels:
+            return WHOLLY
+        half: dict[Shape, Fraction] = {Membership({label}): Fraction(1, 2) for label in listed}
+        return Cost.of(half)
+
+    def sum(self) -> Cost:
+        """What a sum tells: how far two numbers are apart, as a share of the width."""
+        if self.bounds is None:
+            return WHOLLY
+        if self.step is not None:
+            return Cost.of({Steps(*self.bounds, self.step): 1})
+        return Cost.of({Distance(*self.bounds): 1})
+
+
+def telling(unit: Cost) -> str:
+    """In words why less is charged than for everything about a value."""
+    shapes = [shape for shape, _ in unit.terms]
+    labels = sorted(repr(name) for s in shapes if isinstance(s, Membership) for name in s.labels)
+    listed = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
+    if not labels:
+        return "a sum of clamped numbers tells less than each of them does"
+    if len(shapes) > 1:
+        return f"counts of {listed} tell less than a histogram of all labels does"
+    return f"a count of {listed} tells less than the label itself does"
+
+
+def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
+    """Every prior that an entity may follow: each part of a product is one."""
+    for prior in priors:
+        if isinstance(prior, Product):
+            yield from _people(prior.parts.values())
+        else:
+            yield prior
+
+
+def _are_labels(states: tuple[Value, ...], column: Category) -> bool:
+    """Whether states are labels by name; numbered states only if the labels have these numbers."""
+    numbered = states == tuple(range(len(states)))
+    if numbered and column.keys != tuple(range(len(column.keys))):
+        return False
+    typed = {(type(state), state) for state in states}
+    return {(type(key), key) for key in column.keys} <= typed
+
+
+def _are_numbers(states: tuple[Value, ...], column: Amount) -> bool:
+    """Whether states are the numbers that cells are rounded to, each of them once."""
+    if not len(states) == column.cells() <= MOST_NUMBERS:
+        return False
+    try:
+        found = {exactly(state, "state") for state in states if isinstance(state, str | int)}
+    except UnsoundRequest:
+        return False
+    return found == set(column.grid())
