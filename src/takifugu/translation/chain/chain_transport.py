@@ -43,6 +43,8 @@ from takifugu.translation.chain.unbounded_losses import (
 from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
+MOST_REACH = 2_000  # entries to each side of a solved bound's witness
+REACHED = 1 - 5e-7  # a share of the bound that is as good as all of it
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
 SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
@@ -365,11 +367,31 @@ class ChainTransport(TransportBound):
         return self._leaking(charged, bound, everywhere=costs.uniform)
 
     def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
-        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
+        """The best product found; ``everywhere`` says that the one cost is that of every entry.
+
+        A bound that is solved is attained: by more entries if these do not suffice.
+        """
+        reach = self._reach
+        found = self._leaking_near(charged, bound, reach, everywhere=everywhere)
+        while bound.solved and found.leak < REACHED * bound.value and 2 * reach <= MOST_REACH:
+            reach *= 2
+            further = self._leaking_near(charged, bound, reach, everywhere=everywhere)
+            if not further.leak > found.leak:
+                break
+            found = further
+        return found
+
+    def _leaking_near(
+        self, charged: CostLevels, bound: Bound, reach: int, *, everywhere: bool
+    ) -> Witness:
+        """The same with so many entries to each side."""
         chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
-        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
+        middle = self._middle
+        if chain.length is None and self._secret_entries is None:
+            middle = reach
+        centre = self._near(int(entry) if isinstance(entry, int) else middle)
+        around, first = self._neighbourhood(charged, centre, reach, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -518,12 +540,12 @@ class ChainTransport(TransportBound):
         return law, behind[::-1]
 
     def _neighbourhood(
-        self, charged: CostLevels, centre: int, *, everywhere: bool
+        self, charged: CostLevels, centre: int, reach: int, *, everywhere: bool
     ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
-        first = max(0, centre - self._reach)
+        last = centre + reach if length is None else min(centre + reach, length - 1)
+        first = max(0, centre - reach)
         after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
@@ -547,6 +569,8 @@ class ChainTransport(TransportBound):
         if worst is not None and self._solver is not None and values.max() == bound.value:
             first = [s for s in sides if self._named(s) == (worst.left, worst.right)]
             sides = first + [s for s in sides if s not in first]  # sorting keeps their order
+            if bound.solved and first:
+                return first
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
 
     def _named(self, side: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
