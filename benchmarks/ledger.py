@@ -12,12 +12,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
 from sqlalchemy import create_engine, event, insert, text, update
 
+from takifugu.costs import Cost, Membership
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
 from takifugu.ledger.accounts.account import Books
 from takifugu.ledger.canonical_text import encode_json, sha256
@@ -26,7 +28,7 @@ from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS, HEAD
 from takifugu.ledger.storage.statement import transaction_state
 from takifugu.ledger.storage.store import Store
-from takifugu.losses import Pure
+from takifugu.losses import Metric, Pure
 from tests.ledger import postgres
 from tests.ledger.charges import DOUBLING, charge
 
@@ -53,9 +55,16 @@ def rate(folder: Path) -> None:
     with (
         open_ledger(folder / "rate.ledger") as ledger,
         open_ledger(folder / "unseen.ledger", witness=False) as unseen,
+        open_ledger(folder / "counted.ledger") as counted,
     ):
         ledger.set_budget("ward", 10**9)
         unseen.set_budget("ward", 10**9)
+        counted.set_budget("ward", 10**9)
+        labels = cycle(Membership([f"label {n}"]) for n in range(78))
+
+        def count() -> Metric:
+            return Metric(Cost.of({next(labels): "0.001"}))
+
         contestants = {
             "sqlite3": _raw(folder / "raw.db"),
             "SQLAlchemy": _bare(folder / "bare.db"),
@@ -69,6 +78,8 @@ def rate(folder: Path) -> None:
             "the same, by an analyst": lambda: ledger.charge(
                 charge(loss, window, groups, analyst="ana"), DOUBLING
             ),
+            "counts of 78 labels": lambda: counted.charge(charge(count()), DOUBLING),
+            "the same in a window": lambda: counted.charge(charge(count(), window), DOUBLING),
         }
         print(f"{'charge':>26} {'a second':>9} {'ratio':>6} {'CPU ms':>7}")
         seconds, cpu = _in_turns(contestants, ROUNDS, CHARGES)

@@ -1,7 +1,7 @@
 """How tight chains are: upper bounds over what some mechanism leaks, by family.
 
-``python -m benchmarks tightness``. Random chains come from fixed seeds. Beside the ratio stands that
-of the pairwise recursion alone, which was the bound before star-shaped costs were solved.
+``python -m benchmarks tightness``. Random chains come from fixed seeds. Beside the ratio stands
+that of the pairwise recursion alone, which was the bound before star-shaped costs were solved.
 """
 
 from collections.abc import Iterator
@@ -97,8 +97,10 @@ def _random(
     for states in sizes:
         for k in range(each):
             rows = _rows(rng, states, 0.3 if k % 2 else 1.0, stay)
-            law = {"start": rng.dirichlet(np.ones(states))} if start else {}
-            yield Case(MarkovChain(rows, length=length, **law), LOSSES[k % len(LOSSES)])
+            chain = MarkovChain(rows, length=length)
+            if start:
+                chain = MarkovChain(rows, start=rng.dirichlet(np.ones(states)), length=length)
+            yield Case(chain, LOSSES[k % len(LOSSES)])
 
 
 def _valued(kind: str) -> Iterator[Case]:

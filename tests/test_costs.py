@@ -24,6 +24,7 @@ from takifugu.costs import (
     Matrix,
     Membership,
     Shape,
+    Steps,
     Value,
     largest_matrix,
     shape_of,
@@ -57,6 +58,10 @@ INNER: st.SearchStrategy[Any] = st.one_of(
     st.just(ANY),
     st.sets(st.sampled_from(VALUES), min_size=1).map(Membership),
     st.tuples(st.integers(-400, 1), st.integers(2, 400)).map(lambda ends: Distance(*ends)),
+    st.tuples(st.integers(-400, 1), st.integers(2, 400)).map(lambda ends: Steps(*ends, "0.5")),
+    st.tuples(st.integers(-40, 1), st.integers(2, 40)).map(
+        lambda ends: Steps(3 * ends[0], 3 * ends[1], 3)
+    ),
     matrices(),
 )
 COLUMN_SHAPES: st.SearchStrategy[Any] = st.one_of(
@@ -95,6 +100,15 @@ def spelled_out(shape: Shape, u: Any, v: Any, columns: tuple[str, ...] | None) -
         if one is None or other is None:
             return Fraction(1)
         return abs(one - other) / (shape.high - shape.low)
+    if isinstance(shape, Steps):
+        one, other = number(u, shape.low, shape.high), number(v, shape.low, shape.high)
+        if one is None or other is None:
+            return Fraction(1)
+        apart = abs(one - other) / shape.step
+        whole = (one / shape.step).denominator == (other / shape.step).denominator == 1
+        most = (shape.high - shape.low) / shape.step
+        counted = apart if whole or not apart else Fraction(int(apart) + 1)
+        return min(counted, most) / most
     at = {value: k for k, value in enumerate(shape.values)}
     if u in at and v in at:
         return shape.costs[at[u]][at[v]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import floor, lcm
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -164,6 +164,65 @@ class Distance(_Written):
 
 
 @dataclass(frozen=True)
+class Steps(_Written):
+    """How many steps two numbers are apart, clamped and then rounded, as a share of all steps.
+
+    Of numbers that are whole steps that is their `Distance`. Others may be rounded apart, whichever
+    way halves go: those at a distance of d steps by at most ⌊d⌋ + 1.
+    """
+
+    word: ClassVar[str] = "steps"
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+
+    def __init__(self, low: Number, high: Number, step: Number) -> None:
+        bounds = Distance(low, high)
+        for name, value in (("low", bounds.low), ("high", bounds.high)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "step", exactly(step, "step"))
+        if not self.step > 0 or any(end % self.step for end in (self.low, self.high)):
+            raise UnsoundRequest(
+                f"step is {float(self.step):g}; it must be positive, and the bounds whole multiples"
+                " of it",
+                field="step",
+            )
+
+    @property
+    def count(self) -> int:
+        """How many steps there are from ``low`` to ``high``."""
+        return int((self.high - self.low) / self.step)
+
+    @property
+    def distance(self) -> Distance:
+        """The same without rounding."""
+        return Distance(self.low, self.high)
+
+    @property
+    def diameter(self) -> Fraction:
+        """The largest cost between two values."""
+        return Fraction(1)
+
+    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
+        """The cost of the change from u to v."""
+        one_column(columns, (u, v))
+        one, other = self.distance.share(u), self.distance.share(v)
+        if u == v or (one is not None and one == other):
+            return Fraction(0)
+        if one is None or other is None:
+            return Fraction(1)
+        apart = abs(one - other) * self.count
+        if (one * self.count).denominator > 1 or (other * self.count).denominator > 1:
+            apart = Fraction(min(floor(apart) + 1, self.count))
+        return apart / self.count
+
+    def document(self) -> list[Any]:
+        """As JSON: the same shape, the same document."""
+        return [self.word, str(self.low), str(self.high), str(self.step)]
+
+
+@dataclass(frozen=True)
 class Matrix(_Written):
     """A cost for each ordered pair of listed values: that of a channel, say.
 
@@ -234,11 +293,11 @@ class Column(_Written):
     word: ClassVar[str] = "column"
 
     column: str
-    shape: "AnyValue | Membership | Distance | Matrix"
+    shape: "AnyValue | Membership | Distance | Steps | Matrix"
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not isinstance(
-            self.shape, AnyValue | Membership | Distance | Matrix
+            self.shape, AnyValue | Membership | Distance | Steps | Matrix
         ):
             raise UnsoundRequest(
                 "the cost of a column names a column, as text, and one of the other shapes",
@@ -327,7 +386,7 @@ def _shortest_paths(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     return [[Fraction(c, whole) if exact else c for c in row] for row in table.tolist()]
 
 
-Shape = AnyValue | Membership | Distance | Column | Matrix
+Shape = AnyValue | Membership | Distance | Steps | Column | Matrix
 ANY = AnyValue()
 
 
@@ -345,15 +404,20 @@ def shape_of(document: Any) -> Shape:
             return Membership(labels)
         case ["distance", str(low), str(high)]:
             return Distance(low, high)
+        case ["steps", str(low), str(high), str(step)]:
+            return Steps(low, high, step)
         case ["matrix", list(values), list(rows)]:
             return Matrix(values, rows)
         case ["column", str(column), [str(word), *_] as inner] if word != Column.word:
             return Column(column, shape_of(inner))  # type: ignore[arg-type]
     raise UnsoundRequest(
-        "unknown shape of a cost; shapes: any, member, distance, column, matrix", field="shape"
+        "unknown shape of a cost; shapes: any, member, distance, steps, column, matrix",
+        field="shape",
     )
 
 
-def column_and_shape(shape: Shape) -> tuple[str | None, AnyValue | Membership | Distance | Matrix]:
+def column_and_shape(
+    shape: Shape,
+) -> tuple[str | None, AnyValue | Membership | Distance | Steps | Matrix]:
     """The column that a shape is about, if it names one, and the shape of that column."""
     return (shape.column, shape.shape) if isinstance(shape, Column) else (None, shape)

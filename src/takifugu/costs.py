@@ -11,6 +11,7 @@ A `Cost` is a sum of a few *shapes* with rational coefficients:
 * `AnyValue`: [u≠v], every mechanism's cost at worst.
 * `Membership`: |[u∈A] − [v∈A]|, what the noisy count of a set A of labels tells.
 * `Distance`: |u − v| of numbers clamped to bounds, as a share of their width: noisy sums, means.
+* `Steps`: the same of numbers that are rounded to steps before they are added.
 * `Column`: a shape applied to one column of a joint state.
 * `Matrix`: written out, for randomised response; its shortest-path closure is taken once.
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,7 @@ from takifugu.cost_shapes import (
     Matrix,
     Membership,
     Shape,
+    Steps,
     Value,
     column_and_shape,
     one_column,
@@ -56,6 +59,7 @@ __all__ = [
     "Matrix",
     "Membership",
     "Shape",
+    "Steps",
     "Value",
     "largest_matrix",
     "shape_of",
@@ -94,7 +98,7 @@ class Cost:
         """From coefficients by shape; those of 0 are left out."""
         if not all(isinstance(shape, Shape) for shape in terms):
             raise UnsoundRequest(
-                "a cost is a sum of shapes: AnyValue, Membership, Distance, Column, Matrix",
+                "a cost is a sum of shapes: AnyValue, Membership, Distance, Steps, Column, Matrix",
                 field="shape",
             )
         exact = {shape: exactly(value, "coefficient") for shape, value in terms.items()}
@@ -167,6 +171,22 @@ class Cost:
             else:
                 total += value * inner.diameter
         return sum((_widest(found) for found in sets.values()), total)
+
+    @cached_property
+    def text(self) -> str:
+        """The document as canonical text."""
+        terms = ",".join(f'["{value}",{shape.text}]' for shape, value in self.terms)
+        return f"[{terms}]"
+
+    @cached_property
+    def sizes(self) -> Mapping[Shape, float]:
+        """The largest cost of any change of value by each shape alone, to the nearest float."""
+        return {shape: float(value * shape.diameter) for shape, value in self.terms}
+
+    @cached_property
+    def size(self) -> float:
+        """The sum of `sizes`, rounded once: to compare costs by, whatever the order of shapes."""
+        return fsum(self.sizes.values())
 
     @property
     def is_scalar(self) -> bool:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from takifugu.cli.commands.ledger_command import app
 from takifugu.cli.shared_options import InvalidOption
+from takifugu.costs import Column, Cost, Distance, Membership
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -19,9 +20,10 @@ from takifugu.errors import (
     UnsoundRequest,
 )
 from takifugu.ledger import open_ledger
+from takifugu.losses import Metric
 from takifugu.project.project import open_project
 from tests.cli.running import call
-from tests.ledger.charges import DOUBLING, charge
+from tests.ledger.charges import DOUBLING, charge, count
 
 
 @pytest.fixture
@@ -118,6 +120,29 @@ def test_show_tells_what_was_asked_in_four_digits_and_steers_no_terminal(tmp_pat
     assert "budget of ward set to epsilon = 1.667" in page
 
 
+def test_show_tells_costs_by_shape_and_json_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "ward.ledger"
+    cost = Cost.of({Membership(["work", "home\x1b"]): "1/3", Column("age", Distance(0, 120)): 1})
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 9)
+        ledger.charge(charge(Metric(cost + Cost.any("1/4")), (0, 9)), DOUBLING)
+        ledger.charge(charge(count("1/7", "home"), (9, 12)), DOUBLING)
+    page = CliRunner().invoke(app, ["show", str(path)]).stdout
+    shapes = "1 by distance from 0 to 120 in column age, 0.3334 by count of home\\u001b, work"
+    assert f"worst entry has lost epsilon = 0.25, {shapes}" in page
+    assert (
+        f"stays, steps 0…9 (laplace); {shapes}, 0.25 by any value; at most epsilon = 1.584 per"
+        in page
+    )
+    assert "(laplace); 0.1429 by count of home; at most epsilon = 0.1429 per entry" in page
+    facts = json.loads(CliRunner().invoke(app, ["show", str(path), "--json"]).stdout)
+    assert facts["accounts"][0]["worst"] == [
+        {"epsilon": "1/4", "delta": "0", "rho": "0", "costs": cost.document()}
+    ]
+    assert facts["events"][-1]["body"]["loss"]["cost"] == [["1/7", ["member", ["home"]]]]
+    assert "sound" in CliRunner().invoke(app, ["verify", str(path)]).stdout
+
+
 def test_a_backup_a_restore_and_a_loss(path: Path) -> None:
     copy = path.parent / "copy"
     assert CliRunner().invoke(app, ["backup", str(path), str(copy)]).exit_code == 0
@@ -188,7 +213,7 @@ def test_a_project_names_the_witness_of_its_ledger(
     assert call(study, monkeypatch, "ledger", "accept-loss").status == 0
 
 
-@pytest.mark.parametrize("option", ["--same-prior", "--budget=ward=3"])
+@pytest.mark.parametrize("option", ["--same-prior", "--no-costs", "--budget=ward=3"])
 def test_what_is_counted_for_a_loss_goes_with_it(path: Path, option: str) -> None:
     copy = path.parent / "copy"
     assert CliRunner().invoke(app, ["backup", str(path), str(copy)]).exit_code == 0

@@ -8,8 +8,10 @@ from typing import Any
 
 from takifugu._rounding import float_down, float_up
 from takifugu.costs import NOTHING, Cost, Membership
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Charge, Groups, Window
 from takifugu.losses import Loss, Metric, Pure, Total
+from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
 
@@ -101,6 +103,7 @@ def count(epsilon: str | Fraction, *labels: str) -> Metric:
 
 
 DOUBLING, IDENTITY, RICH, KNOWN = Doubling(), Identity(), Rich(), Places()
+EVERY_PAIR = fingerprint(Secrets())
 CELLS = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "person"})
 
 

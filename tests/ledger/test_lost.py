@@ -9,6 +9,7 @@ import pytest
 
 from takifugu.errors import BudgetExceeded, NoBudget
 from takifugu.ledger import Groups, Ledger, Window, open_ledger
+from takifugu.ledger.accounts.limits import to_pufferfish
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.mechanisms import ThresholdedHistogram
 from takifugu.priors import MarkovChain
@@ -110,6 +111,19 @@ def test_losses_in_rho_add_up_to_less_than_the_same_noise_in_epsilon(ledger: Led
     for _ in range(100):
         ledger.charge(charge(Concentrated("0.005"), translation=HOME.fingerprint), HOME)
     assert ledger.spent("ward", HOME) < float(HOME.to_pufferfish(100 * 2**0.5 / 10)) / 1.5
+
+
+def test_a_small_epsilon_with_a_delta_is_not_read_apart_from_what_others_lost() -> None:
+    """Alone it may use a larger share of δ than beside entries that lost more ε."""
+    small, large = Total(Fraction(1, 1000), Fraction("5e-8")), Total(Fraction(1, 4))
+    sticky = Translation(MarkovChain(np.array([[0.9, 0.1], [0.1, 0.9]]), length=20))
+    alone = [to_pufferfish(sticky, (one,), MICRO) for one in (small, large)]
+    assert alone == pytest.approx([0.00803, 1.8446], rel=1e-3)
+    most = sticky.filter(large.epsilon, Fraction(alone[1]), MICRO)
+    assert most.admits(large) and not most.admits(small)  # so that nothing proves 1.8446 for both
+    assert to_pufferfish(sticky, (small, large), MICRO) > alone[1]
+    less = Total(Fraction(1, 1000), Fraction("2e-8"))
+    assert most.admits(less) and to_pufferfish(sticky, (less, large), MICRO) == alone[1]
 
 
 def test_without_a_delta_nothing_but_epsilon_is_accepted(ledger: Ledger) -> None:

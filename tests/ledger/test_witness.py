@@ -279,7 +279,7 @@ def test_the_witness_may_be_kept_elsewhere(folder: Path, opened: Opener, kind: s
             opened(folder / "second.ledger", witness=witness)
     else:
         opened(folder / "second.ledger", witness=witness).set_budget("ward", 1)
-    accept_loss(path, witness=witness, actor="owner")
+    accept_loss(path, witness=witness, actor="owner", costs=False)
     assert opened(path, witness=witness).verify().sound
 
 
@@ -403,7 +403,7 @@ def test_what_is_not_known_counts_as_more(
     counted: Fraction,
 ) -> None:
     set_back(path)
-    accept_loss(path, translations=translations, budgets=budgets)  # type: ignore[arg-type]
+    accept_loss(path, translations=translations, budgets=budgets, costs=False)  # type: ignore[arg-type]
     ((total,),) = [p.worst for p in opened(path).positions()]
     assert counted <= total.epsilon <= counted * (1 + Fraction(1, 2**40))
 
@@ -419,7 +419,7 @@ def test_another_translation_than_was_used_is_not_relied_on(path: Path, opened: 
             return epsilon / 100
 
     set_back(path)
-    accept_loss(path, translations={"ward": Steep()})
+    accept_loss(path, translations={"ward": Steep()}, costs=False)
     assert opened(path).lost("ward") == (Total(Fraction(2)),)
 
 
@@ -469,7 +469,7 @@ def test_a_crash_between_the_acceptance_and_its_note_is_made_good(
     with monkeypatch.context() as patch:
         patch.setattr(FileWitness, "record", dies)
         with pytest.raises(LedgerUnavailable):
-            accept_loss(path)
+            accept_loss(path, costs=False)
     ledger = opened(path)
     assert ledger.verify().sound and ledger.verify().witness == ledger.head()
     assert len(paid(ledger)) == 1

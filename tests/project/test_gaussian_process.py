@@ -60,6 +60,7 @@ def test_a_project_releases_a_mean_under_a_process(
     query = ("release", "pressures", "mean", "--epsilon", "1", "--json")
     released = call(tmp_path, monkeypatch, *query).json()
     assert len(released["rows"]) == 1
+    assert released["saving"] and released["cost"]["alone"] <= 1
     report = call(tmp_path, monkeypatch, "budget", "show", "pressures")
     assert report.status == 0, report.err
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import AnyValue, Cost, Distance, Membership
+from takifugu.costs import Cost, Distance, Membership, Steps
 from takifugu.engines import Amount, Declaration, Order, Source, open_engine
 from takifugu.ledger import open_ledger
 from takifugu.losses import Metric, Pure
@@ -301,7 +301,7 @@ def pressures(folder: Path, length: int | None) -> tuple[Declaration, Translatio
     return declaration, Translation(prior, Secrets(within=10))
 
 
-def test_sums_of_a_gaussian_process_are_charged_by_distance_and_a_step_of_rounding(
+def test_sums_of_a_gaussian_process_are_charged_by_steps(
     tmp_path: Path,
 ) -> None:
     declaration, translation = pressures(tmp_path, 6)
@@ -312,13 +312,13 @@ def test_sums_of_a_gaussian_process_are_charged_by_distance_and_a_step_of_roundi
         ledger.set_budget("pressures", 10)
         session = Session(engine, translation, ledger=ledger, dataset="pressures")
         plan = session.plan.sum(epsilon=1)
-        assert plan.unit == Cost.of({Distance(40, 240): 1, AnyValue(): Fraction(1, 200)})
+        assert plan.unit == Cost.of({Steps(40, 240, 1): 1})
         assert isinstance(plan.mechanism, BoundedSum)
         assert isinstance(plan.charge.loss, Metric)
-        # 10 apart, ten steps of ten; a neighbour at lag k moves 10/2^k, and one step by rounding
+        # 10 apart; a neighbour at lag k moves 10/2^k; rounding costs the entry itself one step
         scale = Fraction(plan.mechanism.noise.scale)
         lags = [abs(k - 2) for k in range(6)]
-        worst = sum(10 / Fraction(2) ** k + 1 for k in lags) / scale
+        worst = (sum(10 / Fraction(2) ** k for k in lags) + 1) / scale
         assert 0.95 < float(worst) <= plan.cost.alone * (1 + 1e-9) <= 1 + 1e-9
         saved = plan.saving(plan.cost)
         assert saved is not None and saved.noise_ratio > 20
@@ -328,7 +328,7 @@ def test_sums_of_a_gaussian_process_are_charged_by_distance_and_a_step_of_roundi
 
 def test_rounding_moves_numbers_of_a_process_by_at_most_one_step_more() -> None:
     bounds, grid = Bounds(0, 5, "0.5"), [Fraction(n, 16) for n in range(-16, 112)]
-    unit = ProtectedValues(bounds=(Fraction(0), Fraction(5)), rounded=Fraction(1, 10)).sum()
+    unit = ProtectedValues(bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2)).sum()
     steps = bounds.units([float(x) for x in grid]).tolist()
     for i, u in enumerate(grid):
         for j, v in enumerate(grid):

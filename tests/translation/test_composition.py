@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from takifugu.costs import Cost, Membership
 from takifugu.errors import UnsoundRequest
-from takifugu.losses import Approximate, Concentrated, Pure
+from takifugu.losses import Approximate, Concentrated, Metric, Pure
 from takifugu.priors import IndependentEntries, MarkovChain
 from takifugu.translation.accounting.allocation import allocate
 from takifugu.translation.accounting.composition import Release, compose, totals_by_entry
@@ -114,3 +115,40 @@ def test_the_ends_can_get_more_than_the_middle() -> None:
         allocate(Translation(MarkovChain(STICKY)), 1.0, objective="total")
     with raises(UnsoundRequest, field="target", given=0.0):
         allocate(translation, 0.0)
+
+
+A = np.array([[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]])
+DAYS = Translation(
+    MarkovChain(A, start=np.array([0.5, 0.2, 0.3]), length=5, states=("a", "b", "c"))
+)
+
+
+def count(label: str, epsilon: str, window: tuple[int, int] | None = None) -> Release:
+    return Release(Metric(Cost.of({Membership([label]): epsilon})), window)
+
+
+def test_costs_are_added_by_shape_and_translated_by_value() -> None:
+    several = [count("a", "0.3"), count("b", "0.3"), Release(Pure("0.1"))]
+    found = compose(DAYS, several)
+    assert 1.71512 - 1e-5 <= found.epsilon <= 1.78119 + 1e-5  # the LP, and the plain recursion
+    assert found.dp == pytest.approx(0.7) and found.theorem_7 is None
+    assert found.lower <= 1.71512 + 1e-5 and found.delta == found.dp_delta == 0
+    assert found.epsilon < compose(DAYS, [Release(Pure("0.7"))]).epsilon
+    windows = [count("a", "0.5", (0, 3)), count("b", "0.5", (2, 5))]
+    apart = compose(DAYS, windows)
+    assert 1.54467 - 1e-5 <= apart.epsilon <= 1.62524 + 1e-5
+    assert np.asarray(apart.dp) == pytest.approx([0.5, 0.5, 1.0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("other", "delta"), [(Approximate("0.1", "1e-9"), None), (Concentrated("0.001"), 1e-6)]
+)
+def test_beside_a_delta_or_rho_a_cost_counts_as_the_epsilon_that_covers_it(
+    other: Approximate | Concentrated, delta: float | None
+) -> None:
+    """Its values are not read; what leaks for sure is what the plain losses leak."""
+    mixed = compose(DAYS, [count("a", "0.3"), count("b", "0.2"), Release(other)], delta=delta)
+    plain = compose(DAYS, [Release(Pure("0.5")), Release(other)], delta=delta)
+    assert (mixed.epsilon, mixed.delta) == (plain.epsilon, plain.delta)
+    alone = compose(DAYS, [Release(other)], delta=delta)
+    assert mixed.lower <= alone.epsilon and mixed.lower < plain.lower

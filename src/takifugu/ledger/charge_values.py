@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from takifugu.costs import Column, Cost, Distance, Matrix
+from takifugu.costs import Column, Cost, Distance, Matrix, Steps
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.canonical_text import (
     canonical_json,
@@ -187,8 +187,9 @@ def _cost_document(cost: Cost) -> list[list[Any]]:
     for shape, coefficient in cost.terms:
         inner = shape.shape if isinstance(shape, Column) else shape
         numbers = [coefficient]
-        if isinstance(inner, Distance):
+        if isinstance(inner, Distance | Steps):
             numbers += [abs(inner.low), abs(inner.high)]
+            numbers += [inner.step] if isinstance(inner, Steps) else []
         elif isinstance(inner, Matrix):
             numbers += [value for row in inner.costs for value in row]
         for number in numbers:

@@ -88,6 +88,7 @@ def accept_loss(
     wait: float = WAIT,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
+    costs: bool = True,
 ) -> Event:
     """The owner accepts that the events between this copy and its witness are lost.
 
@@ -100,13 +101,17 @@ def accept_loss(
         where: The older copy, in its place.
         translations: For each dataset the translation that was in use in all of the part that is
             lost, as only the owner can know; without it ε of the budget itself is counted per
-            entry, which is more.
+            entry, which is more, and with a translation that knows values unless ``costs`` is
+            False.
         budgets: For each dataset whose budget was raised or first set in the part that is lost, the
             largest that it had: ε, or (ε, δ).
         witness: As for `open_ledger`.
         wait: As for `open_ledger`.
         clock: As for `open_ledger`.
         actor: Who decides it; the user of this process by default.
+        costs: Whether queries may have been charged by value in the part that is lost. A
+            translation that knows values then admitted more per entry than its ε, and ε of the
+            budget itself is counted. False if the owner knows that none was.
     """
     store = Store(where, read_only=False, wait=wait)
     who = current_actor() if actor is None else actor
@@ -119,7 +124,7 @@ def accept_loss(
         with store.writing() as connection:
             last = chain.head(connection, lock=True)
             content, books = lost_history.counted(
-                connection, guard.noted(), translations or {}, budgets or {}
+                *(connection, guard.noted(), translations or {}, budgets or {}), costs=costs
             )
             tables.rebuild(connection, books)
             return chain.append(connection, last, "loss", {**content, "actor": who}, now)

@@ -97,8 +97,12 @@ class Gaussian(Prior):
             rows: Floats = self.kernel.rows[np.ix_(list(entries), list(entries))]
             return rows
         lags = np.abs(np.subtract.outer(np.asarray(entries), np.asarray(entries)))
-        value, _ = self.kernel.exponents(lags)
+        value, _ = self.kernel.sizes(lags)
         return np.where(lags == 0, 1.0, value * self.kernel.signs(lags)) * self.variance
+
+    def least_deviation(self) -> float:
+        """The root of a lower bound on the eigenvalues of the covariance, rounded down."""
+        return float(np.sqrt(self.variance) * np.sqrt(self.kernel.least_eigenvalue())) * 0.999999
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""

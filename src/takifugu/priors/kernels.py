@@ -24,17 +24,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from takifugu._rounding import UNIT, float_up
+from takifugu._rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.positive_semidefinite import is_positive_semidefinite
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
+MOST_SOLVED = 1024  # rows of a covariance whose least eigenvalue is looked for
 SMOOTHNESS = {"1/2": Fraction(1, 2), "3/2": Fraction(3, 2), "5/2": Fraction(5, 2)}
 _FAR = 1000.0  # e^−1000 is 0 in float64
 _LONG = 8.0  # ℓ from which one term of Poisson's sum is all that float64 can hold
@@ -48,28 +50,36 @@ class StationaryKernel(Protocol):
 
     word: ClassVar[str]
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
 
     def signs(self, lags: Integers) -> Floats:
         """The sign of ρ(k): 1, −1, or 0 where it is 0."""
         return np.ones(np.shape(lags))
 
     def total(self) -> float:
-        """The sum of |ρ(k)| over all integers k, rounded up."""
+        """The sum of the sizes of ρ(k) over all integers k, rounded up."""
+
+    def least_eigenvalue(self) -> float:
+        """A lower bound on the eigenvalues of correlations of any number of entries.
+
+        That is the least value of the spectral density on the integers, which adds up the one on
+        the line, at frequencies 2π apart; that one falls with the frequency, so its value at π is
+        a bound.
+        """
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
 
     def most(self, lags: Integers) -> Floats:
-        """|ρ(k)| at each lag, rounded up; 0 only where it is."""
-        value, off = self.exponents(lags)
+        """The size of ρ(k) at each lag, rounded up; 0 only where it is."""
+        value, off = self.sizes(lags)
         raised = np.maximum(value * (1 + off * UNIT), TINY)
         return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, raised))
 
     def least(self, lags: Integers) -> Floats:
-        """|ρ(k)| at each lag, rounded down."""
-        value, off = self.exponents(lags)
+        """The size of ρ(k) at each lag, rounded down."""
+        value, off = self.sizes(lags)
         lowered = np.where(value > TINY, value * (1 - off * UNIT), 0.0)
         return np.where(self.signs(lags) == 0, 0.0, np.where(lags == 0, 1.0, lowered))
 
@@ -89,8 +99,8 @@ class SquaredExponential(StationaryKernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         apart = np.asarray(lags, dtype=np.float64)
         with np.errstate(over="ignore"):
             power = np.minimum(apart**2 / self.scale, _FAR)
@@ -102,6 +112,13 @@ class SquaredExponential(StationaryKernel):
             return math.sqrt(math.pi) * math.sqrt(self.scale) * (1 + 16 * UNIT)
         lags = np.arange(1, 128)  # e^(−128²/8) is 0
         return _raised(1 + 2 * float(self.most(lags).sum()) + 256 * TINY, 256)
+
+    def least_eigenvalue(self) -> float:
+        """The spectral density √(πℓ)·exp(−ω²ℓ/4) at π, rounded down."""
+        power = math.pi**2 * self.scale / 4
+        if power > _FAR / 2:
+            return 0.0
+        return math.sqrt(math.pi * self.scale) * math.exp(-power) * (1 - (64 + 8 * power) * UNIT)
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
@@ -125,8 +142,8 @@ class AR1(StationaryKernel):
         if not -1 < self.rho < 1:  # also false for NaN
             raise InvalidPrior("rho", given=f"is {self.rho}", needed="be above -1 and below 1")
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         apart = np.asarray(lags, dtype=np.float64)
         decay = -math.log(abs(self.rho)) if self.rho else _FAR
         power = np.minimum(apart * decay, _FAR)
@@ -140,9 +157,14 @@ class AR1(StationaryKernel):
         return np.where(odd & (self.rho < 0), -1.0, 1.0)
 
     def total(self) -> float:
-        """(1 + |ρ|)/(1 − |ρ|), rounded up."""
+        """The geometric series, rounded up."""
         size = abs(Fraction(self.rho))
         return float_up((1 + size) / (1 - size))
+
+    def least_eigenvalue(self) -> float:
+        """The least value of the spectral density, at one end, rounded down."""
+        size = abs(Fraction(self.rho))
+        return float_down((1 - size) / (1 + size))
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
@@ -177,8 +199,8 @@ class Matern(StationaryKernel):
         """a, which a sum of entries one apart falls by."""
         return math.sqrt(2 * self.nu) / self.scale
 
-    def exponents(self, lags: Integers) -> tuple[Floats, Floats]:
-        """|ρ(k)| at each lag, to the nearest float, and how many units of roundoff it is off."""
+    def sizes(self, lags: Integers) -> tuple[Floats, Floats]:
+        """The size of ρ(k) at each lag, and how many units of roundoff it is off."""
         with np.errstate(over="ignore", invalid="ignore"):
             power = np.asarray(lags, dtype=np.float64) * self._steep
         power = np.minimum(np.where(np.asarray(lags) == 0, 0.0, power), _FAR)
@@ -199,6 +221,12 @@ class Matern(StationaryKernel):
         if self.nu.numerator == 5:
             value += 2 / 3 * shrunk**2 / steep
         return _raised(value, 64)
+
+    def least_eigenvalue(self) -> float:
+        """The spectral density at π, rounded down: a power of a²/(a² + ω²), over a."""
+        share = self._steep / math.hypot(self._steep, math.pi)
+        scaled = {1: 2 * share**2, 3: 4 * share**4, 5: 16 / 3 * share**6}[self.nu.numerator]
+        return scaled / self._steep * (1 - 64 * UNIT) if share > 1e-30 else 0.0
 
     def parameters(self) -> dict[str, Any]:
         """What a document holds beside the name."""
@@ -250,6 +278,20 @@ class Covariance:
                 " (nothing is added to the diagonal, because that would change the prior)",
                 reason="indefinite",
             )
+
+    @cached_property
+    def _eigenvalue(self) -> float:
+        if len(self.rows) > MOST_SOLVED:
+            return 0.0
+        near = 0.999 * float(np.linalg.eigvalsh(self.rows)[0])
+        lowered = self.rows.copy()
+        np.fill_diagonal(lowered, np.nextafter(np.diag(self.rows) - near, -np.inf))
+        proven = near > 0 and (np.diag(lowered) > 0).all() and is_positive_semidefinite(lowered)
+        return near if proven else 0.0
+
+    def least_eigenvalue(self) -> float:
+        """A lower bound on the least eigenvalue; 0 if none was proven."""
+        return self._eigenvalue
 
 
 Kernel = SquaredExponential | AR1 | Matern | Covariance

@@ -10,7 +10,7 @@ Labels that are mapped or folded into ``other`` have the label's name, in the ta
 so a query about a label is about that state. For numbers a prior's states stand for ranges, unless
 they are the very numbers that a cell is rounded to, each of them: then a state is a number, and a
 sum sees how far two of them are apart. A Gaussian process is about real numbers: a cell is clamped,
-then rounded to steps, and two numbers at a distance d are at most d plus one step apart in the sum.
+then rounded to steps, and a sum sees how many steps two numbers are apart.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._exact import exactly
-from takifugu.costs import ANY, Cost, Distance, Membership, Shape, Value
+from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
@@ -41,13 +41,12 @@ class ProtectedValues:
             or may not be.
         bounds: The lower and upper bound of a column of numbers, if every prior is about its
             numbers; None if they are not.
-        rounded: By which share of the width rounding to steps may move two numbers further apart;
-            0 if the numbers of the priors are whole steps.
+        step: What the numbers of the priors are rounded to; None if they are whole steps.
     """
 
     labels: frozenset[Value] | None = None
     bounds: tuple[Fraction, Fraction] | None = None
-    rounded: Fraction = Fraction(0)
+    step: Fraction | None = None
 
     @classmethod
     def of(
@@ -57,8 +56,7 @@ class ProtectedValues:
         column = next(c for c in declaration.protected if c.column == about)
         priors = list(_people(translation.priors.values()))
         if isinstance(column, Amount) and all(isinstance(prior, Gaussian) for prior in priors):
-            share = Fraction(1, column.width)  # |u − v| is at most one step more after rounding
-            return cls(bounds=(column.low, column.high), rounded=share)
+            return cls(bounds=(column.low, column.high), step=column.step)
         if any(isinstance(prior, Gaussian | TruncatedGaussian) for prior in priors):
             return cls()
         states = {values for prior in priors for values in prior.entry_values}
@@ -97,7 +95,9 @@ class ProtectedValues:
         """What a sum tells: how far two numbers are apart, as a share of the width."""
         if self.bounds is None:
             return WHOLLY
-        return Cost.of({Distance(*self.bounds): 1, ANY: self.rounded})
+        if self.step is not None:
+            return Cost.of({Steps(*self.bounds, self.step): 1})
+        return Cost.of({Distance(*self.bounds): 1})
 
 
 def telling(unit: Cost) -> str:

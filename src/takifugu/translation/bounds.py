@@ -1,6 +1,6 @@
 """What a translation proves: a bound on the loss, where it binds, and a mechanism that leaks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -71,6 +71,7 @@ class Bound:
     binding: Binding | None = None
     by_entry: Floats | None = None
     by_values: Floats | None = field(default=None, repr=False)
+    solved: bool = False
 
     def named(self, prior: str) -> "Bound":
         """The same with the name of its prior."""
@@ -128,11 +129,6 @@ class TransportBound(Protocol):
     def size(self) -> int | None:
         """How many entries there are; None if they are unbounded."""
 
-    @property
-    def attains(self) -> bool:
-        """Whether scalar bounds are attained up to rounding: no other method can be below them."""
-        return False
-
     def uniform(self, epsilon: float) -> Bound:
         """The loss if every entry is charged ``epsilon``."""
 
@@ -153,6 +149,14 @@ class TransportBound(Protocol):
         """A mechanism with these costs that leaks nearly as much as ``bound``."""
         return Witness(0.0, bound.binding)
 
+    def nearby(self, bound: Bound) -> Callable[[EntryCosts], float] | None:  # noqa: ARG002
+        """A quick estimate, neither an upper nor a lower bound, of the loss of other costs.
+
+        For the same cost on every entry, and the pair that binds in ``bound``. None if none is
+        quick. A search for an allowance uses it to choose what to evaluate.
+        """
+        return None
+
     def _by_scalars(self, costs: EntryCosts) -> Bound:
         """The bound of the scalar losses that ``costs`` are at most: looser, and always sound."""
         spent = costs.scalars()
@@ -167,7 +171,8 @@ def worst(bounds: Mapping[str, Bound]) -> Bound:
     if all(part is not None for part in lists):
         together = np.concatenate([part for part in lists if part is not None])
     top = bounds[name] if len(bounds) == 1 else bounds[name].named(name)
-    return Bound(top.value, top.binding, together, top.by_values)
+    solved = all(bound.solved for bound in bounds.values())
+    return Bound(top.value, top.binding, together, top.by_values, solved)
 
 
 def of_pair(pair: SecretPair) -> Binding:

@@ -75,6 +75,21 @@ class LossTranslation(Protocol):
         return Filter.of(allowed, epsilon, delta)
 
     @property
+    def knows_values(self) -> bool:
+        """Whether a cost may mean less than the ε that covers it."""
+        return type(self).cost_to_pufferfish is not LossTranslation.cost_to_pufferfish
+
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is known to be secret.
+
+        Then no cost is above what it translates to: a mechanism with the cost c on one entry may
+        have the likelihood e^{c(x,v)} of its value x, which moves the odds of u against v by
+        e^{c(u,v)}.
+        """
+        return False
+
+    @property
     def least(self) -> float:
         """The smallest positive Pufferfish loss that `to_dp` is meant for."""
         return 0.0

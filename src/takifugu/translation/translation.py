@@ -11,7 +11,7 @@ whatever proved it. So does the curve wherever some entry is not exposed. ``grou
 the entries of all people: those of others may depend on the secret as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import UNIT, down, float_down, up
+from takifugu._rounding import UNIT, down, float_down, float_up, up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
@@ -161,6 +161,11 @@ class Translation(ByContent, LossTranslation):
             return {f"prior {k}": prior for k, prior in enumerate(self.prior)}
         return {"prior": self.prior}
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is secret."""
+        return self.secrets == ALL
+
     @cached_property
     def curve(self) -> InfluenceCurve:
         """The influence curve, with the uncertainty in it."""
@@ -205,9 +210,23 @@ class Translation(ByContent, LossTranslation):
     def to_dp(self, pufferfish: ArrayLike, method: Method = "best") -> Floats:
         """The largest loss per entry whose Pufferfish loss is ``pufferfish``, rounded down."""
         targets = self._losses(pufferfish, "pufferfish")
-        values = {t: self._largest(t, method) for t in np.unique(targets).tolist()}
+        values = {t: self._allowed(t, method) for t in np.unique(targets).tolist()}
         found: Floats = np.vectorize(values.__getitem__, otypes=[np.float64])(targets)
         return found[()]
+
+    def _allowed(self, target: float, method: Method) -> float:
+        known = self._allowances.get((target, method))
+        if known is None:
+            known = self._largest(target, method)
+            if len(self._allowances) >= KEPT:
+                self._allowances.clear()
+            self._allowances[target, method] = known
+        return known
+
+    @cached_property
+    def _allowances(self) -> dict[tuple[float, Method], float]:
+        """A cache: a budget is priced, kept to and advised from."""
+        return {}
 
     def total_to_pufferfish(self, total: Total, delta: Fraction, /) -> float:
         """An ε, rounded up, at which ``total`` on every entry is (ε, ``delta``)-Pufferfish private.
@@ -250,10 +269,10 @@ class Translation(ByContent, LossTranslation):
 
     def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
-            found = self._all(dp, only=None if self._curve_may_help else "transport")
-            if not self._curve_may_help:
-                found |= self._all(dp, only="group")
-            return found[min(found, key=lambda name: found[name].value)]
+            transport = self.bound(dp, "transport")
+            others: tuple[Method, ...] = ("group",) if transport.solved else ("curve", "group")
+            bounds = [transport, *(self.bound(dp, other) for other in others)]
+            return min(bounds, key=lambda bound: bound.value)
         found = self._all(dp, only=method)
         return found.get(method, Bound(np.inf))
 
@@ -279,20 +298,34 @@ class Translation(ByContent, LossTranslation):
         if not unit or self.cost_to_pufferfish(*spent, *beside) > target:
             return Fraction(0)
 
-        def loss(factor: float) -> float:
-            more = unit * factor
-            return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
-
-        scalar = super().to_cost(unit, pufferfish, spent=spent, beside=beside)
         if unit.is_scalar and all(cost.is_scalar for cost in (*spent, *beside)):
-            return scalar
+            return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
+
+        def charged(factor: float) -> EntryCosts:
+            more = unit * factor
+            costs = *(cost + more for cost in spent), *beside
+            return EntryCosts(tuple(dict.fromkeys(costs)))
+
+        def nearby(factor: float) -> Callable[[float], float] | None:
+            transport = self.transport
+            if transport is None or self._shift:
+                return None
+            estimate = transport.nearby(self.cost_bound(charged(factor)))
+            return None if estimate is None else lambda other: estimate(charged(other))
+
+        room = target - self.cost_to_pufferfish(*spent, *beside)
+        scalar = float_up(unit.scalar)
         found = largest_within(
-            *(loss, target),
+            lambda factor: self.cost_bound(charged(factor)).value,
+            target,
             tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
-            first=float(scalar) or None,
+            first=room / (2 * scalar) or None,
             most=(FARTHEST if self._numbers else MOST_GAINED) * target / float_down(unit.scalar),
+            nearby=nearby,
         )
-        return max(Fraction(found), scalar)
+        if found > 0:
+            return Fraction(found)
+        return super().to_cost(unit, pufferfish, spent=spent, beside=beside)
 
     @cached_property
     def _numbers(self) -> bool:
@@ -436,18 +469,14 @@ class Translation(ByContent, LossTranslation):
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        if (method == "curve" and self.has_curve) or (method == "best" and self._curve_may_help):
+        solved = max(allowed, default=0.0) > 0 and self.bound(allowed[0], "transport").solved
+        if self.has_curve and (method == "curve" or (method == "best" and not solved)):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):
             most = max_size([self._together(prior) for prior in self.priors.values()])
             room = target - (target + 1) * 32 * UNIT
             allowed.append(max(room, 0.0) / most if most else 0.0)
         return max(allowed, default=0.0)
-
-    @property
-    def _curve_may_help(self) -> bool:
-        """Whether the curve may be below the transport bound: not where that is attained."""
-        return self.has_curve and (self.transport is None or not self.transport.attains)
 
     @cached_property
     def _shift(self) -> float:

@@ -131,15 +131,11 @@ class AlternativePriors(TransportBound):
         sizes = [part.size for part in self._parts.values()]
         return None if None in sizes else max(size for size in sizes if size is not None)
 
-    @property
-    def attains(self) -> bool:
-        """Whether the bounds of all parts are attained."""
-        return all(part.attains for part in self._parts.values())
-
     def uniform(self, epsilon: float) -> Bound:
         """The largest loss of any part if every entry is charged ``epsilon``."""
         found = worst({name: part.uniform(epsilon) for name, part in self._parts.items()})
-        return Bound(found.value, found.binding, by_values=found.by_values)
+        table, solved = found.by_values, found.solved
+        return Bound(found.value, found.binding, by_values=table, solved=solved)
 
     def profile(self, epsilon: Floats) -> Bound:
         """The largest loss of any part if entry i is charged ``epsilon[i]``."""

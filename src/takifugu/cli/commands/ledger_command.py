@@ -33,6 +33,7 @@ from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
     from takifugu.ledger import Anchor, Event, Ledger, Position
+    from takifugu.losses import Total
 
 app = StrictTyper(name="ledger", no_args_is_help=True, help="Show, verify and copy a ledger.")
 
@@ -50,7 +51,8 @@ def run_show(
     read. A total is what the most exposed entry has lost so far: DP per entry, not translated.
     Numbers have four significant digits, losses rounded up; --json has all digits. Keys of the
     JSON object: ledger, head (seq, hash), accounts (dataset, analyst, budget: epsilon and
-    delta, or null; worst: epsilon, delta and rho of each total that no other exceeds), events
+    delta, or null; worst: epsilon, delta, rho and, where there are any, costs of each total that
+    no other exceeds; a cost is a list of coefficients and shapes), events
     (hash, body without the hashes of the data). Exact numbers are strings like "1/10".
     """
     if not 0 <= last <= 10_000:
@@ -171,14 +173,18 @@ def _account(position: "Position") -> dict[str, Any]:
         "dataset": position.dataset,
         "analyst": position.analyst,
         "budget": budget,
-        "worst": [
-            {"epsilon": str(t.epsilon), "delta": str(t.delta), "rho": str(t.rho)}
-            for t in position.worst
-        ],
+        "worst": [_total(total) for total in position.worst],
     }
 
 
+def _total(total: "Total") -> dict[str, Any]:
+    parts = {"epsilon": str(total.epsilon), "delta": str(total.delta), "rho": str(total.rho)}
+    return parts | ({"costs": total.costs.document()} if total.costs else {})
+
+
 def _account_line(position: "Position") -> str:
+    from takifugu.cost_words import cost_words
+
     who = (
         f"{position.dataset}, analyst {position.analyst}" if position.analyst else position.dataset
     )
@@ -191,6 +197,7 @@ def _account_line(position: "Position") -> str:
     for total in position.worst:
         named = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
         parts = [f"{name} = {four_digits(value, 'up')}" for name, value in named.items() if value]
+        parts += [cost_words(total.costs)] if total.costs else []
         losses.append(", ".join(parts) or "nothing")
     return f"{who}: {budget}; worst entry has lost {' or '.join(losses)}"
 
@@ -262,9 +269,23 @@ def _few(value: Any) -> str:
 
 
 def _loss(loss: Any) -> str:
+    if loss["currency"] == "metric":
+        return _cost(loss["cost"])
     parts = [
         f"{name} = {four_digits(Fraction(value), 'up')}"
         for name, value in loss.items()
         if name != "currency"
     ]
     return f"{', '.join(parts)} per entry"
+
+
+def _cost(document: Any) -> str:
+    """A cost that was charged; as it is written, if it cannot be read."""
+    from takifugu.cost_words import cost_words
+    from takifugu.costs import Cost
+
+    try:
+        cost = Cost.of_document(document)
+    except (ValueError, TypeError):
+        return f"a cost that cannot be read: {_few(document)}"
+    return f"{cost_words(cost)}; at most epsilon = {four_digits(cost.scalar, 'up')} per entry"

@@ -45,6 +45,15 @@ SamePrior = Annotated[
     ),
 ]
 
+Costs = Annotated[
+    bool,
+    typer.Option(
+        "--costs/--no-costs",
+        help="Whether queries may have been charged by value in the lost part. With --no-costs"
+        " and --same-prior less is counted.",
+    ),
+]
+
 
 def split_places(places: list[str]) -> tuple[str | None, Path]:
     """The ledger, if one is named, and the file."""
@@ -81,6 +90,7 @@ def run_restore(
     ] = False,
     budget: Raised = None,
     same_prior: SamePrior = False,
+    costs: Costs = True,
     folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -95,9 +105,9 @@ def run_restore(
     from takifugu.ledger import restore_ledger
 
     where, path = split_places(places)
-    if not accept_loss and (budget or same_prior):
+    if not accept_loss and (budget or same_prior or not costs):
         raise InvalidOption(
-            "--budget" if budget else "--same-prior",
+            "--budget" if budget else "--same-prior" if same_prior else "--no-costs",
             given="is given without --accept-loss",
             needed="come with it: nothing is counted otherwise",
         )
@@ -107,7 +117,7 @@ def run_restore(
     counted = None
     if accept_loss:
         try:
-            counted = _accept(place, witness, priors, raised)
+            counted = _accept(place, witness, priors, raised, costs=costs)
         except LedgerConflict:  # nothing was lost
             counted = None
     if as_json:
@@ -123,6 +133,7 @@ def run_accept_loss(
     where: Where = None,
     budget: Raised = None,
     same_prior: SamePrior = False,
+    costs: Costs = True,
     folder: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -131,13 +142,14 @@ def run_accept_loss(
     All that the budgets admitted counts as spent from then on: nothing more is released from these
     datasets until a budget is raised, and then only what exceeds the earlier one. The decision is
     an event of the ledger that names you. The epsilon of the budget is counted for every entry,
-    which no prior can have exceeded; less with --same-prior, in a project whose priors were not
-    replaced in the lost part. Keys of the JSON object: ledger, lost (seq, hash), accounts (dataset,
-    analyst, epsilon, delta, rho: counted for every entry).
+    which no prior can have exceeded; less with --same-prior --no-costs, in a project whose priors
+    were not replaced in the lost part and where no query was charged by value there. Keys of the
+    JSON object: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if
+    there are any, costs: counted for every entry).
     """
     place, witness = _place(where, folder)
     priors = _priors(where, folder, same_prior=same_prior)
-    event = _accept(place, witness, priors, _raised(budget))
+    event = _accept(place, witness, priors, _raised(budget), costs=costs)
     if as_json:
         accounts = _accounts(event)
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
@@ -208,7 +220,9 @@ def _accept(
     witness: str | Path | bool,
     priors: "dict[str, LossTranslation]",
     raised: dict[str, Any],
+    *,
+    costs: bool,
 ) -> "Event":
     from takifugu.ledger import accept_loss
 
-    return accept_loss(place, translations=priors, budgets=raised, witness=witness)
+    return accept_loss(place, translations=priors, budgets=raised, witness=witness, costs=costs)

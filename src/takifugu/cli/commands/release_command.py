@@ -138,6 +138,7 @@ def _document(result: "Result") -> dict[str, Any]:
     query = dict(parts.pop("query"))
     parts |= {"cost": result.cost.describe(), "at": result.at.isoformat()}
     parts |= {"error": dict(result.error), "mechanism": dict(result.mechanism)}
+    parts |= {"saving": None if result.saving is None else result.saving.describe()}
     document: dict[str, Any] = plain(query | parts)
     return document
 

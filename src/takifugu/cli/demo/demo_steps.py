@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from takifugu.cli.demo.demo_record import DemoRecord
+from takifugu.costs import Cost
 from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
 from takifugu.numeric import Floats, Integers
 from takifugu.project import Project, init_project
@@ -315,7 +316,7 @@ def _verify(project: Project, view: LossTranslation, record: DemoRecord) -> None
     spent = [reading.epsilon for reading in standing.history]
     queries = ["top-3", f"shares in {LARGEST}", "all counts"]
     answered, refused = queries[: len(spent)], queries[len(spent) :]
-    worst = (f"DP ε = {four_digits(total.epsilon, 'up')}" for total in position.worst)
+    worst = (f"DP ε = {four_digits(total.scalar, 'up')}" for total in position.worst)
     record.show(
         "The budget over time",
         drawing(
@@ -362,5 +363,7 @@ def _down(loss: float) -> float:
 
 
 def _loss(body: Mapping[str, Any]) -> float | None:
-    loss = body.get("loss", {}).get("epsilon")
-    return None if loss is None else _up(Fraction(loss))
+    loss = body.get("loss", {})
+    if "cost" in loss:
+        return _up(Cost.of_document(loss["cost"]).scalar)
+    return _up(Fraction(loss["epsilon"])) if "epsilon" in loss else None

@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, reduce
-from math import ceil
+from math import ceil, fsum
 
-from takifugu.costs import ANY, Cost
+from takifugu.costs import ANY, Cost, Shape, shape_of
 from takifugu.ledger.canonical_text import read_fraction
-from takifugu.ledger.charge_values import cost_of
 from takifugu.losses import Loss, Total
 
 Frontier = tuple[Total, ...]
@@ -23,6 +22,7 @@ GRID = 2**1150
 MOST_TOTALS = 8  # beyond it some become one total that dominates them
 ZERO = Total()
 NONE = Fraction(0)
+NEAR = 1e-9  # a relative difference that no rounding of floats makes
 
 
 def bounded(value: Fraction) -> Fraction:
@@ -71,6 +71,10 @@ def dominates(one: Total, other: Total) -> bool:
         return False
     if not other.costs:
         return True
+    if one is other or one.costs is other.costs:
+        return True
+    if _size(one) < _size(other) * (1 - NEAR):
+        return False  # ε and all coefficients together are clearly less
     mine, room = one.costs.coefficients, one.epsilon - other.epsilon
     for shape, value in other.costs.terms:
         beyond = value - mine.get(shape, NONE)
@@ -79,6 +83,10 @@ def dominates(one: Total, other: Total) -> bool:
             if room < 0:
                 return False
     return True
+
+
+def _size(total: Total) -> float:
+    return float(total.epsilon) + total.costs.size
 
 
 def covering(totals: Iterable[Total]) -> Total:
@@ -124,13 +132,16 @@ def _with(kept: list[Total], total: Total) -> list[Total]:
     return [*(one for one in kept if one is not least and not dominates(joint, one)), joint]
 
 
-def _growth(one: Total, other: Total) -> tuple[Fraction, Fraction]:
-    """How much two totals grow if one is to cover both: in δ and ρ first, then in ε and costs."""
-    mine, others = one.costs.coefficients, other.costs.coefficients
-    apart = abs(one.epsilon - other.epsilon)
-    for shape in mine.keys() | others.keys():
-        apart += abs(mine.get(shape, NONE) - others.get(shape, NONE)) * shape.diameter
-    return abs(one.delta - other.delta) + abs(one.rho - other.rho), apart
+def _growth(one: Total, other: Total) -> tuple[float, float]:
+    """How much two totals grow if one is to cover both: in δ and ρ first, then in ε and costs.
+
+    Floats, each rounded once: every process chooses the same.
+    """
+    mine, others = one.costs.sizes, other.costs.sizes
+    apart = [abs(float(one.epsilon) - float(other.epsilon))]
+    apart += [abs(value - others.get(shape, 0.0)) for shape, value in mine.items()]
+    apart += [value for shape, value in others.items() if shape not in mine]
+    return float(abs(one.delta - other.delta) + abs(one.rho - other.rho)), fsum(apart)
 
 
 def write(totals: Frontier) -> str:
@@ -149,8 +160,7 @@ def _text(total: Total) -> str:
 
 
 def _costs_text(costs: Cost) -> str:
-    text = json.dumps(costs.document(), ensure_ascii=True, separators=(",", ":"))
-    return text.replace(" ", "\\u0020").replace(";", "\\u003b")
+    return costs.text.replace(" ", "\\u0020").replace(";", "\\u003b")
 
 
 def read(text: str) -> Frontier:
@@ -176,9 +186,21 @@ def _total(text: str) -> Total:
     return Total(read_fraction(epsilon), read_fraction(delta), read_fraction(rho))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _costs(text: str) -> Cost:
-    found = cost_of(json.loads(text))
-    if not found or any(shape == ANY for shape, _ in found.terms):
-        raise ValueError("costs that are none, or that belong to ε")
-    return found
+    found = {}
+    try:
+        for value, shape in json.loads(text):
+            known = _shape(json.dumps(shape, ensure_ascii=True, separators=(",", ":")))
+            found[known] = read_fraction(value)
+    except (TypeError, AttributeError) as error:
+        raise ValueError("costs that are no list of coefficients and shapes") from error
+    costs = Cost.of(found)
+    if not found or ANY in found or _costs_text(costs) != text:
+        raise ValueError("costs that are none, that belong to ε, or that are written differently")
+    return costs
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> Shape:
+    return shape_of(json.loads(text))

@@ -26,7 +26,7 @@ an expectation of at most 1 over all. So P(S|s) is at most e^E P(S₁|s′) + e^
 lost which is not looked at. Each alone may translate to less than E while a sequence that lost
 one in its first half and another in its second loses more. So incomparable costs are translated as
 if every entry had lost the largest of them for each change of value. Of plain ε the largest is one
-of the totals, and case 2 asks for an A and s that hold for each total by itself.
+of the totals, and case 2 asks for one A and one s that do for all of them.
 """
 
 import math
@@ -40,6 +40,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger.accounts.account import Book
 from takifugu.ledger.accounts.frontier import Frontier, add, dominates, worst
 from takifugu.losses import Loss, Metric, Pure, Total
+from takifugu.translation.accounting.totals import joint_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
 
 Costs = tuple[Cost, ...]
@@ -56,7 +57,19 @@ def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fractio
     costs = costs_of(totals)
     if costs is not None:
         return _of_costs(translation, costs)
-    return max(_translated(translation, total, delta) for total in totals)
+    value = max(_translated(translation, total, delta) for total in totals)
+    if len(totals) < 2 or value == math.inf or not any(t.delta or t.rho for t in totals):
+        return value
+    return max(value, _jointly(translation, totals, delta))
+
+
+def _jointly(translation: LossTranslation, totals: Frontier, delta: Fraction) -> float:
+    """What totals with a δ or ρ mean together: one A and one s of the filter for all of them."""
+
+    def loss(epsilon: float) -> tuple[float, float]:
+        return epsilon, _of_epsilon(translation, Fraction(epsilon))
+
+    return joint_to_pufferfish(loss, totals, delta)
 
 
 def spent_epsilon(

@@ -11,6 +11,15 @@ look at the last charge since then. It was admitted, so the filter admitted the 
 total after it, which dominates T; filters are monotone, so a total that is T in one currency and 0
 in the others is admitted as well, and the most that is admitted in that currency is no less. ∎
 
+A cost is not bounded that way: it is admitted by what it means for the prior, and the ε that covers
+it may exceed what the budget allows of ε alone. But if every pair of values is secret, an admitted
+cost c has :math:`c(u,v) ≤ ε_B` for all of them, since a mechanism with cost c may release a value
+by likelihoods that move the odds of u against v by :math:`e^{c(u,v)}`. So :math:`ε_B·[u≠v]` is at
+least any admitted cost, and :math:`ε_B` itself is counted; likewise of the sum that the last charge
+left behind. Where only some pairs are secret there is no such bound, and the owner must know that
+no cost was charged. A translation that knows no values admits a cost by the ε that covers it: for
+those the claim stands as it is.
+
 So every entry is counted as having lost these maxima, all of them at once, and nothing else: the
 new cells start from there. A budget that stays the same admits no loss on top of its
 own most. A higher one admits what exceeds it, and what was released, then and later, stays within
@@ -26,10 +35,14 @@ per-entry total above :math:`ε_B`, whichever translation judged it. With a δ t
 for ρ, and the translation must be given.
 
 *What cannot be known.* A budget that was raised in the part that is lost admitted more: the owner
-has to name it. So has a dataset whose first budget was set there.
+has to name it. So has a dataset whose first budget was set there. Secrets of which only some pairs
+of values were left there, without a trace in the copy, must be told by the translation that is
+given. Values that a prior excluded were never told apart from its point of view: their costs were
+free, and another prior that allows them knows nothing of that.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -38,13 +51,16 @@ from sqlalchemy import Connection
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
+from takifugu.fingerprint import fingerprint
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
+from takifugu.ledger.accounts.frontier import covering, dominates
 from takifugu.ledger.accounts.limits import Limit
 from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.witnesses.head_witness import holds
 from takifugu.losses import Concentrated, Total
+from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
 ROUNDS = 60  # of halving: the most is found up to 2^-60 of itself, from above
@@ -58,8 +74,13 @@ def counted(
     lost: Anchor | None,
     translations: Mapping[str, LossTranslation],
     budgets: Budgets,
+    *,
+    costs: bool,
 ) -> tuple[dict[str, Any], Books]:
-    """The content of an event of kind "loss", and the accounts after it. Needs the lock."""
+    """The content of an event of kind "loss", and the accounts after it. Needs the lock.
+
+    ``costs``: whether queries may have been charged by value in the part that is lost.
+    """
     if lost is None or holds(connection, lost):
         raise LedgerConflict(
             "the ledger has the event that its witness has seen: nothing was lost",
@@ -72,34 +93,50 @@ def counted(
             reason="unsound copy",
         )
     books = replay.replayed(connection)
-    known = marks_of(connection)
+    known = used_in(connection)
     named = {name: _budget(given) for name, given in budgets.items()}
     for dataset in named:
         books.book(dataset, WHOLE)
     accounts = []
     for book in list(books.books.values()):
-        total = _reached(book, books, named, translations.get(book.dataset), known)
+        used = known.get(book.dataset, Used())
+        total = _reached(book, books, named, translations.get(book.dataset), used, costs=costs)
         if total is not None:
-            accounts.append(
-                {
-                    "dataset": book.dataset,
-                    "analyst": book.analyst or None,
-                    "epsilon": str(total.epsilon),
-                    "delta": str(total.delta),
-                    "rho": str(total.rho),
-                }
-            )
+            account = {
+                "dataset": book.dataset,
+                "analyst": book.analyst or None,
+                "epsilon": str(total.epsilon),
+                "delta": str(total.delta),
+                "rho": str(total.rho),
+            }
+            accounts.append(account | ({"costs": total.costs.document()} if total.costs else {}))
     content = {"lost": {"seq": lost.seq, "hash": lost.hash}, "accounts": accounts}
     books.apply({"kind": "loss", **content})
     return content, books
 
 
-def marks_of(connection: Connection) -> dict[str, set[str]]:
-    """The translations that the charges of each dataset name."""
-    found: dict[str, set[str]] = {}
+@dataclass(frozen=True)
+class Used:
+    """What a copy says about how a dataset was charged: fingerprints that its events name."""
+
+    translations: set[str] = field(default_factory=set)
+    secrets: set[str] = field(default_factory=set)
+
+    @property
+    def every_pair(self) -> bool:
+        """Whether nothing in the copy says that only some pairs of values were secret."""
+        return self.secrets <= {fingerprint(Secrets())}
+
+
+def used_in(connection: Connection) -> dict[str, Used]:
+    """What the events of each dataset name."""
+    found: dict[str, Used] = {}
     for event in replay.events(connection):
-        if event.kind in ("charge", "reuse"):
-            found.setdefault(event.body["dataset"], set()).add(event.body["translation"])
+        if event.kind in ("charge", "reuse", "accepted"):
+            used = found.setdefault(event.body["dataset"], Used())
+            used.secrets.add(event.body["secrets"])
+            if event.kind != "accepted":
+                used.translations.add(event.body["translation"])
     return found
 
 
@@ -120,7 +157,9 @@ def _reached(
     books: Books,
     named: Mapping[str, tuple[Fraction, Fraction]],
     translation: LossTranslation | None,
-    known: Mapping[str, set[str]],
+    used: Used,
+    *,
+    costs: bool,
 ) -> Total | None:
     """What every entry of an account may have lost; None if nothing can have been charged to it.
 
@@ -134,25 +173,29 @@ def _reached(
         return None
     if book.analyst and book.epsilon is not None and book.dataset not in named:
         given = [(book.epsilon, book.delta)]
-    used = known.get(book.dataset, set())
-    reached = list(book.account.worst)
-    for epsilon, delta in given:
-        reached.append(_most(translation, epsilon, delta, used, book.dataset))
-    return Total(
-        max(t.epsilon for t in reached), max(t.delta for t in reached), max(t.rho for t in reached)
-    )
+    most = [_most(translation, *budget, used, book.dataset, costs=costs) for budget in given]
+    beyond = [
+        total
+        for total in book.account.worst
+        if not any(dominates(limit, total.without_values) for limit in most)
+    ]
+    return covering((*most, *beyond))
 
 
 def _most(
     translation: LossTranslation | None,
     epsilon: Fraction,
     delta: Fraction,
-    used: set[str],
+    used: Used,
     dataset: str,
+    *,
+    costs: bool,
 ) -> Total:
     """The most that a budget admits for an entry in each currency, rounded up."""
     mark = None if translation is None else translation.fingerprint
-    same = translation is not None and (mark is None or used <= {mark})
+    same = translation is not None and (mark is None or used.translations <= {mark})
+    if costs and same and translation is not None:
+        costs = translation.knows_values
     if translation is None and delta:
         raise UnsoundRequest(
             f"the budget of dataset {dataset!r} has a delta, so that what it admitted depends on"
@@ -168,14 +211,26 @@ def _most(
             field="delta",
             reason="another translation",
         )
-    plain = Total(epsilon if not same else Fraction(0))
+    if costs:
+        valued = translation is not None and translation.knows_values
+        sure = translation.every_pair if translation is not None and valued else used.every_pair
+        if not sure:
+            raise UnsoundRequest(
+                f"only some pairs of values of dataset {dataset!r} are secret, so that what its"
+                " budget admitted of a cost is not bounded: give the translation that was in use if"
+                " every pair was secret, or confirm that no query was charged by value in the part"
+                " that is lost (`costs=False`, --no-costs)",
+                field="costs",
+                reason="some pairs",
+            )
+    plain = Total(epsilon if costs or not same else Fraction(0))
     if translation is None:
         return plain
     limit = Limit(translation, epsilon, delta)
     if not delta:  # neither a δ nor a ρ is within any ε, so that no sound limit admits them
         return Total(max(limit.allowed, plain.epsilon))
     rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
-    return Total(limit.allowed, delta, rho)
+    return Total(max(limit.allowed, plain.epsilon), delta, rho)
 
 
 def _above(admits: Callable[[Fraction], bool]) -> Fraction:

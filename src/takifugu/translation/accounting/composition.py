@@ -17,6 +17,7 @@ from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.approximate import ApproximateLoss, mixed
+from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.translation import LARGEST, Method, TranslatedLoss, Translation
 
 
@@ -111,20 +112,25 @@ def compose(
 ) -> Composed:
     """The Pufferfish guarantee of all ``releases`` together.
 
+    Costs are translated value by value; beside a δ or ρ they count as the ε that covers them.
     ``delta`` is the Pufferfish δ to aim at; only concentrated losses need one.
     """
     if not releases:
         raise UnsoundRequest("there is no release to compose", field="releases")
     totals = totals_by_entry(translation, releases)
-    spent = _numbers([total.epsilon for total in totals])
+    everywhere = len(totals) == 1 and all(_everywhere(release) for release in releases)
+    if any(t.costs for t in totals) and not any(t.delta or t.rho for t in totals):
+        return _of_costs(translation, totals, everywhere=everywhere, method=method)
+    spent = _numbers([total.scalar for total in totals])
+    plain = _numbers([total.epsilon for total in totals])
     deltas = _numbers([total.delta for total in totals])
     rho = _numbers([total.rho for total in totals])
     if rho.any() and delta is None:
         raise UnsoundRequest(
             "a release is concentrated (rho=…); give the delta to aim at", field="delta"
         )
-    if len(totals) == 1 and all(_everywhere(release) for release in releases):
-        spent, deltas, rho = spent[0], deltas[0], rho[0]
+    if everywhere:
+        spent, plain, deltas, rho = spent[0], plain[0], deltas[0], rho[0]
     if (deltas >= 1).any():
         raise UnsoundRequest(
             "the δ of the releases add up to 1 or more; they guarantee nothing",
@@ -136,8 +142,8 @@ def compose(
     )
     translated = translation.explain(found.dp, method)
     lower = translated.lower
-    if not np.array_equal(found.dp, spent):  # ρ was converted, or a small ε raised
-        lower = translation.witness(float(spent) if spent.ndim == 0 else spent).leak
+    if not np.array_equal(found.dp, plain):  # ρ or a cost was converted, or a small ε raised
+        lower = translation.witness(float(plain) if plain.ndim == 0 else plain).leak
     return Composed(
         found.epsilon,
         found.delta,
@@ -147,6 +153,20 @@ def compose(
         translated,
         min(lower, found.epsilon),
         _theorem_7(translation, releases),
+    )
+
+
+def _of_costs(
+    translation: Translation, totals: Sequence[Total], *, everywhere: bool, method: Method
+) -> Composed:
+    """Pure losses and costs, added up entry by entry and translated value by value."""
+    _numbers([total.scalar for total in totals])  # refuses what guarantees nothing
+    costs = tuple(total.cost for total in totals)
+    given = EntryCosts(costs) if everywhere else EntryCosts(by_entry=costs)
+    found = translation.explain_cost(given, method)
+    return Composed(
+        *(found.pufferfish, 0.0, found.method, found.dp, 0.0, found, found.lower),
+        theorem_7=None,
     )
 
 

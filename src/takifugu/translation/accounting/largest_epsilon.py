@@ -8,6 +8,8 @@ from takifugu.errors import UnsoundRequest
 
 TRIALS = 40  # evaluations after which a search stops
 TINIEST = 1e-300  # a smaller ε is not tried
+ESTIMATES = 12  # between two evaluations
+NEARLY = 1e-5  # a relative difference at which estimates stop
 HOPELESS = 1e-9  # share of the target below which no ε is tried
 
 
@@ -18,12 +20,14 @@ def largest_within(
     tolerance: float = 1e-3,
     first: float | None = None,
     most: float | None = None,
+    nearby: Callable[[float], Callable[[float], float] | None] | None = None,
 ) -> float:
     """The largest ε, to a relative ``tolerance``, with loss(ε) ≤ ``target``; 0 if none is found.
 
     ``loss`` rises with ε and is an upper bound; the ε returned was itself evaluated, so that
     its loss is at most ``target``. No ε above ``most`` is tried; by default that is ``target``,
-    since spending ε on an entry loses at least ε.
+    since spending ε on an entry loses at least ε. ``nearby`` gives, for an ε that was evaluated, a
+    quick estimate of the loss of others: it says which ε to evaluate next.
     """
     if not 0 <= target < np.inf:  # also false for NaN
         raise UnsoundRequest(
@@ -52,10 +56,34 @@ def largest_within(
             if before is not None and before[0] != trial and now != before[1]:
                 slope = float(np.log(now / before[1]) / np.log(trial / before[0]))
             before = (trial, now)
-            aim = trial * (target * (1 - tolerance / 5) / now) ** (1 / min(max(slope, 0.2), 5.0))
+            wanted = target * (1 - tolerance / 5)
+            aim = trial * (wanted / now) ** (1 / min(max(slope, 0.2), 5.0))
+            estimate = None if nearby is None else nearby(trial)
+            if estimate is not None:
+                aim = _estimated(estimate, trial, now, wanted, aim)
         middle = np.sqrt(proven * above) if proven else above / 4
         trial = float(aim if proven < aim < above else middle)
     return proven
+
+
+def _estimated(
+    estimate: Callable[[float], float], known: float, loss: float, wanted: float, first: float
+) -> float:
+    """Where the loss is ``wanted`` if it rises from that of ``known`` as the estimate does."""
+    base = estimate(known)
+    if not 0 < base < np.inf:
+        return first
+    before, trial = (known, loss), first
+    for _ in range(ESTIMATES):
+        now = loss * (estimate(trial) / base)
+        if not 0 < now < np.inf or trial == before[0] or now == before[1]:
+            break
+        slope = float(np.log(now / before[1]) / np.log(trial / before[0]))
+        before = (trial, now)
+        trial *= (wanted / now) ** (1 / min(max(slope, 0.2), 5.0))
+        if abs(now / wanted - 1) < NEARLY:
+            break
+    return float(trial)
 
 
 def largest_by_bracket(

@@ -40,6 +40,11 @@ class TabledTranslation(LossTranslation):
         """That of the table, which pins the translation that it was made from."""
         return self._table.fingerprint
 
+    @property
+    def every_pair(self) -> bool:
+        """Whether each pair of values of each entry is secret."""
+        return self._translation.every_pair
+
     def to_pufferfish(self, dp: float, /) -> float:
         """The Pufferfish loss of a per-entry loss, rounded up."""
         part = self._table if dp <= self._last else self._translation

@@ -23,7 +23,7 @@ Each entry may be on a path of its own: windows and groups need nothing else. Th
 privacy, with E the loss of A and :math:`δ = s (e^E − 1)/(e^A − 1)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import expm1, inf, log, log1p
@@ -131,20 +131,36 @@ def total_to_pufferfish(loss_at: LossAtLeast, total: Total, delta: Fraction) -> 
     total = total.without_values
     if not (total.delta or total.rho):
         return loss_at(float_up(total.epsilon))[1] if total.epsilon else 0.0
+    return joint_to_pufferfish(loss_at, (total,), delta)
+
+
+def joint_to_pufferfish(loss_at: LossAtLeast, totals: Sequence[Total], delta: Fraction) -> float:
+    """The same if every entry has lost one of ``totals``, each of them maybe another one.
+
+    One A and one s must do for all. The largest of what each means alone may be too little: a
+    total with a small ε has a large share of δ to itself, which a larger A takes away.
+    """
     room = float_down(delta)
-    first = amounts_to(total, Fraction(room))
+    first = _most(totals, Fraction(room))
     if first is None:
         return inf
     dp, loss = loss_at(max(float_up(first), LEAST))
     for _ in range(ROUNDS):
         if not loss <= LARGEST:
             return inf
-        needed = amounts_to(total, share(dp, loss, room))
+        needed = _most(totals, share(dp, loss, room))
         if needed is not None and needed <= Fraction(dp):
             return loss
         least = dp * 1.05 if needed is None else float_up(needed) * (1 + STEP)
         dp, loss = loss_at(max(least, dp * (1 + STEP)))
     return inf
+
+
+def _most(totals: Sequence[Total], delta: Fraction) -> Fraction | None:
+    """The least A that does for all of ``totals``; None if there is none."""
+    found = [amounts_to(total, delta) for total in totals]
+    known = [need for need in found if need is not None]
+    return max(known) if len(known) == len(found) else None
 
 
 def rho_within(translation: "LossTranslation", epsilon: float, delta: Fraction) -> Fraction:

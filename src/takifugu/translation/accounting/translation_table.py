@@ -284,17 +284,21 @@ def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
     first, second = tee(grid)
     transported = _transported(translation, first)
     for epsilon in second:
-        others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
-        yield min(*others, next(transported, np.inf))
+        loss, solved = next(transported, (np.inf, False))
+        if not solved:
+            others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
+            loss = min(loss, *others)
+        yield loss
 
 
-def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
+def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[tuple[float, bool]]:
+    """The transport bound of each ε, and whether no other method can have a lower one."""
     transport = translation.transport
     if isinstance(transport, ChainTransport) and not translation.uncertainty:
         yield from transport.rising(grid)
     elif transport is not None:
         for epsilon in grid:
-            yield translation.bound(epsilon, "transport").value
+            yield translation.bound(epsilon, "transport").value, False
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -62,11 +62,6 @@ class BinaryTransport(TransportBound):
         """How many entries there are; None if the chain is unbounded."""
         return self._chain.length
 
-    @property
-    def attains(self) -> bool:
-        """Two states have a closed form, which is exact."""
-        return True
-
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
         return self._everywhere(np.full(2, epsilon))

@@ -1,6 +1,6 @@
 """The transport bound of Markov chains: of scalar losses, and of costs value by value."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -25,8 +25,14 @@ from takifugu.translation.chain.entry_laws import (
     row_slack,
     transition_rows,
 )
+from takifugu.translation.chain.group_bounds import GroupWindows, unbounded_groups
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
-from takifugu.translation.chain.solved_chains import Entry, StationaryChain, refined
+from takifugu.translation.chain.solved_chains import (
+    Entry,
+    RisingLosses,
+    StationaryChain,
+    refined,
+)
 from takifugu.translation.chain.stars import star_of
 from takifugu.translation.chain.transport_steps import LARGE, off_diagonal
 from takifugu.translation.chain.unbounded_losses import (
@@ -40,6 +46,7 @@ WALKED = 250_000  # entries × states² up to which a stationary chain is walked
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
 SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
+CLOSE = 1.01  # a star's bound this near to what is attained needs no other bound
 TAIL = 16  # entries after the last charged one whose losses are computed one by one
 
 
@@ -82,11 +89,6 @@ class ChainTransport(TransportBound):
             return False
         return not self._stationary or length * self._size**2 <= WALKED
 
-    @property
-    def attains(self) -> bool:
-        """Single values are solved exactly; groups of values are bounded."""
-        return not self._secret.grouped
-
     def uniform(self, epsilon: float) -> Bound:
         """The loss when every entry is charged ``epsilon``."""
         return self._everywhere(off_diagonal(self._size, epsilon))
@@ -105,14 +107,16 @@ class ChainTransport(TransportBound):
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         solved = self._solved(cost)
-        if solved is not None and star_of(cost).attained:
+        if solved is not None and solved.solved:
             return solved
         if not self.walked:
+            if solved is not None and self._close(cost, solved):
+                return solved
             found = self._unbounded_bound(self._unbounded(cost))
             return found if solved is None or found.value <= solved.value else solved
         length = self._chain.length or 1
         at = np.zeros(length, dtype=np.int64)
-        found = self._one_by_one(CostLevels((cost,), at).checked())
+        found = self._one_by_one(CostLevels((cost,), at).checked(), alike=self._stationary)
         others = [] if solved is None else [solved]
         if self._stationary and self._blocks > 1 and length > LONGEST:
             # too long for blocks: the unbounded chain, in blocks, may have a lower bound
@@ -136,7 +140,41 @@ class ChainTransport(TransportBound):
             return None
         binding = self._binding(self._secret.number(*found.pair), found.entry)
         table = frozen(np.where(self._secret.mask, found.value, -np.inf))
-        return Bound(found.value, binding, found.by_entry, table)
+        attained = star_of(cost).attained
+        return Bound(found.value, binding, found.by_entry, table, solved=attained)
+
+    def nearby(self, bound: Bound) -> Callable[[EntryCosts], float] | None:
+        """About the loss of other costs on every entry, for the pair that binds in ``bound``."""
+        estimate = self._nearby(bound)
+        if estimate is None:
+            return None
+        return lambda costs: estimate(costs.matrix(self._chain.states))
+
+    def _nearby(self, bound: Bound) -> Callable[[Floats], float] | None:
+        solver, worst, pair = self._solver, bound.binding, self._pair_of(bound)
+        if solver is None or worst is None or pair is None:
+            return None
+        entry = worst.entry if self.walked and isinstance(worst.entry, int) else None
+        if self.walked and entry is None:
+            return None
+        length = self._chain.length if self.walked else None
+        return lambda cost: solver.estimate(cost, pair, entry, length)
+
+    def _close(self, cost: Floats, solved: Bound) -> bool:
+        """Whether a mechanism is known to leak nearly what the star allows, so it will do."""
+        pair = self._pair_of(solved)
+        if self._solver is None or pair is None:
+            return False
+        return solved.value <= CLOSE * self._solver.product(cost, pair)
+
+    def _pair_of(self, bound: Bound) -> tuple[int, int] | None:
+        """The single values of the pair that binds."""
+        worst = bound.binding
+        named = () if worst is None else (worst.left, worst.right)
+        sides = [s for s in self._sides if self._named(s) == named]
+        if len(sides) != 1 or len(sides[0][0]) != 1 or len(sides[0][1]) != 1:
+            return None
+        return sides[0][0][0], sides[0][1][0]
 
     @cached_property
     def _solver(self) -> StationaryChain | None:
@@ -149,8 +187,11 @@ class ChainTransport(TransportBound):
         slacks = row_slack(self._size), law_slack(self._size)
         return StationaryChain(rows, back, slacks, np.argwhere(self._secret.mask))
 
-    def _one_by_one(self, charged: CostLevels) -> Bound:
-        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+    def _one_by_one(self, charged: CostLevels, *, alike: bool = False) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none.
+
+        ``alike`` says that the chain is stationary, finite, and has one cost.
+        """
         chain, beyond = self._chain, 0
         if chain.length is not None and len(charged) != chain.length:
             raise UnsoundRequest(
@@ -169,8 +210,11 @@ class ChainTransport(TransportBound):
         blocks = self._blocks > 1 and len(charged) <= LONGEST
         if solving and all(star_of(cost).attained for cost in charged.matrices):
             blocks = False
-        tables = self._in_blocks(losses) if blocks else None
+        sides = self._in_blocks(losses) if blocks else None
+        tables = None if sides is None else self._joined(losses, *sides)
         by_entry, entry, top = self._by_entry(losses, tables)
+        if self._secret.grouped and top.pair >= 0 and float(by_entry.max()) < LARGE:
+            by_entry, entry, top = self._in_windows(losses, sides, (by_entry, entry, top), alike)
         if solving and top.pair >= 0:
             by_entry, entry, top = self._refined(losses, by_entry, entry, top)
         if beyond:
@@ -191,21 +235,8 @@ class ChainTransport(TransportBound):
     ) -> tuple[Floats, int, PairLosses]:
         """The same, with the entries of the largest losses solved by stars."""
         charged, steps = losses.charged, len(losses.charged) - 1
-        numbers = (1 if self._stationary else steps) * self._size**2
-        if numbers > SIDES or not float(by_entry.max()) < LARGE:
-            return by_entry, entry, top
-        stars = [star_of(cost) for cost in charged.matrices]
-        at = [stars[level] for level in charged.at.tolist()]
-        if self._stationary:
-            rows, back = ([matrix] * steps for matrix in self._stationary_rows[::2])
-            slack = law_slack(self._size)
-        else:
-            law, back = self._walk_back(steps)
-            rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
-            slack = law.slack
-        ahead = StarSide.of(rows, at[1:], slack=row_slack(self._size))
-        behind = StarSide.of(back, at[-2::-1], slack=slack)
-        if ahead is None or behind is None:
+        ahead, behind = self._stars(charged)
+        if ahead is None or behind is None or not float(by_entry.max()) < LARGE:
             return by_entry, entry, top
 
         def solvable(i: int) -> Entry:
@@ -222,23 +253,64 @@ class ChainTransport(TransportBound):
         table = frozen(np.minimum(table, found[place]))
         return found, place, PairLosses(float(found[place]), self._secret.number(*pair), table)
 
+    def _stars(self, charged: CostLevels) -> tuple[StarSide | None, StarSide | None]:
+        """All entries ahead of the first, and all behind the last, under stars; None if too many.
+
+        A star is at least the cost.
+        """
+        steps = len(charged) - 1
+        if (1 if self._stationary else steps) * self._size**2 > SIDES or not steps:
+            return None, None
+        stars = [star_of(cost) for cost in charged.matrices]
+        at = [stars[level] for level in charged.at.tolist()]
+        rows, back, slack = self._all_rows(steps)
+        return (
+            StarSide.of(rows, at[1:], slack=row_slack(self._size)),
+            StarSide.of(back, at[-2::-1], slack=slack),
+        )
+
+    def _all_rows(self, steps: int) -> tuple[list[Floats], list[Floats], float]:
+        """The rows of all steps ahead, of all steps back from the last, and their rounding."""
+        if self._stationary:
+            ahead, _, behind = self._stationary_rows
+            return [ahead] * steps, [behind] * steps, law_slack(self._size)
+        law, back = self._walk_back(steps)
+        rows = [transition_rows(self._chain.kernel(time)) for time in range(steps)]
+        return rows, back, law.slack
+
+    def _in_windows(
+        self,
+        losses: ChainLosses,
+        sides: tuple[list[Floats], list[Floats]] | None,
+        known: tuple[Floats, int, PairLosses],
+        alike: bool,
+    ) -> tuple[Floats, int, PairLosses]:
+        """The same for groups of values, coupled with the entries around them."""
+        windows = GroupWindows(
+            *(self._secret, losses, sides, self._stars(losses.charged)),
+            *self._all_rows(len(losses.charged) - 1),
+        )
+        return windows.alike(self._secret_entries, known) if alike else windows.each(known)
+
     def _top(self, losses: ChainLosses, entry: int) -> PairLosses:
         """The largest loss of an entry by the pairwise recursion."""
         return self._secret.losses(losses.at(entry), losses.laws[losses.law_at[entry]])
 
-    def rising(self, grid: Iterable[float]) -> Iterator[float]:
-        """The losses of a rising grid of ε, each search started from the one before."""
+    def rising(self, grid: Iterable[float]) -> Iterator[tuple[float, bool]]:
+        """The losses of a rising grid of ε, each search started from the one before.
+
+        Each with whether it was solved: then no other method has a lower bound.
+        """
         near: UnboundedLosses | None = None
-        unit = off_diagonal(self._size)
         solver = None if self.walked else self._solver
-        search = None if solver is None else solver.rising(unit)
+        search = None if solver is None else RisingLosses(solver, off_diagonal(self._size))
         for epsilon in grid:
             if self.walked:
-                yield self.uniform(epsilon).value
-            elif search is not None and (loss := search(epsilon)) < np.inf:
-                yield loss
+                yield self.uniform(epsilon).value, False
+            elif search is not None and (loss := search.at(epsilon)) < np.inf:
+                yield loss, True
             elif near is not None and not np.isfinite(near.loss):
-                yield np.inf
+                yield np.inf, False
             else:
                 near = unbounded_losses(
                     self._chain.transition,
@@ -247,10 +319,26 @@ class ChainTransport(TransportBound):
                     near=near,
                     with_lower=False,
                 )
-                yield self._unbounded_bound(near).value
+                yield self._unbounded_bound(near).value, False
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
+        if self._solver is not None:
+            known: dict[float, Bound] = {}
+
+            def loss(epsilon: float) -> float:
+                known[epsilon] = self.uniform(epsilon)
+                return known[epsilon].value
+
+            def nearby(epsilon: float) -> Callable[[float], float] | None:
+                estimate = self._nearby(known[epsilon])
+                if estimate is None:
+                    return None
+                return lambda other: estimate(off_diagonal(self._size, other))
+
+            found = largest_within(loss, target, tolerance=self._tolerance, nearby=nearby)
+            if found > 0:
+                return found
         if self.walked or self._sides_chosen or self._blocks > 1 or target == 0:
             return largest_within(
                 lambda e: self.uniform(e).value, target, tolerance=self._tolerance
@@ -319,13 +407,20 @@ class ChainTransport(TransportBound):
         )
 
     def _unbounded_bound(self, losses: UnboundedLosses) -> Bound:
-        table = losses.upper
-        rows, law, back = self._stationary_rows
-        if self._blocks > 1 and np.isfinite(losses.loss) and losses.cost.any():
-            ahead = settle(rows, losses.cost, losses.forward.upper, slack=row_slack(self._size))
-            behind = settle(back, losses.cost, losses.backward.upper, slack=law_slack(self._size))
-            table = np.minimum(table, up(losses.cost + up(ahead + behind)))
-        top = self._secret.losses(table, HeldLaw(Law.of(law), law_slack(self._size)))
+        ahead, behind, table = losses.forward.upper, losses.backward.upper, losses.upper
+        (rows, law, back), cost = self._stationary_rows, losses.cost
+        slack = law_slack(self._size)
+        if self._blocks > 1 and np.isfinite(losses.loss) and cost.any():
+            ahead = settle(rows, cost, ahead, slack=row_slack(self._size))
+            behind = settle(back, cost, behind, slack=slack)
+            table = np.minimum(table, up(cost + up(ahead + behind)))
+        held = HeldLaw(Law.of(law), slack)
+        top = self._secret.losses(table, held)
+        if self._secret.grouped and cost.any() and float(cost.max()) < LARGE:
+            lower = unbounded_groups(
+                self._secret, held, cost, (rows, back), (ahead, behind), slack=slack
+            )
+            top = lower if lower.value <= top.value else top
         return Bound(top.value, self._binding(top.pair, None), by_values=top.by_values)
 
     @property
@@ -333,23 +428,22 @@ class ChainTransport(TransportBound):
         """How many entries are coupled at once; two states gain nothing."""
         return 1 if self._size <= 2 else block_length(self._size)
 
-    def _in_blocks(self, losses: ChainLosses) -> list[Floats]:
-        """``[entry][x, y]``: the losses when several entries are coupled at once."""
-        chain, steps = self._chain, len(losses.charged) - 1
+    def _in_blocks(self, losses: ChainLosses) -> tuple[list[Floats], list[Floats]]:
+        """``[entry][x, y]``: what is ahead and behind, several entries coupled at once."""
+        steps = len(losses.charged) - 1
         spent = [losses.charged.cost(i) for i in range(steps + 1)]
-        if self._stationary:
-            rows = [self._stationary_rows[0]] * steps
-            back = [self._stationary_rows[2]] * steps
-            slack = law_slack(self._size)
-        else:
-            law, back = self._walk_back(steps)
-            rows = [chain.kernel(time) for time in range(steps)]
-            slack = law.slack
+        rows, back, slack = self._all_rows(steps)
         ahead = walk_blocks(rows, spent[1:], slack=row_slack(self._size), size=self._size)
         behind = walk_blocks(back, spent[::-1][1:], slack=slack, size=self._size)[::-1]
+        return ahead, behind
+
+    def _joined(
+        self, losses: ChainLosses, ahead: list[Floats], behind: list[Floats]
+    ) -> list[Floats]:
+        """``[entry][x, y]``: the losses, by the pairwise recursion or in blocks."""
         return [
-            np.minimum(losses.at(i), up(spent[i] + up(ahead[i] + behind[i])))
-            for i in range(steps + 1)
+            np.minimum(losses.at(i), up(losses.charged.cost(i) + up(ahead[i] + behind[i])))
+            for i in range(len(losses.charged))
         ]
 
     def _by_entry(

@@ -54,6 +54,8 @@ TALLEST = 300.0  # and a loss that would be greater than this
 LONGEST = 2_000  # steps of an endless side
 MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
 GLANCED = 5  # steps by which pairs are ranked
+REACH = 128  # steps of a product
+PRODUCTS = 4  # of which the best is taken
 BATCH = 64  # pairs that are solved before the target is raised
 
 
@@ -208,15 +210,29 @@ class StarSide:
         _share(work, len(pairs), self.states)
         return proven
 
-    def glance(self, pairs: Integers, steps: int = GLANCED) -> Floats:
+    def glance(self, pairs: Integers) -> Floats:
         """``[pair]``: about the loss of a few entries, to rank pairs by."""
+        return self._glanced(pairs, np.zeros(len(pairs)), GLANCED, whole=False)
+
+    def product(self, pairs: Integers, guess: Floats) -> Floats:
+        """``[pair]``: about what a good product of factors attains, not rounded.
+
+        Where classes have several values it may be less than the loss.
+        """
+        best, found = np.zeros(len(pairs)), guess
+        for _ in range(PRODUCTS):
+            found = self._glanced(pairs, found, REACH, whole=True)
+            best = np.maximum(best, found)
+        return best
+
+    def _glanced(self, pairs: Integers, guess: Floats, steps: int, *, whole: bool) -> Floats:
         from takifugu.translation.chain import coalescing_loops as kernel
 
-        found = np.zeros(len(pairs))
+        found = np.minimum(guess, TALLEST)
         taken = steps if self.endless else min(steps, len(self.row_at))
 
         def work(begin: int, end: int) -> None:
-            part = [pairs, begin, end, taken, found]
+            part = [pairs, begin, end, taken, whole, found]
             kernel.glance(*[*self._walk(), *part])
 
         _share(work, len(pairs), self.states)
@@ -250,18 +266,21 @@ def worst_pair(
     *,
     margin: float = MARGIN,
     leeway: float = 1.0,
+    guesses: tuple[Floats, Floats] | None = None,
 ) -> WorstPair:
     """The largest of own + ahead + behind over ``pairs`` [pair, 2], whose own loss is ``own``.
 
     Few pairs are solved. The others are shown to lose no more than those, which takes but a few
     steps where they lose much less. With a ``leeway`` below 1 most are shown to lose no more than
-    that share of the first one solved; those that cannot be are the rivals. A side that is None has
-    no entries.
+    that share of the first one solved; those that cannot be are the rivals. ``guesses`` of what
+    each side of each pair loses save a first look at them. A side that is None has no entries.
     """
     if not len(pairs):
         return WorstPair(0.0, -1, (0.0, 0.0), np.zeros(0, dtype=np.int64), 0.0)
     sides = [ahead, behind]
-    glances = [np.zeros(len(own)) if side is None else side.glance(pairs) for side in sides]
+    glances = guesses or tuple(
+        np.zeros(len(own)) if side is None else side.glance(pairs) for side in sides
+    )
     score = own + glances[0] + glances[1]
     left = np.argsort(-score, kind="stable")
     loss, pair, each = -1.0, -1, (0.0, 0.0)

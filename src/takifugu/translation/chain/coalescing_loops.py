@@ -40,9 +40,13 @@ def _carried(
     y: int,
     t: float,
     steps: int,
+    whole: bool,
     work: Floats,
 ) -> float:
-    """The ratio of E[Πg | x] to E[Πg | y] over ``steps`` steps, with the factors greedy at t."""
+    """The ratio of E[Πg | x] to E[Πg | y] over ``steps`` steps, with the factors greedy at t.
+
+    ``whole`` gives every class one factor, whatever the next entry is: that is a mechanism.
+    """
     k = rows.shape[1]
     a, b, next_a, next_b, part_a, part_b = work[0], work[1], work[2], work[3], work[4], work[5]
     listed = row_at.shape[0]
@@ -81,6 +85,20 @@ def _carried(
                     for v in range(k):
                         next_a[v] += weight_a * row[v]
                         next_b[v] += weight_b * row[v]
+            elif whole:
+                sum_a = sum_b = 0.0
+                for other in range(begin, place + 1):
+                    sum_a += a[order[level, other]]
+                    sum_b += b[order[level, other]]
+                g = up if sum_a > t * sum_b else down
+                for other in range(begin, place + 1):
+                    u = order[level, other]
+                    weight_a, weight_b = g * a[u], g * b[u]
+                    if weight_a > 0 or weight_b > 0:
+                        row = matrix[u]
+                        for v in range(k):
+                            next_a[v] += weight_a * row[v]
+                            next_b[v] += weight_b * row[v]
             else:
                 for v in range(k):
                     part_a[v] = 0.0
@@ -293,7 +311,9 @@ def _solve(
         started = False
         while True:
             for _ in range(ROUNDS):
-                ratio = carried(rows, row_at, high, low, order, last, cost_at, x, y, t, steps, work)
+                ratio = carried(
+                    rows, row_at, high, low, order, last, cost_at, x, y, t, steps, False, work
+                )
                 risen = ratio > t * (1 + SETTLED)
                 if risen or not started:
                     settled = not risen and ratio >= t * (1 - SETTLED)
@@ -306,7 +326,9 @@ def _solve(
             if steps >= most or not t < np.inf:
                 break
             longer = min(2 * steps, most)
-            ratio = carried(rows, row_at, high, low, order, last, cost_at, x, y, t, longer, work)
+            ratio = carried(
+                rows, row_at, high, low, order, last, cost_at, x, y, t, longer, False, work
+            )
             if math.log(ratio) <= math.log(t) * (1 + 0.25 * margin) + 1e-14:
                 break
             t, steps = ratio, longer
@@ -373,14 +395,15 @@ def _glance(
     begin: int,
     end: int,
     steps: int,
+    whole: bool,
     guess: Floats,
 ) -> None:
-    """Replace each pair's guess by what its factors attain over a few steps."""
+    """Replace each pair's guess by the ratio of its factors over a few steps."""
     work = np.empty((6, rows.shape[1]))
     for pair in range(begin, end):
         ratio = carried(
             rows, row_at, high, low, order, last, cost_at, pairs[pair, 0], pairs[pair, 1],
-            math.exp(guess[pair]), steps, work,
+            math.exp(guess[pair]), steps, whole, work,
         )  # fmt: skip
         guess[pair] = max(math.log(ratio), 0.0) if 0 < ratio < np.inf else 0.0
 

@@ -77,10 +77,15 @@ class SecretSides:
         """Whether some side is a group of values."""
         return bool(self._groups)
 
-    def losses(self, table: Floats, held: HeldLaw) -> PairLosses:
+    @property
+    def groups(self) -> Sequence[int]:
+        """Which pairs have a group on a side."""
+        return self._groups
+
+    def losses(self, table: Floats, held: HeldLaw, within: Floats | None = None) -> PairLosses:
         """From ``table`` [x, y], what each pair of values loses; −∞ if it cannot happen.
 
-        ``held`` is the law of the entry.
+        ``held`` is the law of the entry; ``within`` [group] is another bound on `groups`.
         """
         found = np.full((self.states, self.states), -np.inf)
         single = self._single
@@ -91,7 +96,10 @@ class SecretSides:
         value, pair = float(found.flat[place]), -1
         if np.isfinite(value) or value > 0:
             pair = single[divmod(place, self.states)]
-        for k, loss in zip(self._groups, self._by_group(table, held), strict=True):
+        by_group = self._by_group(table, held)
+        if within is not None:
+            by_group = np.minimum(by_group, within)
+        for k, loss in zip(self._groups, by_group, strict=True):
             a, b = self.sides[k]
             here = np.ix_(a, b)
             found[here] = np.maximum(found[here], loss)

@@ -26,8 +26,8 @@ from takifugu.translation.chain.coalescing import MARGIN, StarSide, WorstPair, w
 from takifugu.translation.chain.stars import Star, star_of
 
 NEAR = 1e-7  # a piece of the chain whose bound is relatively nearer to a solved one is left alone
-AHEAD = 1.2  # the next multiple at which all pairs are compared, as a multiple of this one
-LEEWAY = 0.78  # share of the largest loss there that decides which pairs are compared below it
+AHEAD = ((1.2, 0.8), (1.05, 0.94))  # how far ahead pairs are compared; the share that decides
+AGAIN = 4.0  # times a multiple at which pairs are looked at again
 HALVED = 48  # pieces that are halved, at most
 SOLVED = 256  # entries that are solved, at most
 WORK = 3e9  # products that solving entries one by one may take
@@ -89,38 +89,46 @@ class StationaryChain:
         margin: float = MARGIN,
         leeway: float = 1.0,
         among: Integers | None = None,
+        guesses: tuple[Floats, Floats] | None = None,
     ) -> WorstPair | None:
-        """The same, with rivals (see `worst_pair`), over all pairs or ``among`` some of them."""
+        """The same over all pairs, or ``among`` some of them: see `worst_pair`."""
         sides = self.sides(star_of(cost), None)
         if sides is None:
             return None
         pairs = self.pairs if among is None else self.pairs[among]
-        return worst_pair(*sides, _own(cost, pairs), pairs, margin=margin, leeway=leeway)
+        own = _own(cost, pairs)
+        return worst_pair(*sides, own, pairs, margin=margin, leeway=leeway, guesses=guesses)
 
-    def rising(self, unit: Floats) -> Callable[[float], float]:
-        """A search for the losses of rising multiples of ``unit``; infinite where none is proven.
+    def product(self, cost: Floats, pair: tuple[int, int]) -> float:
+        """About what a good product leaks of one pair of an unbounded chain, not rounded."""
+        sides = self.sides(star_of(cost), None)
+        if sides is None:
+            return 0.0
+        chosen = np.array([pair])
+        found = [float(side.product(chosen, side.glance(chosen))[0]) for side in sides]
+        return float(cost[pair]) + sum(found)
 
-        The loss rises with the multiple. So pairs that lose little at a larger multiple are out
-        of question at a smaller one, if the others lose more there.
+    def estimate(
+        self, cost: Floats, pair: tuple[int, int], entry: int | None, length: int | None
+    ) -> float:
+        """About the loss of one pair at one entry: quick, and rounded neither way.
+
+        Without ``entry`` the chain is unbounded.
         """
-        ceiling, beside = 0.0, np.inf
-        rivals: Integers | None = None
-
-        def loss(multiple: float) -> float:
-            nonlocal ceiling, beside, rivals
-            if multiple > ceiling:
-                ceiling, beside, rivals = AHEAD * multiple, np.inf, None
-                above = self.worst(ceiling * unit, leeway=LEEWAY)
-                if above is not None and above.loss < np.inf:
-                    beside, rivals = above.others, above.rivals
-            if rivals is not None:
-                found = self.worst(multiple * unit, among=rivals)
-                if found is not None and beside <= found.loss < np.inf:
-                    return found.loss
-            whole = self.worst(multiple * unit)
-            return np.inf if whole is None else whole.loss
-
-        return loss
+        steps = None if entry is None or length is None else length - 1
+        sides = self.sides(star_of(cost), steps if steps is None else max(steps, 1))
+        if sides is None:
+            return np.inf
+        near: list[StarSide | None] = [*sides]
+        if entry is not None and steps is not None:
+            near = [sides[0].nearest(steps - entry), sides[1].nearest(entry)]
+        chosen = np.array([pair])
+        found = [
+            float(side.solve(chosen, side.glance(chosen))[0][0])
+            for side in near
+            if side is not None
+        ]
+        return float(cost[pair]) + sum(found)
 
     def finite(
         self, cost: Floats, length: int, entries: Integers | None, *, margin: float = MARGIN
@@ -174,6 +182,52 @@ class StationaryChain:
 
     def _values(self, pair: int) -> tuple[int, int]:
         return int(self.pairs[pair, 0]), int(self.pairs[pair, 1])
+
+
+class RisingLosses:
+    """The losses of rising multiples of a cost on every entry of an unbounded chain.
+
+    The loss rises with the multiple. So pairs that lose little at a larger multiple are out of the
+    question at a smaller one, if others lose more there. Pairs are compared far ahead, and those
+    that are left again a little ahead.
+    """
+
+    def __init__(self, chain: StationaryChain, unit: Floats) -> None:
+        self._chain, self._unit = chain, unit
+        self._left = [np.arange(len(chain.pairs))] * (len(AHEAD) + 1)  # at each depth
+        self._others = [0.0] * (len(AHEAD) + 1)  # at least the loss of pairs that are not left
+        self._ceilings = [0.0] * len(AHEAD)
+        self._guessed, self._guesses = 0.0, (np.zeros(0), np.zeros(0))
+
+    def at(self, multiple: float) -> float:
+        """The loss of ``multiple``, not below the one before; infinite where none is proven."""
+        for depth, (ahead, leeway) in enumerate(AHEAD):
+            if multiple <= self._ceilings[depth]:
+                continue
+            ceiling = min([ahead * multiple, *self._ceilings[:depth]])
+            found = self._worst(ceiling, self._left[depth], leeway)
+            left, others = self._left[depth], self._others[depth]
+            if found is not None and found.loss < np.inf:
+                left, others = left[found.rivals], max(others, found.others)
+            self._left[depth + 1], self._others[depth + 1] = left, others
+            self._ceilings[depth:] = [ceiling] + [0.0] * (len(AHEAD) - depth - 1)
+        found = self._worst(multiple, self._left[-1], 1.0)
+        if found is not None and not self._others[-1] <= found.loss:
+            found = self._worst(multiple, self._left[0], 1.0)
+        return np.inf if found is None else found.loss
+
+    def _worst(self, multiple: float, among: Integers, leeway: float) -> WorstPair | None:
+        if not multiple <= AGAIN * self._guessed:
+            sides = self._chain.sides(star_of(multiple * self._unit), None)
+            if sides is None:
+                return None
+            pairs = self._chain.pairs
+            self._guesses = sides[0].glance(pairs), sides[1].glance(pairs)
+            self._guessed = multiple
+        share = multiple / self._guessed
+        guesses = share * self._guesses[0][among], share * self._guesses[1][among]
+        cost = multiple * self._unit
+        return self._chain.worst(cost, leeway=leeway, among=among, guesses=guesses)
 
 
 Entry = tuple[StarSide | None, StarSide | None, Floats, Integers]  # ahead, behind, own, pairs

@@ -17,6 +17,7 @@ bound of this kind. Nothing here speaks of a truncated law.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from math import nextafter
 
 import numpy as np
@@ -33,6 +34,7 @@ from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.gaussian.gaussian_witness import GaussianWitness
 from takifugu.translation.gaussian.lag_costs import LagCosts, shifts_by_lag
+from takifugu.translation.gaussian.rounded_numbers import all_without_rounding
 from takifugu.translation.gaussian.secret_entries import distance_binding, secret_entries
 from takifugu.translation.gaussian.shift_costs import largest_cost, share_of_shift, times_up
 
@@ -82,6 +84,30 @@ class GaussianTransport(TransportBound):
 
     def valued(self, costs: EntryCosts) -> Bound:
         """The loss if every entry has lost what ``costs`` says, by distance."""
+        counted = self._by_distance(costs)
+        made = all_without_rounding(costs.by_entry or costs.anywhere, self._deviation)
+        if made is None:
+            return counted
+        smooth, own = made
+        if costs.by_entry is None:
+            found = self._by_distance(EntryCosts(smooth))
+            own = np.max(own, keepdims=True)
+        else:
+            found = self._by_distance(EntryCosts(by_entry=smooth))
+        by_entry = None if found.by_entry is None else (found.by_entry + own) * (1 + 4 * UNIT)
+        if by_entry is not None:
+            found = self._bound(by_entry)
+        else:
+            found = Bound((found.value + float(own.max())) * (1 + 4 * UNIT), found.binding)
+        return min(counted, found, key=lambda bound: bound.value)
+
+    @cached_property
+    def _deviation(self) -> float:
+        """How much every entry varies by itself, at least."""
+        return self._prior.least_deviation()
+
+    def _by_distance(self, costs: EntryCosts) -> Bound:
+        """The theorem above: what a shift of every entry costs."""
         if costs.by_entry is not None:
             return self._of_profile(_coefficients(costs.by_entry))
         if isinstance(self._prior.kernel, Covariance):

@@ -17,7 +17,8 @@ either side, so
           ≤ \sqrt{E_T[e^{2A}]}\; e^{E_T[B]} \sqrt{T(\text{outside})}
 
 by Cauchy-Schwarz and Jensen; Hölder's inequality splits A. Under T all of it is Gaussian. Every J
-is a mechanism; the best of a few is reported.
+is a mechanism; the best of a few is reported. If numbers are rounded to steps, the mechanism sees
+the rounded ones: each :math:`φ_j` moves by half a step at most, on both sides of the ratio.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from takifugu._rounding import float_down
-from takifugu.costs import ANY, Cost, Distance
+from takifugu.costs import ANY, Cost, Distance, Steps
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.gaussian import Gaussian
 from takifugu.translation.bounds import Bound
@@ -45,15 +46,17 @@ class _Slopes:
 
     terms: tuple[tuple[Fraction, Fraction, Fraction], ...]  # per unit, low, high
     jump: Fraction
+    grain: Fraction  # by how much rounding to steps may change the likelihood, both ways together
 
     @classmethod
     def of(cls, cost: Cost) -> "_Slopes":
         terms = [
             (value / (shape.high - shape.low), shape.low, shape.high)
             for shape, value in cost.terms
-            if isinstance(shape, Distance)
+            if isinstance(shape, Distance | Steps)
         ]
-        return cls(tuple(terms), cost.coefficients.get(ANY, Fraction(0)))
+        grains = (value / shape.count for shape, value in cost.terms if isinstance(shape, Steps))
+        return cls(tuple(terms), cost.coefficients.get(ANY, Fraction(0)), sum(grains, Fraction(0)))
 
     @property
     def steep(self) -> float:
@@ -64,7 +67,7 @@ class _Slopes:
         moved = [
             per * (min(max(x, low), high) - min(max(y, low), high)) for per, low, high in self.terms
         ]
-        return sum(moved, self.jump)
+        return max(sum(moved, self.jump) - self.grain, Fraction(0))
 
 
 class GaussianWitness:
@@ -87,7 +90,7 @@ class GaussianWitness:
 
     def _slopes(self, costs: EntryCosts, entry: int, k: int) -> _Slopes:
         at = costs.at(entry)
-        return _Slopes.of(at[min(k, len(at) - 1)]) if at else _Slopes((), Fraction(0))
+        return _Slopes.of(at[min(k, len(at) - 1)]) if at else _Slopes((), Fraction(0), Fraction(0))
 
     def _near(self, entry: int) -> Integers:
         """The other entries in a window around one."""
@@ -156,7 +159,8 @@ class GaussianWitness:
             inside = np.clip(1 - outside, 0.0, 1.0)
         inside = np.where(np.isfinite(inside), inside, 0.0)
         apart = float(self._within)
-        return float(np.sum(apart * np.abs(pull)[place] * per * inside))
+        grain = float(sum((beside[j].grain for j in kept), Fraction(0)))
+        return max(float(np.sum(apart * np.abs(pull)[place] * per * inside)) - grain, 0.0)
 
 
 def _nearer(scores: Floats, size: Floats) -> Floats:

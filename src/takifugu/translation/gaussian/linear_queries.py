@@ -344,7 +344,7 @@ class _Shifts:
             high = np.where(kernel.rows[np.ix_(rows, columns)] != 0, np.maximum(size, TINY), 0.0)
             return part, high * (1 + 2 * UNIT), np.where(size > TINY, size * (1 - 2 * UNIT), 0.0)
         lags = np.abs(rows[:, None] - columns[None])
-        value, _ = kernel.exponents(lags)
+        value, _ = kernel.sizes(lags)
         signs = kernel.signs(lags)
         return np.where(lags == 0, 1.0, value) * signs, kernel.most(lags), kernel.least(lags)
 

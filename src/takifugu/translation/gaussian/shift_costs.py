@@ -1,11 +1,12 @@
 """What it costs to shift an entry by a distance, rounded up."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 import numpy as np
 
 from takifugu._rounding import UNIT, float_down, float_up
-from takifugu.costs import Column, Cost, Distance, Shape
+from takifugu.costs import Column, Cost, Distance, Shape, Steps
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
 
@@ -16,16 +17,18 @@ def share_of_shift(shape: Shape, distances: Floats) -> Floats:
     """The most that ``shape`` may cost between two numbers that are this far apart.
 
     Numbers clamped to bounds are no farther apart than before, and no farther than the bounds:
-    min(distance / width, 1). Any other shape may cost its diameter between any two numbers that
-    differ.
+    min(distance / width, 1). Rounded to steps they may be one step further apart. Any other shape
+    may cost its diameter between any two numbers that differ.
     """
     moved = distances > 0
-    if isinstance(shape, Distance):
+    if isinstance(shape, Distance | Steps):
         width = float_down(shape.high - shape.low)
         if width == 0:  # below all floats
             return moved.astype(np.float64)
         with np.errstate(over="ignore"):
             part = distances / width * (1 + 2 * UNIT)
+            if isinstance(shape, Steps):  # rounded apart by one step more, at most
+                part = (part + float_up(Fraction(1, shape.count))) * (1 + 2 * UNIT)
         return np.where(moved, np.clip(part, TINY, 1.0), 0.0)
     if isinstance(shape, Column):
         raise UnsoundRequest(
@@ -59,8 +62,10 @@ def slope_and_jump(cost: Cost) -> tuple[float, float]:
     """A and b with cost ≤ a·distance + b, both rounded up: distances, and all other shapes."""
     slope, jump = 0.0, 0.0
     for shape, value in cost.terms:
-        if isinstance(shape, Distance):
+        if isinstance(shape, Distance | Steps):
             slope += float_up(value / (shape.high - shape.low))
+            if isinstance(shape, Steps):
+                jump += float_up(value / shape.count)
         else:
             jump += float_up(value * shape.diameter)
     units = 1 + 2 * len(cost.terms) * UNIT

@@ -1,0 +1,127 @@
+"""What a lost part of the history may have charged by value."""
+
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from takifugu.costs import Cost
+from takifugu.errors import BudgetExceeded, UnsoundRequest
+from takifugu.ledger import Ledger, Window, accept_loss, open_ledger
+from takifugu.losses import Metric, Pure, Total
+from takifugu.priors import MarkovChain
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.tabled_translation import TabledTranslation
+from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.translation import Translation
+from tests.ledger.charges import DOUBLING, EVERY_PAIR, KNOWN, Places, charge, count
+from tests.raising import raises
+
+Opener = Callable[..., Ledger]
+MINE: dict[str, Any] = {"secrets": EVERY_PAIR, "translation": "places"}
+
+
+@pytest.fixture
+def counted(folder: Path) -> Path:
+    """An older copy of a ledger whose newer one has charged a count beyond what ε allows."""
+    path = folder / "places.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge(count("1/10", "home"), (0, 5), **MINE), KNOWN)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        ledger.charge(charge(count("0.4", "ward"), (7, 8), **MINE), KNOWN)
+        (lost,) = ledger.lost("ward", window=Window(7, 8))
+        assert lost.scalar > Fraction(KNOWN.to_dp(2))
+    shutil.copy(folder / "copy", path)
+    return path
+
+
+def test_costs_that_were_lost_count_as_the_epsilon_of_the_budget(
+    counted: Path, opened: Opener
+) -> None:
+    event = accept_loss(counted)
+    assert [one["epsilon"] for one in event.body["accounts"]] == ["2"]
+    assert "costs" not in event.body["accounts"][0]  # 1/10 is within the 2 that are counted
+    ledger = opened(counted)
+    assert ledger.lost("ward") == ledger.lost("ward", window=Window(9, 10)) == (Total(Fraction(2)),)
+    for budget in (2, 11):
+        ledger.set_budget("ward", budget)
+        for loss in (count("1/1000000", "home"), Pure("1/1000000")):
+            with raises(BudgetExceeded, left=0):
+                ledger.charge(charge(loss, (9, 10), **MINE), KNOWN)
+    ledger.set_budget("ward", 13)
+    ledger.charge(charge(count("1/4", "ward"), (7, 8), **MINE), KNOWN)
+    assert ledger.spent("ward", KNOWN) == 13 and ledger.verify().sound
+
+
+def test_what_the_copy_holds_beyond_the_budget_is_kept(counted: Path, opened: Opener) -> None:
+    with open_ledger(counted, inspect=True) as ledger:
+        (before,) = ledger.lost("ward")
+    accept_loss(counted, costs=False, translations={"ward": Places()}, budgets={"ward": 0})
+    ledger = opened(counted)
+    assert before.costs and ledger.verify().sound
+    (after,) = ledger.lost("ward", window=Window(9, 10))
+    assert after.epsilon == Fraction(KNOWN.to_dp(2)) and not after.costs
+
+
+def test_costs_of_the_copy_that_no_budget_covers_stay_costs(folder: Path, opened: Opener) -> None:
+    path = folder / "places.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 9)
+        ledger.charge(charge(Metric(Cost.any(1) + count("1/2", "home").cost), **MINE), KNOWN)
+        ledger.set_budget("ward", 1)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        ledger.set_partition("ward", ("country",))
+    shutil.copy(folder / "copy", path)
+    event = accept_loss(path)
+    assert event.body["accounts"][0]["costs"] == [["1/2", ["member", ["home"]]]]
+    ledger = opened(path)
+    assert ledger.lost("ward") == (Total(Fraction(1), costs=count("1/2", "home").cost),)
+    assert ledger.lost("ward", analyst="new") == ledger.lost("ward")
+    assert ledger.verify().sound
+    ledger.rebuild()
+    assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_where_only_some_pairs_are_secret_the_owner_must_know_that_no_cost_was_charged(
+    folder: Path, opened: Opener, sure: bool
+) -> None:
+    path = folder / "places.ledger"
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 2)
+        ledger.charge(charge("1/10", secrets="fewer", translation="places"), KNOWN)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        ledger.set_partition("ward", ("country",))
+    shutil.copy(folder / "copy", path)
+
+    class EveryPair(Places):
+        every_pair = True
+
+    for given in (None, KNOWN):
+        with raises(UnsoundRequest, field="costs", reason="some pairs"):
+            accept_loss(path, translations={} if given is None else {"ward": given})
+    if sure:
+        accept_loss(path, translations={"ward": EveryPair()})
+        assert opened(path).lost("ward") == (Total(Fraction(2)),)
+    else:
+        accept_loss(path, translations={"ward": KNOWN}, costs=False)
+        assert opened(path).lost("ward") == (Total(Fraction(KNOWN.to_dp(2))),)
+
+
+def test_translations_say_whether_they_know_values_and_whether_every_pair_is_secret() -> None:
+    chain = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=("home", "ward"), length=3)
+    whole = Translation(chain)
+    some = Translation(chain, Secrets(pairs=((("home",), ("ward",)),)))
+    table = tabulate(whole, losses=(0.1, 2.0), share=0.2)
+    assert whole.every_pair and not some.every_pair and not table.every_pair
+    assert whole.knows_values and not table.knows_values and not DOUBLING.knows_values
+    tabled = TabledTranslation(whole, table)
+    assert tabled.knows_values and tabled.every_pair
