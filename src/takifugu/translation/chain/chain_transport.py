@@ -9,6 +9,7 @@ from takifugu._rounding import up
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
@@ -101,8 +102,10 @@ class ChainTransport(TransportBound):
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
         if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states))
-        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+            return self._everywhere(costs.matrix(chain.states, chain.columns))
+        return self._one_by_one(
+            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
+        )
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
@@ -361,14 +364,29 @@ class ChainTransport(TransportBound):
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The same with factors that obey the cost of each entry."""
-        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        charged = CostLevels.of_costs(costs, self._chain.states, self._chain.columns, None)
         return self._leaking(charged, bound, everywhere=costs.uniform)
 
     def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
         """The best product found; ``everywhere`` says that the one cost is that of every entry."""
-        chain = self._chain
         entry = None if bound.binding is None else bound.binding.entry
         centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
+        found = self._leak_at(centre, charged, bound, everywhere=everywhere)
+        if self._secret.grouped and self._chain.length is not None:
+            # the bounds of groups need not be largest where the loss is
+            last = self._chain.length - 1
+            tried = {centre - 1, centre + 1, 0, 1, last - 1, last, last // 2} - {centre}
+            for other in sorted(tried & set(range(min(last, FAR) + 1))):
+                if self._secret_entries is None or other in self._secret_entries:
+                    rival = self._leak_at(other, charged, bound, everywhere=everywhere)
+                    found = rival if rival.leak > found.leak else found
+        return found
+
+    def _leak_at(
+        self, centre: int, charged: CostLevels, bound: Bound, *, everywhere: bool
+    ) -> Witness:
+        """The best product found for the secrets of one entry."""
+        chain = self._chain
         around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
@@ -599,4 +617,4 @@ def within_reach(costs: Sequence[Floats]) -> int:
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
     """The values of a side, in words."""
-    return "|".join(str(states[v]) for v in side)
+    return "|".join(state_text(states[v]) for v in side)
