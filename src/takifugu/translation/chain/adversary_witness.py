@@ -223,7 +223,8 @@ def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChai
     if ((law > 0) & (law < TINY)).any():
         return None
     if first == end:
-        return replace(chain, start=law / law.sum(), length=1, known="none")
+        alone = law / law.sum()
+        return replace(chain, transition=chain.kernel(), start=alone, length=1, known="none")
     table = np.stack(_kernels(chain, first, end))
     start = law / law.sum()
     return replace(chain, transition=table, start=start, length=None, known="none")
