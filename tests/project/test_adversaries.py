@@ -38,7 +38,7 @@ def test_nothing_is_released_before_the_owner_accepts_and_then_the_guarantee_say
     wide = widened(plain, 'start = "unknown"', 'known = "any"')
     change = wide.change("stays")
     assert change.needed
-    wide.accept(change)
+    wide.accept_prior("stays", change)
     with wide.session("stays") as session:
         text = " ".join(session.guarantee().split())
         assert "may hold any law for the first row." in text
