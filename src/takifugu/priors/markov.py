@@ -270,7 +270,7 @@ class MarkovChain(SequencePrior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        optional = ("states", "start", "length", "columns", "known")
+        optional = ("states", "start", "length", "known", "columns")
         known_keys(document, cls.kind, ("transition",), optional)
         return cls(
             document["transition"],

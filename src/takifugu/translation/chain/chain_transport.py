@@ -151,7 +151,7 @@ class ChainTransport(TransportBound):
         estimate = self._nearby(bound)
         if estimate is None:
             return None
-        return lambda costs: estimate(costs.matrix(self._chain.states))
+        return lambda costs: estimate(costs.matrix(self._chain.states, self._chain.columns))
 
     def _nearby(self, bound: Bound) -> Callable[[Floats], float] | None:
         solver, worst, pair = self._solver, bound.binding, self._pair_of(bound)
