@@ -297,3 +297,18 @@ def test_what_is_not_a_cost_is_refused(
         given.append(argument)
     result = CliRunner().invoke(app, ["translate", str(places), *given])
     assert isinstance(result.exception, InvalidOption) and result.exception.field == field
+
+
+def test_adversaries_who_know_more_stand_beside_the_plain_number(ward: Path) -> None:
+    found = facts(ward, "--dp", 1, "--start", "unknown")
+    losses = found["by_adversary"]
+    assert list(losses) == ["plain", "unknown_start", "known_entries", "both"]
+    assert losses["plain"] == pytest.approx(4.12131, abs=1e-5)
+    assert found["pufferfish_epsilon"] == losses["unknown_start"] > losses["plain"]
+    assert found["by_method"]["curve"] is None and found["against"].startswith("entry 0 is")
+    allowed = facts(ward, "--pufferfish", "1,2", "--known", "any")
+    assert allowed["by_adversary"]["known_entries"] == allowed["dp_epsilon"]
+    page = command(ward, "--dp", 1, "--known", "any").stdout
+    assert "  by what is known: plain 4.121, unknown start 4.346, " in page
+    by_value = facts(ward, "--dp", 1, "--values", "ward", "--known", "any")
+    assert by_value["by_adversary"]["known_entries"] == by_value["pufferfish_epsilon"]
