@@ -224,9 +224,11 @@ def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChai
     if ((law > 0) & (law < TINY)).any():
         return None
     if first == end:
-        return MarkovChain(chain.kernel(), chain.states, start=law / law.sum(), length=1)
+        alone = law / law.sum()
+        return replace(chain, transition=chain.kernel(), start=alone, length=1, known="none")
     table = np.stack(_kernels(chain, first, end))
-    return MarkovChain(table, chain.states, start=law / law.sum())
+    start = law / law.sum()
+    return replace(chain, transition=table, start=start, length=None, known="none")
 
 
 def _bridges(
@@ -267,7 +269,8 @@ def _bridges(
             if not kernels or any(((k > 0) & (k < TINY)).any() for k in (law, *kernels)):
                 continue
             known = tuple(e for e, v in ((lo, a), (hi, b)) if e is not None and v is not None)
-            bridge = MarkovChain(np.stack(kernels), chain.states, start=law)
+            table = np.stack(kernels)
+            bridge = replace(chain, transition=table, start=law, length=None, known="none")
             yield _Candidate(bridge, begin, centre, known, " and ".join(parts))
 
 
