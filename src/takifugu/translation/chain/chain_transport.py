@@ -44,6 +44,8 @@ from takifugu.translation.chain.unbounded_losses import (
 from takifugu.translation.entry_costs import EntryCosts
 
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
+MOST_REACH = 2_000  # entries to each side of a solved bound's witness
+REACHED = 1 - 5e-7  # a share of the bound that is as good as all of it
 MOST_PAIRS = 64  # of the pairs with the largest bounds, for which a witness is searched
 FAR = 5_000  # the furthest entry for which laws are walked from a given start, if it can be helped
 SIDES = 4_000_000  # numbers in the rows of all steps up to which single entries are solved
@@ -368,26 +370,44 @@ class ChainTransport(TransportBound):
         return self._leaking(charged, bound, everywhere=costs.uniform)
 
     def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
-        """The best product found; ``everywhere`` says that the one cost is that of every entry."""
-        entry = None if bound.binding is None else bound.binding.entry
-        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        found = self._leak_at(centre, charged, bound, everywhere=everywhere)
+        """The best product found; ``everywhere`` says that the one cost is that of every entry.
+
+        A bound that is solved is attained: by more entries if these do not suffice.
+        """
+        reach = self._reach
+        centre = self._centre(bound, reach)
+        found = self._leak_at(centre, charged, bound, reach, everywhere=everywhere)
+        while bound.solved and found.leak < REACHED * bound.value and 2 * reach <= MOST_REACH:
+            reach *= 2
+            centre = self._centre(bound, reach)
+            further = self._leak_at(centre, charged, bound, reach, everywhere=everywhere)
+            if not further.leak > found.leak:
+                break
+            found = further
         if self._secret.grouped and self._chain.length is not None:
             # the bounds of groups need not be largest where the loss is
             last = self._chain.length - 1
             tried = {centre - 1, centre + 1, 0, 1, last - 1, last, last // 2} - {centre}
             for other in sorted(tried & set(range(min(last, FAR) + 1))):
                 if self._secret_entries is None or other in self._secret_entries:
-                    rival = self._leak_at(other, charged, bound, everywhere=everywhere)
+                    rival = self._leak_at(other, charged, bound, reach, everywhere=everywhere)
                     found = rival if rival.leak > found.leak else found
         return found
 
+    def _centre(self, bound: Bound, reach: int) -> int:
+        """The entry around which a witness with ``reach`` entries to each side is searched."""
+        entry = None if bound.binding is None else bound.binding.entry
+        middle = self._middle
+        if self._chain.length is None and self._secret_entries is None:
+            middle = reach
+        return self._near(int(entry) if isinstance(entry, int) else middle)
+
     def _leak_at(
-        self, centre: int, charged: CostLevels, bound: Bound, *, everywhere: bool
+        self, centre: int, charged: CostLevels, bound: Bound, reach: int, *, everywhere: bool
     ) -> Witness:
         """The best product found for the secrets of one entry."""
         chain = self._chain
-        around, first = self._neighbourhood(charged, centre, everywhere=everywhere)
+        around, first = self._neighbourhood(charged, centre, reach, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -536,12 +556,12 @@ class ChainTransport(TransportBound):
         return law, behind[::-1]
 
     def _neighbourhood(
-        self, charged: CostLevels, centre: int, *, everywhere: bool
+        self, charged: CostLevels, centre: int, reach: int, *, everywhere: bool
     ) -> tuple[Neighbourhood, int]:
         """The entries around ``centre``, and the number of the first of them."""
         chain, length = self._chain, self._chain.length
-        last = centre + self._reach if length is None else min(centre + self._reach, length - 1)
-        first = max(0, centre - self._reach)
+        last = centre + reach if length is None else min(centre + reach, length - 1)
+        first = max(0, centre - reach)
         after, before, own = around_entry(charged, first, centre, last, everywhere=everywhere)
         last, first = centre + len(after), centre - len(before)
         slack = (last - first) * row_slack(self._size)
@@ -565,6 +585,8 @@ class ChainTransport(TransportBound):
         if worst is not None and self._solver is not None and values.max() == bound.value:
             first = [s for s in sides if self._named(s) == (worst.left, worst.right)]
             sides = first + [s for s in sides if s not in first]  # sorting keeps their order
+            if bound.solved and first:
+                return first
         return sorted(sides, key=lambda s: -float(values[np.ix_(*s)].max()))[:MOST_PAIRS]
 
     def _named(self, side: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[str, str]:
