@@ -150,6 +150,8 @@ class _MergedDatasets:
     def upper(self, left: Booleans, right: Booleans) -> float | None:
         """An upper bound on the loss; None if there are too many datasets."""
         sides = [np.flatnonzero(self._law(mask)) for mask in (left, right)]
+        if not min(map(len, sides)):
+            return 0.0  # a side that cannot happen is not asked about
         if max(map(len, sides)) > MOST_COUPLED:
             return None
         states = np.concatenate(sides)

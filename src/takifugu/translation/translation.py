@@ -30,6 +30,7 @@ from takifugu.influence.families import has_curve, influence_curve
 from takifugu.influence.presets import uncertain, union
 from takifugu.losses import Total
 from takifugu.numeric import Floats
+from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
@@ -49,6 +50,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
+MOST_SEARCHED = 24  # entries of a network whose curve is computed beside other bounds
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -181,6 +183,16 @@ class Translation(ByContent, LossTranslation):
         return all(has_curve(prior) for prior in self.priors.values())
 
     @cached_property
+    def curve_waits(self) -> bool:
+        """Whether the curve is computed only where it is asked for, or nothing else has a bound.
+
+        That of a large network takes minutes, and at the ε that matter it ends at group DP. It
+        cannot be below the loss of any mechanism, so a witness says how much it could gain.
+        """
+        listed = [p for q in self.priors.values() for p in getattr(q, "parts", {"": q}).values()]
+        return any(isinstance(p, NetworkPrior) and p.breadth > MOST_SEARCHED for p in listed)
+
+    @cached_property
     def transport(self) -> TransportBound | None:
         """The transport bound; None, with a warning that says why, where there is none."""
         if len(self.priors) > 1:
@@ -269,7 +281,8 @@ class Translation(ByContent, LossTranslation):
     def _bound(self, dp: float | Floats, method: Method) -> Bound:
         if method == "best":
             transport = self.bound(dp, "transport")
-            others: tuple[Method, ...] = ("group",) if transport.solved else ("curve", "group")
+            useless = transport.solved or (self.curve_waits and transport.value < np.inf)
+            others: tuple[Method, ...] = ("group",) if useless else ("curve", "group")
             bounds = [transport, *(self.bound(dp, other) for other in others)]
             return min(bounds, key=lambda bound: bound.value)
         found = self._all(dp, only=method)
@@ -415,7 +428,7 @@ class Translation(ByContent, LossTranslation):
         """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
         spent = self._losses(dp, "dp")
         one: float | Floats = float(spent) if spent.ndim == 0 else spent
-        found = self._all(one)
+        found = self._all(one, without_curve=method != "curve" and self.curve_waits)
         name = method if method != "best" else min(found, key=lambda key: found[key].value)
         chosen = found.get(name, Bound(np.inf))
         values: dict[str, float | None] = {
@@ -431,8 +444,13 @@ class Translation(ByContent, LossTranslation):
         name: Method = "curve" if self.transport is None else "transport"
         return self._witness(dp, {name: self.bound(dp, name)})
 
-    def _all(self, dp: float | Floats, only: Method | None = None) -> dict[Method, Bound]:
-        """The bound of every method that applies, the best kind first."""
+    def _all(
+        self, dp: float | Floats, only: Method | None = None, *, without_curve: bool = False
+    ) -> dict[Method, Bound]:
+        """The bound of every method that applies, the best kind first.
+
+        ``without_curve``: unless nothing else is finite.
+        """
         self._check_profile(dp)
         top = float(np.max(dp, initial=0.0))
         bounds: dict[Method, Bound] = {}
@@ -448,7 +466,8 @@ class Translation(ByContent, LossTranslation):
                 value = float(up(found.value + shift))
                 found = Bound(value, found.binding, by_entry, found.by_values)
             bounds["transport"] = found
-        if only in (None, "curve") and self.has_curve:
+        known = "transport" in bounds and bounds["transport"].value < np.inf
+        if only in (None, "curve") and self.has_curve and not (without_curve and known):
             by_pair = self.curve.pufferfish_by_pair(top)
             pair = int(np.argmax(by_pair))
             value = float(by_pair[pair]) if top > 0 else 0.0
@@ -475,7 +494,9 @@ class Translation(ByContent, LossTranslation):
             if self._shift:
                 room = target - self._shift - (target + 1) * 32 * UNIT
             allowed.append(self.transport.largest(room) if room > 0 else 0.0)
-        solved = max(allowed, default=0.0) > 0 and self.bound(allowed[0], "transport").solved
+        solved = max(allowed, default=0.0) > 0 and (
+            self.curve_waits or self.bound(allowed[0], "transport").solved
+        )
         if self.has_curve and (method == "curve" or (method == "best" and not solved)):
             allowed.append(float(self.curve.to_dp(target)))
         if method in ("best", "group"):

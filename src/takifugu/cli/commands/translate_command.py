@@ -240,6 +240,8 @@ def _forwards(
 ) -> dict[str, Any]:
     answer = translation.explain(epsilon, method)
     result = _facts(answer, dict(answer.by_method))
+    if translation.curve_waits and answer.by_method["curve"] is None:
+        result["curve_waits"] = True
     if others:
         found = {name: other.bound(epsilon, method).value for name, other in others.items()}
         result |= {"by_adversary": found, "against": answer.witness.against}
@@ -281,7 +283,10 @@ def _backwards(
     by_method: dict[str, float | None] = {"transport": None}
     for name in METHODS[1:]:
         by_method[name] = None
-        if name == "curve" and not translation.has_curve:
+        if name == "curve" and (
+            not translation.has_curve
+            or (translation.curve_waits and translation.transport and method != "curve")
+        ):
             continue
         if name != "transport" or translation.transport is not None:
             by_method[name] = float(translation.to_dp(target, name))
@@ -433,4 +438,7 @@ def _print_one(one: dict[str, Any]) -> None:
         echo(f"  exact: some mechanism leaks as much{told}")
     else:
         echo(f"  some mechanism leaks {four_digits(one['lower_bound'], 'down')}{told}")
+    if one.get("curve_waits"):
+        least = four_digits(one["lower_bound"], "down")
+        echo(f"  curve: not computed, it cannot be below {least}; --method curve computes it")
     print_adversaries(one)
