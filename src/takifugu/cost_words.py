@@ -28,6 +28,8 @@ def shape_words(shape: Shape) -> str:
             return f"matrix of {len(shape.values)} values"
         case Column(column=column, shape=inner):
             return f"{shape_words(inner)} in column {column}"
+        case _:  # one that has no words of its own
+            return str(shape.word)
 
 
 def cost_words(cost: Cost) -> str:

@@ -11,10 +11,11 @@ import pytest
 
 from takifugu.costs import Cost
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Ledger, Window, accept_loss, open_ledger
+from takifugu.ledger import Cells, Ledger, Terms, Window, accept_loss, open_ledger
 from takifugu.losses import Metric, Pure, Total
 from takifugu.priors import MarkovChain
 from takifugu.priors.secrets import Secrets
+from takifugu.project.owner_changes import cell_change
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
@@ -125,3 +126,20 @@ def test_translations_say_whether_they_know_values_and_whether_every_pair_is_sec
     assert whole.knows_values and not table.knows_values and not DOUBLING.knows_values
     tabled = TabledTranslation(whole, table)
     assert tabled.knows_values and tabled.every_pair
+
+
+def test_the_owner_sees_what_a_change_of_cells_or_of_the_prior_makes_of_costs(
+    folder: Path, opened: Opener
+) -> None:
+    ledger = opened(folder / "places.ledger")
+    ledger.set_budget("ward", 3)
+    ledger.charge(charge(count("0.3", "home"), (0, 5), **MINE), KNOWN)
+    ledger.charge(charge(count("0.3", "ward"), (5, 9), **MINE), KNOWN)
+    found = cell_change(ledger, "ward", Cells.of({"source": "other"}), KNOWN)
+    assert found.charged and found.before == pytest.approx(1.8)  # the larger of both, pair by pair
+    assert found.after == pytest.approx(2.4)  # both on every row
+    review = ledger.review("ward", DOUBLING, KNOWN)
+    assert review.before == pytest.approx(1.8) and review.after == pytest.approx(0.6)
+    ledger.accept(Terms("another", EVERY_PAIR), review)
+    ledger.accept_cells("ward", Cells.of({"source": "other"}))
+    assert ledger.spent("ward", KNOWN) == found.after and ledger.verify().sound

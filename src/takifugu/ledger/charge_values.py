@@ -5,12 +5,13 @@ An event, once written, keeps its meaning: a new meaning gets a new kind.
 
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
-from takifugu.costs import Column, Cost, Distance, Matrix, Steps
+from takifugu.costs import Cost
 from takifugu.errors import InvalidCharge
 from takifugu.ledger.canonical_text import (
     canonical_json,
@@ -184,19 +185,23 @@ def loss_body(loss: Loss) -> dict[str, Any]:
 
 def _cost_document(cost: Cost) -> list[list[Any]]:
     """A cost as JSON, if a ledger can store it: numbers of few digits, labels that are text."""
-    for shape, coefficient in cost.terms:
-        inner = shape.shape if isinstance(shape, Column) else shape
-        numbers = [coefficient]
-        if isinstance(inner, Distance | Steps):
-            numbers += [abs(inner.low), abs(inner.high)]
-            numbers += [inner.step] if isinstance(inner, Steps) else []
-        elif isinstance(inner, Matrix):
-            numbers += [value for row in inner.costs for value in row]
-        for number in numbers:
-            write_fraction(number, "loss")  # refuses what could not be stored
+    for number in _numbers(cost.terms):
+        write_fraction(abs(number), "loss")  # refuses what could not be stored
     document = cost.document()
     check_json(document, "loss")
     return document
+
+
+def _numbers(part: Any) -> Iterator[Fraction]:
+    """Every rational in a shape, or in a tuple of shapes and rationals."""
+    if isinstance(part, Fraction):
+        yield part
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _numbers(inner)
+    elif is_dataclass(part):
+        for one in fields(part):
+            yield from _numbers(getattr(part, one.name))
 
 
 def loss_of(body: Mapping[str, Any]) -> Loss:

@@ -99,7 +99,8 @@ class LedgerViews(OpenStore):
     ) -> Fraction:
         """The largest per-entry ε that would be accepted on these entries now, rounded down.
 
-        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ.
+        If ``like`` is in another currency, the largest ρ, or the largest ε beside the same δ; if
+        it is a cost, the largest factor of it.
         """
         found = self.standings(dataset, translation, analyst=analyst, window=window, groups=groups)
         return min(standing.room(like) for standing in found)

@@ -20,7 +20,7 @@ from takifugu.priors.prior import (
     named_states,
 )
 from takifugu.priors.stationary import closed_class
-from takifugu.priors.universe import Name, Tables
+from takifugu.priors.universe import Name, State, Tables
 
 MOST_WINDOWS = 1024  # the matrix of the window chain is written out
 
@@ -55,7 +55,7 @@ class HigherOrderChain(SequencePrior):
     kind: ClassVar[str] = "higher-order-chain"
 
     transition: Floats
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
     length: int | None = None
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from takifugu.priors.prior import (
     listed_states,
     named_states,
 )
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class IntervalMarkovChain(SequencePrior):
 
     lower: Floats
     upper: Floats
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
     start: Literal["any", "stationary"] = "any"
     length: int | None = None
 

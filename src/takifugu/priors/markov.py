@@ -14,12 +14,13 @@ from takifugu.priors.explicit import Explicit
 from takifugu.priors.prior import (
     SequencePrior,
     checked_length,
+    joint_states,
     known_keys,
     listed_states,
     named_states,
 )
 from takifugu.priors.stationary import stationary_law
-from takifugu.priors.universe import Name, Tables
+from takifugu.priors.universe import State, Tables
 
 Start = Floats | Literal["stationary", "unknown"]
 Known = Literal["none", "any"]
@@ -40,7 +41,9 @@ class MarkovChain(SequencePrior):
     Attributes:
         transition: ``[x, y]``: the probability that y follows x; or ``[t, x, y]``, a matrix for
             each step from time t to t + 1.
-        states: The names of the states; 0, 1, … if none are given.
+        states: The names of the states; 0, 1, … if none are given. With ``columns`` a state is
+            the tuple of their values.
+        columns: The names of the columns whose values a joint state lists; None if there is one.
         start: The law of the first entry; ``"stationary"`` for a stationary chain; ``"unknown"``
             if the guarantee must hold for every law of the first entry.
         length: The number of entries; None if it is unbounded.
@@ -51,7 +54,10 @@ class MarkovChain(SequencePrior):
     kind: ClassVar[str] = "markov-chain"
 
     transition: Floats
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
+    columns: tuple[str, ...] | None = field(
+        default=None, metadata={"unless_default": True}, kw_only=True
+    )
     start: Start = "stationary"
     length: int | None = None
     known: Known = field(default="none", metadata={"unless_default": True}, kw_only=True)
@@ -65,7 +71,12 @@ class MarkovChain(SequencePrior):
                 given=f"has shape {table.shape}",
                 needed="be square, or a list of square matrices, one for each step",
             )
-        object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
+        if self.columns is None:
+            object.__setattr__(self, "states", named_states(self.states, table.shape[-1]))
+        else:
+            names, columns = joint_states(self.states, table.shape[-1], self.columns)
+            object.__setattr__(self, "states", names)
+            object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "length", self._checked_length())
         if self.known not in ("none", "any"):
             raise InvalidPrior("known", given=f"is {self.known!r}", needed="be 'none' or 'any'")
@@ -248,7 +259,8 @@ class MarkovChain(SequencePrior):
     def _document(self) -> dict[str, Any]:
         document = {
             "kind": self.kind,
-            "states": list(self.states),
+            **({} if self.columns is None else {"columns": list(self.columns)}),
+            "states": [list(s) if isinstance(s, tuple) else s for s in self.states],
             "transition": self.transition.tolist(),
             "start": self.start if isinstance(self.start, str) else self.start.tolist(),
             "length": self.length,
@@ -258,10 +270,12 @@ class MarkovChain(SequencePrior):
     @classmethod
     def _of_document(cls, document: Mapping[str, Any]) -> "MarkovChain":
         """Read a document: ``kind`` and ``transition``, and any of the other fields."""
-        known_keys(document, cls.kind, ("transition",), ("states", "start", "length", "known"))
+        optional = ("states", "start", "length", "known", "columns")
+        known_keys(document, cls.kind, ("transition",), optional)
         return cls(
             document["transition"],
             states=listed_states(document),
+            columns=document.get("columns"),
             start=document.get("start", "stationary"),
             length=document.get("length"),
             known=document.get("known", "none"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from takifugu.errors import InvalidPrior
 from takifugu.priors.provenance import KEY, FittedRows, Provenance
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import Name, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class SequencePrior(Prior):
         length: The number of entries; None if it is unbounded.
     """
 
-    states: tuple[Name, ...]
+    states: tuple[State, ...]
     length: int | None
 
     @property
@@ -137,7 +137,7 @@ class SequencePrior(Prior):
         return None if self.length is None else range(self.length)
 
     @property
-    def entry_values(self) -> Sequence[tuple[Name, ...]]:
+    def entry_values(self) -> Sequence[tuple[State, ...]]:
         """The states, once for all entries."""
         return (self.states,)
 
@@ -148,14 +148,15 @@ class SequencePrior(Prior):
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""
-        names = [str(state) for state in self.states]
+        names = [state_text(state) for state in self.states]
         return {"states": len(names), "names": names, "length": self.length}
 
 
-def named_states(states: Sequence[Name], size: int) -> tuple[Name, ...]:
+def named_states(states: Sequence[State], size: int) -> tuple[Name, ...]:
     """The names given, once each, or 0, 1, … if none were."""
-    names = tuple(states) or tuple(range(size))
-    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
+    given = tuple(states) or tuple(range(size))
+    names = tuple(n for n in given if isinstance(n, str | int) and not isinstance(n, bool))
+    if len(names) < len(given):
         raise InvalidPrior(
             "states", given="holds something else", needed="hold strings or whole numbers"
         )
@@ -166,6 +167,45 @@ def named_states(states: Sequence[Name], size: int) -> tuple[Name, ...]:
             needed=f"name each of the {size} states once",
         )
     return names
+
+
+def joint_states(
+    states: Any, size: int, columns: Any
+) -> tuple[tuple[tuple[Name, ...], ...], tuple[str, ...]]:
+    """States that are tuples of the values of ``columns``, and these, each once."""
+    given = tuple(columns) if isinstance(columns, list | tuple) else ()
+    if (
+        not given
+        or len(set(given)) < len(given)
+        or not all(isinstance(name, str) and name for name in given)
+    ):
+        raise InvalidPrior(
+            "columns", given="is not a list of names", needed="name each column of a state once"
+        )
+    names = tuple(tuple(s) if isinstance(s, list | tuple) else (s,) for s in states)
+    if not all(
+        len(name) == len(given)
+        and all(isinstance(part, str | int) and not isinstance(part, bool) for part in name)
+        for name in names
+    ):
+        raise InvalidPrior(
+            "states",
+            given="holds something else than joint states",
+            needed=f"hold a list of {len(given)} strings or whole numbers each, one for each of"
+            f" {', '.join(given)}",
+        )
+    if len(names) != size or len(set(names)) != size:
+        raise InvalidPrior(
+            "states",
+            given=f"has {len(set(names))} different joint states",
+            needed=f"name each of the {size} states once",
+        )
+    return names, given
+
+
+def state_text(state: object) -> str:
+    """A state in words: of a joint state the values of its columns."""
+    return f"({', '.join(map(str, state))})" if isinstance(state, tuple) else str(state)
 
 
 def checked_length(length: object) -> int | None:
@@ -203,7 +243,7 @@ def known_keys(
             raise InvalidPrior(key, given="is missing", needed=f"be given for a {kind}")
 
 
-def listed_states(document: Mapping[str, Any]) -> tuple[Name, ...]:
+def listed_states(document: Mapping[str, Any]) -> tuple[State, ...]:
     """The names of a document's states."""
     states = document.get("states", [])
     if not isinstance(states, list | tuple):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from takifugu._exact import Number, exactly
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans
-from takifugu.priors.universe import Name, Tables, Universe
+from takifugu.priors.universe import Name, State, Tables, Universe
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Secrets:
     """
 
     entries: tuple[Name, ...] | None = None
-    pairs: tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...] | None = None
+    pairs: tuple[tuple[tuple[State, ...], tuple[State, ...]], ...] | None = None
     within: Number | None = field(default=None, metadata={"unless_default": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -164,6 +164,52 @@ class Secrets:
             object.__setattr__(self, "entries", _names(self.entries, "entries"))
         if self.pairs is not None:
             object.__setattr__(self, "pairs", _groups(self.pairs))
+
+    @classmethod
+    def of_column(
+        cls,
+        column: str,
+        columns: Sequence[str],
+        states: Sequence[Hashable],
+        *,
+        pairs: Sequence[tuple[Sequence[Name], Sequence[Name]]] | None = None,
+        entries: tuple[Name, ...] | None = None,
+    ) -> "Secrets":
+        """What ``column`` is, in joint ``states`` of ``columns``: x against y, whatever the others.
+
+        Every pair of its values, or chosen ``pairs`` of groups of them.
+
+        >>> joint = (("home", "ill"), ("home", "well"), ("out", "well"))
+        >>> Secrets.of_column("health", ("place", "health"), joint).sides(joint)
+        (((0,), (1, 2)), ((1, 2), (0,)))
+        """
+        if column not in columns:
+            raise InvalidWorld(
+                "secrets",
+                given=f"are about column {column!r}",
+                needed=f"be about one of {', '.join(columns)}",
+            )
+        place, of_value = tuple(columns).index(column), dict[Name, list[State]]()
+        for state in states:
+            if not isinstance(state, tuple) or len(state) != len(columns):
+                raise InvalidWorld(
+                    "states", given="hold no joint states", needed="be tuples, a value a column"
+                )
+            of_value.setdefault(state[place], []).append(state)
+        chosen = pairs
+        if chosen is None:
+            chosen = [((x,), (y,)) for x, y in combinations(of_value, 2)]
+        groups = []
+        for pair in _groups(chosen):
+            for value in (*pair[0], *pair[1]):
+                if value not in of_value:
+                    known = ", ".join(map(repr, list(of_value)[:12]))
+                    raise InvalidWorld(
+                        "secrets", given=f"name the value {value!r}", needed=f"use {known}"
+                    )
+            left, right = (tuple(s for v in side for s in of_value[v]) for side in pair)  # type: ignore[index]
+            groups.append((left, right))
+        return cls(entries=entries, pairs=tuple(groups))
 
     def sides(
         self, states: Sequence[Hashable]
@@ -209,7 +255,7 @@ def _distance(within: Any) -> Fraction:
     return distance
 
 
-def _groups(pairs: Any) -> tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...]:
+def _groups(pairs: Any) -> tuple[tuple[tuple[State, ...], tuple[State, ...]], ...]:
     """Pairs of groups of values; at least one, since nothing is protected by none."""
     if not isinstance(pairs, Sequence) or isinstance(pairs, str) or not pairs:
         raise InvalidWorld(
@@ -227,7 +273,9 @@ def _groups(pairs: Any) -> tuple[tuple[tuple[Name, ...], tuple[Name, ...]], ...]
 
 
 def _names(names: Any, field: str) -> tuple[Name, ...]:
-    """A group of names, which is a list also if it holds one: ("ward",)."""
+    """A group of names, which is a list also if it holds one: ("ward",); joint states as tuples."""
+    if isinstance(names, Sequence) and not isinstance(names, str):
+        names = [tuple(name) if isinstance(name, list) else name for name in names]
     if (
         not isinstance(names, Sequence)
         or isinstance(names, str)

@@ -13,6 +13,7 @@ from takifugu.fingerprint import ByContent
 from takifugu.numeric import Integers
 
 Name = str | int
+State = Name | tuple[Name, ...]  # a joint state is the tuple of its columns' values
 
 
 def distinct(values: Sequence[Hashable], field: str, problem: type[Malformed]) -> bool:

@@ -21,10 +21,11 @@ from takifugu._toml import TomlSection, is_name, parse_toml
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
+from takifugu.priors.universe import State
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
-Side = tuple[Name, ...]
+Side = tuple[State, ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
 OVER = ("sequence", "entities", "columns")  # what entries may be; sessions support some of them
 

@@ -11,6 +11,7 @@ from takifugu.costs import Cost, Value, largest_matrix
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
 from takifugu.priors.independent import Product
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 
 
@@ -100,12 +101,16 @@ class EntryCosts:
 
 
 def labels_of(prior: Prior) -> Iterable[tuple[str | None, Value]]:
-    """Every value that some entry of ``prior`` may have."""
+    """Every value that some entry of ``prior`` may have, with its column in a joint state."""
     parts = prior.parts.values() if isinstance(prior, Product) else (prior,)
     for part in parts:
+        columns = part.columns if isinstance(part, MarkovChain) else None
         for values in part.entry_values:
             for value in values:
-                yield None, value
+                if columns is None:
+                    yield None, value
+                elif isinstance(value, tuple):
+                    yield from zip(columns, value, strict=True)
 
 
 def check_labels(costs: EntryCosts, known: Iterable[tuple[str | None, Value]]) -> None:

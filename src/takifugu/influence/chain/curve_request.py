@@ -8,8 +8,9 @@ import numpy as np
 
 from takifugu.errors import InvalidWorld, TooLarge, UnsoundRequest
 from takifugu.numeric import Integers
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import Name, State
 
 USUAL = 100  # the largest number of exposed entries by default
 SHORT = 40  # a sequence of up to so many entries gets all of its curve
@@ -33,7 +34,7 @@ class CurveRequest:
         side_names: What a side of a pair is called, if not by its states.
     """
 
-    states: tuple[Name, ...]
+    states: tuple[State, ...]
     length: int | None
     most: int
     single: tuple[tuple[Side, Side], ...]
@@ -57,7 +58,7 @@ class CurveRequest:
         """What a side of a pair is called: its states, as 'ward|hall'."""
         if self.side_names is not None:
             return self.side_names[side]
-        return "|".join(str(self.states[x]) for x in side)
+        return "|".join(state_text(self.states[x]) for x in side)
 
     def apart(self, entries: int) -> bool:
         """Whether to keep the rows of so many entries apart; an error if there is no room."""
@@ -75,7 +76,7 @@ class CurveRequest:
 
 
 def curve_request(
-    states: tuple[Name, ...],
+    states: tuple[State, ...],
     length: int | None,
     secrets: Secrets,
     *,

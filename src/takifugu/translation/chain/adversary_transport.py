@@ -122,8 +122,10 @@ class AdversaryTransport(TransportBound):
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
         if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states))
-        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+            return self._everywhere(costs.matrix(chain.states, chain.columns))
+        return self._one_by_one(
+            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
+        )
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
@@ -137,7 +139,7 @@ class AdversaryTransport(TransportBound):
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """A mechanism with these costs, against the start or the known entries that help most."""
-        cost = costs.matrix(self._chain.states) if costs.uniform else None
+        cost = costs.matrix(self._chain.states, self._chain.columns) if costs.uniform else None
         start = self._worst_start(cost, bound)
         return strongest_witness(self._chain, self._secrets, costs, bound, start=start)
 

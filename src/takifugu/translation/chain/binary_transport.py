@@ -15,6 +15,7 @@ from takifugu._rounding import UNIT, up
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_by_bracket
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
@@ -81,7 +82,7 @@ class BinaryTransport(TransportBound):
 
     def _charged(self, costs: EntryCosts) -> Floats:
         """``[pair]`` or ``[pair, entry]``: what the change from 1 to 0 costs, and the other one."""
-        matrices, at = costs.matrices(self._chain.states)
+        matrices, at = costs.matrices(self._chain.states, self._chain.columns)
         table = np.array([[matrix[place] for matrix in matrices] for place in PAIRS])
         return table[:, 0] if costs.uniform else table[:, at]
 
@@ -277,7 +278,7 @@ class BinaryTransport(TransportBound):
         return best
 
     def _binding(self, pair: int, entry: int | None) -> Binding:
-        left, right = (str(self._chain.states[value]) for value in PAIRS[pair])
+        left, right = (state_text(self._chain.states[value]) for value in PAIRS[pair])
         return Binding(left, right, entry=entry)
 
 

@@ -9,6 +9,7 @@ from takifugu._rounding import up
 from takifugu.errors import InvalidWorld, UnsoundRequest
 from takifugu.numeric import Booleans, Floats, Integers, frozen
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
@@ -103,8 +104,10 @@ class ChainTransport(TransportBound):
         """The loss if every entry has lost what ``costs`` says, value by value."""
         chain = self._chain
         if costs.uniform:
-            return self._everywhere(costs.matrix(chain.states))
-        return self._one_by_one(CostLevels.of_costs(costs, chain.states, None, chain.length))
+            return self._everywhere(costs.matrix(chain.states, chain.columns))
+        return self._one_by_one(
+            CostLevels.of_costs(costs, chain.states, chain.columns, chain.length)
+        )
 
     def _everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
@@ -150,7 +153,7 @@ class ChainTransport(TransportBound):
         estimate = self._nearby(bound)
         if estimate is None:
             return None
-        return lambda costs: estimate(costs.matrix(self._chain.states))
+        return lambda costs: estimate(costs.matrix(self._chain.states, self._chain.columns))
 
     def _nearby(self, bound: Bound) -> Callable[[Floats], float] | None:
         solver, worst, pair = self._solver, bound.binding, self._pair_of(bound)
@@ -363,7 +366,7 @@ class ChainTransport(TransportBound):
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The same with factors that obey the cost of each entry."""
-        charged = CostLevels.of_costs(costs, self._chain.states, None, None)
+        charged = CostLevels.of_costs(costs, self._chain.states, self._chain.columns, None)
         return self._leaking(charged, bound, everywhere=costs.uniform)
 
     def _leaking(self, charged: CostLevels, bound: Bound, *, everywhere: bool) -> Witness:
@@ -371,27 +374,42 @@ class ChainTransport(TransportBound):
 
         A bound that is solved is attained: by more entries if these do not suffice.
         """
+        entry = None if bound.binding is None else bound.binding.entry
         reach = self._reach
-        found = self._leaking_near(charged, bound, reach, everywhere=everywhere)
+        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
+        found = self._leak_at(centre, charged, bound, everywhere=everywhere)
         while bound.solved and found.leak < REACHED * bound.value and 2 * reach <= MOST_REACH:
             reach *= 2
-            further = self._leaking_near(charged, bound, reach, everywhere=everywhere)
+            if self._chain.length is None and self._secret_entries is None:
+                centre = reach  # any entry will do that has so many before it
+            further = self._leak_at(centre, charged, bound, everywhere=everywhere, reach=reach)
             if not further.leak > found.leak:
                 break
             found = further
+        if self._secret.grouped and self._chain.length is not None:
+            # the bounds of groups need not be largest where the loss is
+            last = self._chain.length - 1
+            tried = {centre - 1, centre + 1, 0, 1, last - 1, last, last // 2} - {centre}
+            for other in sorted(tried & set(range(min(last, FAR) + 1))):
+                if self._secret_entries is None or other in self._secret_entries:
+                    rival = self._leak_at(other, charged, bound, everywhere=everywhere)
+                    found = rival if rival.leak > found.leak else found
         return found
 
-    def _leaking_near(
-        self, charged: CostLevels, bound: Bound, reach: int, *, everywhere: bool
+    def _leak_at(
+        self,
+        centre: int,
+        charged: CostLevels,
+        bound: Bound,
+        *,
+        everywhere: bool,
+        reach: int | None = None,
     ) -> Witness:
-        """The same with so many entries to each side."""
+        """The best product found for the secrets of one entry, ``reach`` entries to each side."""
         chain = self._chain
-        entry = None if bound.binding is None else bound.binding.entry
-        middle = self._middle
-        if chain.length is None and self._secret_entries is None:
-            middle = reach
-        centre = self._near(int(entry) if isinstance(entry, int) else middle)
-        around, first = self._neighbourhood(charged, centre, reach, everywhere=everywhere)
+        around, first = self._neighbourhood(
+            charged, centre, reach or self._reach, everywhere=everywhere
+        )
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:
@@ -623,4 +641,4 @@ def within_reach(costs: Sequence[Floats]) -> int:
 
 def joined(states: Sequence[object], side: tuple[int, ...]) -> str:
     """The values of a side, in words."""
-    return "|".join(str(states[v]) for v in side)
+    return "|".join(state_text(states[v]) for v in side)

@@ -19,7 +19,7 @@ from takifugu.numeric import Floats, Integers
 from takifugu.translation.chain.chain_losses import ChainLosses, HeldLaw
 from takifugu.translation.chain.coalescing import StarSide
 from takifugu.translation.chain.group_step import PairLosses, SecretSides
-from takifugu.translation.chain.group_window import Steps, Window, window_reach
+from takifugu.translation.chain.group_window import REACH, Steps, Window, window_reach
 from takifugu.translation.chain.stars import star_of
 
 HALVED = 12  # pieces of a chain that are halved, at most
@@ -137,12 +137,13 @@ class GroupWindows:
 
         ``known`` is the same by the group step alone; secrets are about ``entries``, None for all.
         """
-        cost, last, size = self.losses.charged.cost(0), self._last, self.secret.states
+        cost, last = self.losses.charged.cost(0), self._last
         ahead = SideTables(lambda n: self._ahead(last - (n or 0)), self.stars[0], passed=False)
         behind = SideTables(lambda n: self._behind(n or 0), self.stars[1], passed=False)
 
         def piece(after: int, before: int) -> PairLosses:
-            reach = window_reach(size, after, before)
+            near, near_back = ([cost] * min(n, REACH) for n in (after, before))
+            reach = window_reach(cost, near, near_back, (after <= REACH, before <= REACH))
             steps = [(rows, cost) for rows in self.rows[: reach[0]]]
             steps_back = [(rows, cost) for rows in self.back[: reach[1]]]
             return window_losses(
@@ -155,16 +156,20 @@ class GroupWindows:
 
     def each(self, known: tuple[Floats, int, PairLosses]) -> tuple[Floats, int, PairLosses]:
         """The same for any chain: the largest of the ``known`` losses are lowered."""
-        charged, last, size = self.losses.charged, self._last, self.secret.states
+        charged, last = self.losses.charged, self._last
         ahead = SideTables(lambda n: self._ahead(n or 0), self.stars[0], passed=True)
         behind = SideTables(lambda n: self._behind(last - (n or 0)), self.stars[1], passed=True)
 
         def single(entry: int) -> PairLosses:
-            after, before = window_reach(size, last - entry, entry)
-            steps = [(self.rows[entry + k], charged.cost(entry + 1 + k)) for k in range(after)]
-            steps_back = [
-                (self.back[last - entry + k], charged.cost(entry - 1 - k)) for k in range(before)
-            ]
+            near = [charged.cost(j) for j in range(entry + 1, min(entry + REACH, last) + 1)]
+            near_back = [charged.cost(j) for j in range(entry - 1, max(entry - REACH, 0) - 1, -1)]
+            ends = (last - entry <= REACH, entry <= REACH)
+            after, before = window_reach(charged.cost(entry), near, near_back, ends)
+            steps = list(zip(self.rows[entry : entry + after], near[:after], strict=True))
+            first = last - entry
+            steps_back = list(
+                zip(self.back[first : first + before], near_back[:before], strict=True)
+            )
             return window_losses(
                 *(self.secret, self.losses.laws[self.losses.law_at[entry]], charged.cost(entry)),
                 *((steps, ahead, entry), (steps_back, behind, last - entry), self.slack),
@@ -196,11 +201,10 @@ def unbounded_groups(
 
     ``rows`` lead ahead and back, and ``known`` bounds what every number of entries there reveals.
     """
-    star = star_of(cost)
+    star, many = star_of(cost), [cost] * REACH
+    taken = window_reach(cost, many, many, (False, False))
     sides: list[tuple[Steps, SideTables, None]] = []
-    for matrix, table, reach in zip(
-        rows, known, window_reach(secret.states, None, None), strict=True
-    ):
+    for matrix, table, reach in zip(rows, known, taken, strict=True):
         side = StarSide.of([matrix], [star], slack=slack, endless=True)
         known_for_all: dict[int | None, Floats] = {None: table}
         tables = SideTables(known_for_all.__getitem__, side, passed=True)

@@ -52,7 +52,7 @@ class Star:
 
 def star_of(cost: Floats) -> Star:
     """The star that is ``cost``, a closed matrix, if it is one; else one that is at least it."""
-    classes = _classes(cost)
+    classes = classes_of(cost)
     _, first = np.unique(classes, return_index=True)
     reduced = cost[np.ix_(first, first)]
     sizes = np.bincount(classes)
@@ -86,7 +86,7 @@ def star_of(cost: Floats) -> Star:
     return Star(up[classes], down[classes], classes, tight)
 
 
-def _classes(cost: Floats) -> Integers:
+def classes_of(cost: Floats) -> Integers:
     """``[u]``: the number of u's class: a relation, since ``cost`` is closed."""
     same = (cost == 0) & (cost.T == 0)
     np.fill_diagonal(same, val=True)
