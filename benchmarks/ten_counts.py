@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks._data import CHECKINS
 from takifugu import Session, Translation, fit_markov, table
 from takifugu._rounding import float_up
+from takifugu.engines import Scope
 from takifugu.priors.labels import foursquare_labels
 
 OTHER = "other"  # what the paper calls a place that is none of its common ones
@@ -63,8 +64,9 @@ def _table(folder: Path) -> Any:
 def _ten(checkins: Any, folder: Path) -> None:
     chain = fit_markov(checkins, "kind", first_days=FIRST_DAYS)
     translation = Translation(chain)
-    with Session(checkins, translation, budget=100, ledger=folder / "checkins.ledger") as session:
-        size = int(session.plan.histogram(epsilon=1).query.public_rows(session._engine))
+    with Session(checkins, translation, budget=6, ledger=folder / "checkins.ledger") as session:
+        with checkins.open() as engine:
+            size = engine.count(Scope(start=session.releasable.start))
         expected = size * chain.stationary
         order = np.argsort(-expected, kind="stable")[::EVERY][:COUNTED]
         print(f"{len(chain.states)} labels, {size:,} rows to release from")
@@ -83,6 +85,12 @@ def _ten(checkins: Any, folder: Path) -> None:
                 f" {session.spent():.4f} and {before:.4f}",
                 flush=True,
             )
+        allowed = float(translation.to_dp(session.spent()))
+        print(
+            f"without values all errors would be {float(scalar) / allowed:.1f} times as large",
+            end="",
+        )
+        print(f" for {session.spent():.4f} (per-entry ε {float(scalar):.4f} and {allowed:.4f})")
         print(f"a price took {np.median(seconds):.2f} s of a processor in the median", end="")
         print(f", {max(seconds):.2f} s at most")
 

@@ -1,6 +1,6 @@
 """A cost in words, for people: which change of value tells how much."""
 
-from takifugu.cost_shapes import AnyValue, Column, Distance, Matrix, Membership, Shape
+from takifugu.cost_shapes import AnyValue, Column, Distance, Matrix, Membership, Shape, Steps
 from takifugu.costs import Cost
 from takifugu.visible import four_digits
 
@@ -11,6 +11,8 @@ MOST_TERMS = 4  # of a cost that are named
 def shape_words(shape: Shape) -> str:
     """What a release of this shape counts or measures.
 
+    >>> shape_words(Steps(40, 240, "0.5"))
+    'distance from 40 to 240 in steps of 0.5'
     >>> shape_words(Membership({"work", "home"})), shape_words(Column("age", Distance(0, 120)))
     ('count of home, work', 'distance from 0 to 120 in column age')
     """
@@ -24,12 +26,13 @@ def shape_words(shape: Shape) -> str:
             return f"count of {', '.join(names[:MOST_LABELS])}{rest}"
         case Distance(low=low, high=high):
             return f"distance from {four_digits(low)} to {four_digits(high)}"
+        case Steps(low=low, high=high, step=step):
+            bounds = f"{four_digits(low)} to {four_digits(high)}"
+            return f"distance from {bounds} in steps of {four_digits(step)}"
         case Matrix():
             return f"matrix of {len(shape.values)} values"
         case Column(column=column, shape=inner):
             return f"{shape_words(inner)} in column {column}"
-        case _:  # one that has no words of its own
-            return str(shape.word)
 
 
 def cost_words(cost: Cost) -> str:

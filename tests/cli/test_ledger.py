@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from takifugu.cli.commands.ledger_command import app
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.costs import Column, Cost, Distance, Membership
+from takifugu.cost_words import cost_words, shape_words
+from takifugu.costs import AnyValue, Column, Cost, Distance, Matrix, Membership, Shape, Steps
 from takifugu.errors import (
     InvalidFile,
     LedgerConflict,
@@ -141,6 +142,26 @@ def test_show_tells_costs_by_shape_and_json_exactly(tmp_path: Path) -> None:
     ]
     assert facts["events"][-1]["body"]["loss"]["cost"] == [["1/7", ["member", ["home"]]]]
     assert "sound" in CliRunner().invoke(app, ["verify", str(path)]).stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (AnyValue(), "any value"),
+        (Membership([f"l{n}" for n in range(8)]), "count of l0, l1, l2, l3, l4, l5 and 2 more"),
+        (Distance("1/3", 10), "distance from 0.3333 to 10"),
+        (Steps(0, 10, "0.5"), "distance from 0 to 10 in steps of 0.5"),
+        (Matrix(["a", "b"], [[0, 1], [1, 0]]), "matrix of 2 values"),
+        (Column("age", Membership(["old"])), "count of old in column age"),
+    ],
+)
+def test_every_shape_has_words(shape: Shape, words: str) -> None:
+    assert shape_words(shape) == words
+    many = Cost.of({Membership([f"m{n}"]): n + 1 for n in range(6)})
+    assert cost_words(many).startswith("6 by count of m5, 5 by") and "2 more shapes" in cost_words(
+        many
+    )
+    assert cost_words(Cost()) == "nothing"
 
 
 def test_a_backup_a_restore_and_a_loss(path: Path) -> None:

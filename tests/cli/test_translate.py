@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from takifugu.cli import app
+from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.priors import (
     BayesianNetwork,
@@ -208,3 +209,106 @@ def test_extreme_priors_are_answered_or_refused_without_a_warning(
 def test_a_slip_is_refused(ward: Path, arguments: tuple[str, ...]) -> None:
     with pytest.raises(TakifuguError):
         command(ward, *arguments)
+
+
+PLACES = {
+    "kind": "markov-chain",
+    "states": ["home", "ward", "clinic"],
+    "transition": [[0.62, 0.28, 0.10], [0.05, 0.75, 0.20], [0.33, 0.07, 0.60]],
+    "start": [0.5, 0.2, 0.3],
+    "length": 5,
+}
+SUM = [["3/10", ["member", ["home"]]], ["3/10", ["member", ["ward"]]], ["1/10", ["any"]]]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    path = tmp_path / "places.json"
+    path.write_text(json.dumps(PLACES))
+    return path
+
+
+def test_a_count_of_labels_is_translated_by_value(places: Path) -> None:
+    found = facts(places, "--dp", 0.5, "--values", "home")
+    assert (
+        1.22045 <= found["pufferfish_epsilon"] <= 1.2431
+    )  # the program over all datasets: 1.22046
+    assert 1.47057 <= found["without_values"] <= 1.4987
+    assert found["cost"] == [["1/2", ["member", ["home"]]]]
+    assert found["gap"] == found["pufferfish_epsilon"] - found["lower_bound"] >= 0
+    assert found["lower_bound"] > 1.1
+    page = command(places, "--dp", 0.5, "--values", "home").stdout
+    assert page.startswith("a count of home at ε 0.5 per entry is Pufferfish ε 1.2")
+    assert "without values 1.4" in page
+    several = facts(places, "--dp", "0.2,0.5", "--values", "home,ward")
+    assert len(several["pufferfish_epsilon"]) == 2 and several["dp_epsilon"] == [0.2, 0.5]
+    assert (
+        command(places, "--dp", "0.2,0.5", "--values", "home").stdout.count("a count of home") == 2
+    )
+
+
+def test_a_pufferfish_loss_allows_a_count_more(places: Path) -> None:
+    found = facts(places, "--pufferfish", 1, "--values", "home")
+    assert found["dp_epsilon"] > 1.15 * found["dp_epsilon_without_values"]
+    assert found["pufferfish_epsilon"] == 1
+    back = facts(places, "--dp", repr(found["dp_epsilon"]), "--values", "home")
+    assert 0.99 < back["pufferfish_epsilon"] <= 1
+    assert "times the noise" in command(places, "--pufferfish", 1, "--values", "home").stdout
+
+
+def test_a_cost_and_a_profile_of_costs_are_read_from_a_file(places: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cost.json"
+    path.write_text(json.dumps(SUM))
+    found = facts(places, "--cost", path)
+    assert 1.71511 <= found["pufferfish_epsilon"] <= 1.7812
+    assert 2.0382 <= found["without_values"] <= 2.04
+    half, none = [["1/2", ["member", ["home"]]]], [["1/2", ["member", ["ward"]]]]
+    both = [["1/2", ["member", ["home"]]], ["1/2", ["member", ["ward"]]]]
+    path.write_text(json.dumps({"profile": [half, half, both, none, none]}))
+    found = facts(places, "--cost", path)
+    assert 1.54466 <= found["pufferfish_epsilon"] <= 1.62525
+    assert len(found["dp_epsilon"]) == len(found["cost"]) == 5
+    assert "a profile of 5 costs" in command(places, "--cost", path).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        (("--dp", "0.1", "--values", "elsewhere"), "--values"),
+        (("--values", "home"), "--dp"),
+        (("--dp", "0.1", "--values", "home", "--delta", "1e-6"), "--delta"),
+        (("--dp", "0.1", "--values", "home", "--table"), "--table"),
+        (("--cost", "@{}"), "--cost"),
+        (("--cost", "@[]"), "--cost"),
+        (("--cost", '@{"profile": 3}'), "--cost"),
+        (("--cost", '@[["1", ["nothing"]]]'), "--cost"),
+        (("--cost", '@[["-1", ["any"]]]'), "--cost"),
+        (("--cost", "@[1]", "--dp", "1"), "--dp"),
+    ],
+)
+def test_what_is_not_a_cost_is_refused(
+    places: Path, tmp_path: Path, arguments: tuple[str, ...], field: str
+) -> None:
+    given = []
+    for argument in arguments:
+        if argument.startswith("@"):
+            (tmp_path / "cost.json").write_text(argument[1:])
+            argument = str(tmp_path / "cost.json")
+        given.append(argument)
+    result = CliRunner().invoke(app, ["translate", str(places), *given])
+    assert isinstance(result.exception, InvalidOption) and result.exception.field == field
+
+
+def test_adversaries_who_know_more_stand_beside_the_plain_number(ward: Path) -> None:
+    found = facts(ward, "--dp", 1, "--start", "unknown")
+    losses = found["by_adversary"]
+    assert list(losses) == ["plain", "unknown_start", "known_entries", "both"]
+    assert losses["plain"] == pytest.approx(4.12131, abs=1e-5)
+    assert found["pufferfish_epsilon"] == losses["unknown_start"] > losses["plain"]
+    assert found["by_method"]["curve"] is None and found["against"].startswith("entry 0 is")
+    allowed = facts(ward, "--pufferfish", "1,2", "--known", "any")
+    assert allowed["by_adversary"]["known_entries"] == allowed["dp_epsilon"]
+    page = command(ward, "--dp", 1, "--known", "any").stdout
+    assert "  by what is known: plain 4.121, unknown start 4.346, " in page
+    by_value = facts(ward, "--dp", 1, "--values", "ward", "--known", "any")
+    assert by_value["by_adversary"]["known_entries"] == by_value["pufferfish_epsilon"]

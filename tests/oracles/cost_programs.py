@@ -102,12 +102,11 @@ def entry_is(
     known: Mapping[int, int] | None = None,
 ) -> Mask:
     """The datasets whose ``entry`` has one of ``values``, and whose known entries are as known."""
-    holds = np.zeros(tuple(shape), dtype=np.bool_)
-    for dataset in product(*(range(n) for n in shape)):
-        holds[dataset] = dataset[entry] in values and all(
-            dataset[j] == value for j, value in (known or {}).items()
-        )
-    return holds
+    places = np.indices(tuple(shape))  # [entry, dataset...]
+    holds = np.isin(places[entry], list(values))
+    for j, value in (known or {}).items():
+        holds &= places[j] == value
+    return np.asarray(holds)
 
 
 def worst_loss(table: Array, costs: Sequence[Array], left: Mask, right: Mask) -> Solved:

@@ -1,5 +1,7 @@
 """Chains on joint states of several columns: costs and secrets about one of them."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,14 @@ def test_secrets_of_a_column_are_groups_of_joint_states() -> None:
 def test_joint_states_of_a_file_are_lists() -> None:
     read = Secrets(pairs=(([["no", 0], ["no", 1]], [["yes", 0]]),))  # type: ignore[arg-type]
     assert read.sides(JOINT) == (((0, 1), (2,)), ((2,), (0, 1)))
+
+
+@pytest.mark.parametrize("known", ["none", "any"])
+def test_stronger_adversaries_know_joint_states_too(known: Literal["none", "any"]) -> None:
+    cost = Cost.of({Column("b", AnyValue()): "1/2"})
+    secrets = Secrets.of_column("a", COLUMNS, JOINT)
+    plain = Translation(joint(), secrets).explain_cost(cost)
+    against = Translation(joint().against(start="unknown", known=known), secrets)
+    found = against.explain_cost(cost)
+    assert plain.pufferfish <= found.pufferfish + 1e-9
+    assert 0 < found.lower <= found.pufferfish

@@ -8,6 +8,7 @@ import numpy as np
 
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.project import Project, init_project, open_project
+from tests.session import hospital
 from tests.session.study import STATES, write_data
 
 CHAIN = MarkovChain(np.array([[0.8, 0.2], [0.3, 0.7]]), states=STATES, length=12)
@@ -28,3 +29,31 @@ def add_line(project: Project, line: str) -> Project:
     head = "[dataset.stays]\n"
     project.file.write_text(text.replace(head, f"{head}{line}\n"))
     return open_project(project.file)
+
+
+THREE_PLACES = """\
+[source]
+kind = "csv"
+path = "stays.csv"
+[entity]
+column = "person"
+[order]
+column = "step"
+kind = "number"
+ties = "refuse"
+[protected.state]
+values = ["home", "ward", "clinic"]
+outside = "refuse"
+"""
+
+
+def three_places(folder: Path) -> Project:
+    """A project with three labels, whose counts tell less than a value, and a budget of 3."""
+    lines = ["person,step,zone,state", *(",".join(map(str, row)) for row in hospital.ROWS)]
+    (folder / "stays.csv").write_text("\n".join(lines) + "\n")
+    (folder / "stays.toml").write_text(THREE_PLACES)
+    write_prior(hospital.CHAIN, folder / "chain.json")
+    project = init_project(folder)
+    made = project.add_dataset("stays", folder / "stays.toml", priors=[folder / "chain.json"])
+    made.set_budget("stays", "3")
+    return made

@@ -16,7 +16,7 @@ from takifugu.priors.bif import read_bif
 from takifugu.priors.factors import FactorModel, written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import chain_losses
-from takifugu.translation.network import coupling_kernel
+from takifugu.translation.network import coupling_kernel, coupling_steps
 from takifugu.translation.network import junction_losses as junction
 from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.junction_tree import junction_tree
@@ -187,7 +187,7 @@ def test_coupling_group_by_group_is_sound_and_never_better(
     spent = [data.draw(SPENT) for _ in model.entries]
     together = network_losses(model, spent)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(junction, "AT_ONCE", 3)
+        patch.setattr(coupling_steps, "AT_ONCE", 3)
         patch.setattr(junction, "AT_LAST", 3)
         apart = network_losses(model, spent)
     assert (apart.upper >= together.upper - 1e-8).all()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu._rounding import float_up
+from takifugu.costs import Cost
 from takifugu.errors import InvalidFile
 from takifugu.ledger import Quote
 from takifugu.losses import Total
@@ -18,9 +19,11 @@ from takifugu.priors import Name
 from takifugu.priors.documents import read_json
 from takifugu.session.cells import Bound
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.release_cost import Allowances, Prices, ReleaseCost
 from takifugu.session.release_plan import Plan, UnpricedPlan
 from takifugu.session.session import Session
+
+ROUNDED = 1 + 1e-6  # a price by value is that of a cost which is as close as this
 
 
 def _bound(text: Any, number: bool) -> Bound:
@@ -40,8 +43,10 @@ class PolicySession(Session):
     def _cost(self, made: UnpricedPlan, quote: Quote) -> ReleaseCost:
         """The cost of a plan, its price not below what the translation itself finds."""
         cost = super()._cost(made, quote)
-        if self._translation is self._prior or cost.by_value is not None:
-            return cost  # no table was asked: one has no values
+        if self._translation is self._prior:
+            return cost
+        if cost.by_value is not None:
+            return self._confirmed(cost, cost.by_value)
         lost = Total(cost.per_entry) if cost.currency == "epsilon" else Total(rho=cost.per_entry)
         if (lost, cost.delta) not in self._alone:
             self._alone[lost, cost.delta] = (
@@ -50,6 +55,22 @@ class PolicySession(Session):
                 else self._prior.total_to_pufferfish(lost, cost.delta)
             )
         return replace(cost, alone=max(cost.alone, self._alone[lost, cost.delta]))
+
+    def _confirmed(self, cost: ReleaseCost, by_value: Cost) -> ReleaseCost:
+        """A price by value, which a table may have lowered by what it says without values."""
+        found = self._prior.cost_to_pufferfish(by_value)
+        if found <= cost.alone * ROUNDED:
+            return cost
+        plain = float(self._prior.to_pufferfish(float_up(by_value.scalar)))
+        return replace(
+            cost,
+            alone=max(cost.alone, min(found, plain)),
+            without_values=max(cost.without_values or 0.0, plain),
+        )
+
+    def keep_allowances(self, kept: Allowances) -> None:
+        """Look allowances by value up in ``kept`` first, and keep those that are searched for."""
+        self._prices = Prices(self._dataset, self._translation, kept)
 
     @cached_property
     def _alone(self) -> dict[tuple[Total, Fraction], float]:

@@ -30,6 +30,7 @@ from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, read_prior, write_prior
 from takifugu.project import policy_writing as write
+from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
     CellChange,
@@ -284,7 +285,7 @@ class Project:
                 refuse_same_files(self, found, ledger)
             found.refuse_misfit(engine)  # before a table is made
             cached = self.table(name, translation, ledger, progress=progress) if table else None
-            yield PolicySession(
+            session = PolicySession(
                 engine,
                 translation,
                 ledger=ledger,
@@ -297,6 +298,9 @@ class Project:
                 translation_table=cached,
                 home=self.folder,
             )
+            if table:
+                session.keep_allowances(KeptAllowances(self.folder, name, translation))
+            yield session
 
     def add_dataset(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_down, float_up
@@ -176,6 +176,16 @@ def _left(budget: Fraction, spent: float) -> float:
     return float_down(rest)
 
 
+class Allowances(Protocol):
+    """Where factors that a Pufferfish loss allows are kept: `project.kept_allowances` is one."""
+
+    def find(self, unit: Cost, pufferfish: float, /) -> Fraction | None:
+        """The factor of ``unit`` that was found for a Pufferfish loss; None if there is none."""
+
+    def keep(self, unit: Cost, pufferfish: float, factor: Fraction, /) -> None:
+        """Keep a factor for the next time."""
+
+
 class Prices:
     """Prices of releases on one dataset, by one translation.
 
@@ -183,8 +193,10 @@ class Prices:
     that keeps it is the allowance but for a rounding, and priced as that.
     """
 
-    def __init__(self, dataset: str, translation: LossTranslation) -> None:
-        self._dataset, self._translation = dataset, translation
+    def __init__(
+        self, dataset: str, translation: LossTranslation, kept: Allowances | None = None
+    ) -> None:
+        self._dataset, self._translation, self._kept = dataset, translation, kept
         self._allowed: dict[tuple[Cost, float], Fraction] = {}
         self._priced: dict[Cost, tuple[Fraction, float]] = {}  # by unit: a factor, and its price
 
@@ -277,24 +289,40 @@ class Prices:
         if unit.is_scalar:
             return Pure(allowance(epsilon, self._translation))
         if (unit, target) not in self._allowed:
-            found = self._translation.to_cost(unit, target)
-            if not found > 0:
-                raise no_allowance(target, found)
-            self._allowed[unit, target] = found
-            price = float(self._translation.cost_to_pufferfish(unit * found))
-            if price > target:  # a bound that has no values may be the one that allows it
-                price = min(price, self._alone(Pure((unit * found).scalar), Fraction(0)))
-            if not price <= target:  # also false for NaN
-                raise UnsoundRequest(
-                    f"the translation allows {float(found)!r} for a loss of {target!r}, and says"
-                    f" that it loses {price!r}; its two directions contradict each other, and"
-                    " nothing can be built",
-                    field="translation",
-                    given=price,
-                    needed=target,
-                )
-            self._priced[_unit(unit)] = (unit * found).scalar, price
+            known = None if self._kept is None else self._kept.find(unit, target)
+            if known is not None and self._within(unit, known, target):
+                self._allowed[unit, target] = known
+            else:
+                self._allowed[unit, target] = self._searched(unit, target)
         return Pure(self._allowed[unit, target])
+
+    def _searched(self, unit: Cost, target: float) -> Fraction:
+        """The factor of ``unit`` that the translation allows, confirmed by the translation."""
+        found = self._translation.to_cost(unit, target)
+        if not found > 0:
+            raise no_allowance(target, found)
+        if not self._within(unit, found, target):
+            raise UnsoundRequest(
+                f"the translation allows {float(found)!r} for a loss of {target!r}, and says that"
+                " it loses more; its two directions contradict each other, and nothing can be"
+                " built",
+                field="translation",
+                given=found,
+                needed=target,
+            )
+        if self._kept is not None:
+            self._kept.keep(unit, target, found)
+        return found
+
+    def _within(self, unit: Cost, factor: Fraction, target: float) -> bool:
+        """Whether a factor of ``unit`` loses at most ``target``; then its price is remembered."""
+        price = float(self._translation.cost_to_pufferfish(unit * factor))
+        if not price <= target:  # a bound that has no values may be the one that allows it
+            price = min(price, self._alone(Pure((unit * factor).scalar), Fraction(0)))
+        if not price <= target:  # also false for NaN
+            return False
+        self._priced[_unit(unit)] = (unit * factor).scalar, price
+        return True
 
     def certify(self, loss: Charged, epsilon: Any, delta: Fraction) -> None:
         """Refuse a loss that would cost more than ``epsilon`` alone."""

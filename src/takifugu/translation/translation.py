@@ -49,7 +49,6 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LARGEST = 1e300  # a larger loss is refused: sums of them must be floats
 KEPT = 1024  # translated totals that are cached
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
-FARTHEST = 2.0**60  # the same for numbers, which may be far closer than the bounds of a sum
 KEPT_BOUNDS = 64  # bounds, which may have an array for all entries
 
 
@@ -314,13 +313,20 @@ class Translation(ByContent, LossTranslation):
             return None if estimate is None else lambda other: estimate(charged(other))
 
         room = target - self.cost_to_pufferfish(*spent, *beside)
-        scalar = float_up(unit.scalar)
+        first, most = room / (2 * float_up(unit.scalar)), MOST_GAINED * target
+        most /= float_down(unit.scalar)
+        if self._numbers:  # the loss is all but linear in the factor, and costs add up at most
+            alone = self.cost_to_pufferfish(unit)
+            if not 0 < alone < np.inf:
+                return Fraction(0)
+            first = (target - self.cost_to_pufferfish(*spent)) / alone * (1 - 1e-10)
+            most = min(2 * target / alone, LARGEST)
         found = largest_within(
             lambda factor: self.cost_bound(charged(factor)).value,
             target,
             tolerance=min(self.tolerance, 1e-9) if self._numbers else self.tolerance,
-            first=room / (2 * scalar) or None,
-            most=(FARTHEST if self._numbers else MOST_GAINED) * target / float_down(unit.scalar),
+            first=first or None,
+            most=most,
             nearby=nearby,
         )
         if found > 0:

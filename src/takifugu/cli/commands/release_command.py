@@ -58,8 +58,8 @@ def run_release(
 
     There is no confirmation. The same query again gives the same result and costs nothing. A
     query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
-    query, window, groups, columns, rows, error, cost, free, at, mechanism, guarantee; with --out
-    also out.
+    query, window, groups, columns, rows, error, cost, saving, free, at, mechanism, guarantee; with
+    --out also out.
     """
     from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings

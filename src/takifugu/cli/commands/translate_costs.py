@@ -30,9 +30,9 @@ def count_of(translation: "Translation", text: str) -> "Cost":
     }
     names = listed(text)
     unknown = [name for name in names if name not in states]
-    if unknown or not names:
+    if unknown:
         some = ", ".join(sorted(states)[:12]) + (", …" if len(states) > 12 else "")
-        given = f"hold {unknown[0]!r:.80}" if unknown else "are empty"
+        given = f"hold {unknown[0]!r:.80}"
         raise InvalidOption("--values", given=given, needed=f"be states of the prior: {some}")
     return Cost.of({Membership([states[name] for name in names]): 1})
 

@@ -205,12 +205,13 @@ def _starts(
         logs = np.log(product[:, x]), np.log(product[:, y])
         apart = logs[0] - logs[1]
     apart = np.where(np.isnan(apart), 0.0, apart)
+    finite = [np.maximum(log, -1000.0) for log in logs]  # a start that never leads there
     gaps = np.abs(np.clip(apart, -50, 50)[:, None] - np.clip(apart, -50, 50)[None])
     order = np.argsort(-np.triu(gaps, 1), axis=None, kind="stable")[:EDGES]
     for a, b in zip(*np.unravel_index(order, gaps.shape), strict=True):
         if not gaps[a, b] > 0 or a == b:
             continue
-        middle = sum(np.clip(log[a] - log[b], -40, 40) for log in logs) / 2
+        middle = sum(np.clip(log[a] - log[b], -40, 40) for log in finite) / 2
         for shift in (0.0, -1.0, 1.0):
             share = 1 / (1 + np.exp(middle + shift))  # of a
             law = np.zeros(len(chain.states))
@@ -223,9 +224,11 @@ def _window(chain: MarkovChain, first: int, end: int, law: Floats) -> MarkovChai
     if ((law > 0) & (law < TINY)).any():
         return None
     if first == end:
-        return MarkovChain(chain.kernel(), chain.states, start=law / law.sum(), length=1)
+        alone = law / law.sum()
+        return replace(chain, transition=chain.kernel(), start=alone, length=1, known="none")
     table = np.stack(_kernels(chain, first, end))
-    return MarkovChain(table, chain.states, start=law / law.sum())
+    start = law / law.sum()
+    return replace(chain, transition=table, start=start, length=None, known="none")
 
 
 def _bridges(
@@ -266,7 +269,8 @@ def _bridges(
             if not kernels or any(((k > 0) & (k < TINY)).any() for k in (law, *kernels)):
                 continue
             known = tuple(e for e, v in ((lo, a), (hi, b)) if e is not None and v is not None)
-            bridge = MarkovChain(np.stack(kernels), chain.states, start=law)
+            table = np.stack(kernels)
+            bridge = replace(chain, transition=table, start=law, length=None, known="none")
             yield _Candidate(bridge, begin, centre, known, " and ".join(parts))
 
 

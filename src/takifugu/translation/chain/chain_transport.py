@@ -374,15 +374,13 @@ class ChainTransport(TransportBound):
 
         A bound that is solved is attained: by more entries if these do not suffice.
         """
-        entry = None if bound.binding is None else bound.binding.entry
         reach = self._reach
-        centre = self._near(int(entry) if isinstance(entry, int) else self._middle)
-        found = self._leak_at(centre, charged, bound, everywhere=everywhere)
+        centre = self._centre(bound, reach)
+        found = self._leak_at(centre, charged, bound, reach, everywhere=everywhere)
         while bound.solved and found.leak < REACHED * bound.value and 2 * reach <= MOST_REACH:
             reach *= 2
-            if self._chain.length is None and self._secret_entries is None:
-                centre = reach  # any entry will do that has so many before it
-            further = self._leak_at(centre, charged, bound, everywhere=everywhere, reach=reach)
+            centre = self._centre(bound, reach)
+            further = self._leak_at(centre, charged, bound, reach, everywhere=everywhere)
             if not further.leak > found.leak:
                 break
             found = further
@@ -392,24 +390,24 @@ class ChainTransport(TransportBound):
             tried = {centre - 1, centre + 1, 0, 1, last - 1, last, last // 2} - {centre}
             for other in sorted(tried & set(range(min(last, FAR) + 1))):
                 if self._secret_entries is None or other in self._secret_entries:
-                    rival = self._leak_at(other, charged, bound, everywhere=everywhere)
+                    rival = self._leak_at(other, charged, bound, reach, everywhere=everywhere)
                     found = rival if rival.leak > found.leak else found
         return found
 
+    def _centre(self, bound: Bound, reach: int) -> int:
+        """The entry around which a witness with ``reach`` entries to each side is searched."""
+        entry = None if bound.binding is None else bound.binding.entry
+        middle = self._middle
+        if self._chain.length is None and self._secret_entries is None:
+            middle = reach
+        return self._near(int(entry) if isinstance(entry, int) else middle)
+
     def _leak_at(
-        self,
-        centre: int,
-        charged: CostLevels,
-        bound: Bound,
-        *,
-        everywhere: bool,
-        reach: int | None = None,
+        self, centre: int, charged: CostLevels, bound: Bound, reach: int, *, everywhere: bool
     ) -> Witness:
-        """The best product found for the secrets of one entry, ``reach`` entries to each side."""
+        """The best product found for the secrets of one entry."""
         chain = self._chain
-        around, first = self._neighbourhood(
-            charged, centre, reach or self._reach, everywhere=everywhere
-        )
+        around, first = self._neighbourhood(charged, centre, reach, everywhere=everywhere)
         law = self._law(centre)
         sides = self._worst_pairs(law, bound)
         if not sides:

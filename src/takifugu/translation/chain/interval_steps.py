@@ -19,6 +19,8 @@ distribution may be p̂ or q̂, in the box or not: so they may be rounded. And q
 computed as l + e^{−max c}(q̂ − l), in which nothing cancels, however large c is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -115,6 +117,23 @@ def backward_boxes(
         low = np.where(small > 0, small / (small + rest_large), 0.0) * (1 - error)
         high = np.where(large > 0, large / (large + rest_small), 0.0) * (1 + error)
     return box_rows(np.maximum(low.T, 0.0), np.minimum(high.T, 1.0))
+
+
+def group_boxes(
+    law_low: Floats, law_high: Floats, sides: Sequence[tuple[int, ...]]
+) -> tuple[Floats, Floats]:
+    """Boxes ``[side, x]`` that hold the law of an entry, given that it is one of a side's values.
+
+    A share l/(l + rest) falls as the rest grows, and rises with l.
+    """
+    inside = np.array([np.isin(np.arange(len(law_low)), side) for side in sides])
+    small, large = np.where(inside, law_low, 0.0), np.where(inside, law_high, 0.0)
+    error = 8 * (len(law_low) + 4) * UNIT
+    rest_small, rest_large = _others(small.T).T, _others(large.T).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low = np.where(small > 0, small / (small + rest_large), 0.0) * (1 - error)
+        high = np.where(large > 0, large / (large + rest_small), 0.0) * (1 + error)
+    return np.where(low < LEAST, 0.0, low), np.minimum(high, 1.0)
 
 
 def interval_losses(

@@ -19,6 +19,7 @@ from takifugu.translation.chain.group_step import pair_mask
 from takifugu.translation.chain.interval_steps import (
     backward_boxes,
     box_rows,
+    group_boxes,
     interval_losses,
     law_bounds,
     robust_rows,
@@ -37,7 +38,7 @@ class IntervalTransport(TransportBound):
     ) -> None:
         self._chain, self._secrets, self._tolerance = chain, secrets, tolerance
         self._sides = secrets.sides(chain.states)
-        self._pairs = pair_mask(self._sides, len(chain.states))
+        pair_mask(self._sides, len(chain.states))  # an error now rather than later
         self.uniform(0.0)  # an error now rather than later
 
     @property
@@ -60,11 +61,36 @@ class IntervalTransport(TransportBound):
             upper = interval_losses(chain.lower, chain.upper, cost, tolerance=self._tolerance).upper
         else:
             upper = self._from_any_start(cost)
-        table = np.where(self._pairs, upper, -np.inf)
-        x, y = (int(v) for v in np.unravel_index(int(np.argmax(table)), table.shape))
-        a, b = next(s for s in self._sides if x in s[0] and y in s[1])
-        binding = Binding(*(joined(chain.states, side) for side in (a, b)))
-        return Bound(float(table[x, y]), binding)
+        losses = np.array([upper[np.ix_(a, b)].max() for a, b in self._sides])
+        if chain.start == "stationary":
+            losses = np.minimum(losses, self._group_steps(upper))
+        worst = int(np.argmax(losses))
+        binding = Binding(*(joined(chain.states, side) for side in self._sides[worst]))
+        return Bound(float(losses[worst]), binding)
+
+    def _group_steps(self, table: Floats) -> Floats:
+        """``[pair]``: the loss of each secret pair of groups, by one more robust step.
+
+        Given a side, the entry has a law in a box (`group_boxes`), and ``table`` bounds what each
+        pair of values loses. Infinite for pairs of single values.
+        """
+        grouped = [max(map(len, pair)) > 1 for pair in self._sides]
+        cost = closed(table)
+        if not any(grouped) or not 0 < cost.max() < LARGE:
+            return np.full(len(grouped), np.inf)
+        sides = list(dict.fromkeys(side for pair in self._sides for side in pair))
+        number = {side: k for k, side in enumerate(sides)}
+        laws = law_bounds(*box_rows(self._chain.lower, self._chain.upper))
+        rows = robust_rows(*group_boxes(*laws, sides))(cost)
+        guess = np.full((len(sides), len(sides)), float(cost.max()) / 4)
+        _, couplings = improve(*rows, cost, guess=guess)
+        proven = bound(*rows, cost, couplings) + 2 * row_slack(len(cost))
+        return np.array(
+            [
+                proven[number[a], number[b]] if group else np.inf
+                for (a, b), group in zip(self._sides, grouped, strict=True)
+            ]
+        )
 
     def _from_any_start(self, charged: Floats) -> Floats:
         r"""``[x, y]``: the loss of any entry, when the first may have any law.
@@ -124,6 +150,19 @@ class IntervalTransport(TransportBound):
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:
         """The witness of one chain within the bounds: the middle one, stationary."""
+        inside = self._inside
+        none = Witness(0.0, None)
+        return none if inside is None else inside.witness(epsilon, Bound(bound.value))
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
+        """The same with factors that obey the cost of each entry."""
+        inside = self._inside
+        none = Witness(0.0, None)
+        return none if inside is None else inside.valued_witness(costs, Bound(bound.value))
+
+    @property
+    def _inside(self) -> TransportBound | None:
+        """One chain within the bounds; None if it has no single stationary law."""
         chain = self._chain
         below, width = chain.lower.sum(axis=1), (chain.upper - chain.lower).sum(axis=1)
         share = np.where(width > 0, (1 - below) / np.where(width > 0, width, 1.0), 0.0)
@@ -132,7 +171,6 @@ class IntervalTransport(TransportBound):
         kind = BinaryTransport if len(chain.states) == 2 else ChainTransport
         try:
             inside = MarkovChain(middle, chain.states, length=chain.length)
-            transport = kind(inside, self._secrets)
-        except InvalidPrior:  # it has no single stationary law: there is no lower bound
-            return Witness(0.0, None)
-        return transport.witness(epsilon, Bound(bound.value))
+            return kind(inside, self._secrets)
+        except InvalidPrior:
+            return None

@@ -14,7 +14,8 @@ from takifugu._rounding import up
 from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.star_sides import SideSearch, StarWalk
 
-CLOSE, ROUGH = 2e-5, 2e-3  # share of a loss to which it is solved, at last and at first
+CLOSE, ROUGH = 2e-5, 4e-3  # share of a loss to which it is solved, at last and at first
+STAGES = (ROUGH, CLOSE)
 NEARLY = 0.9  # share of the largest loss above which an entry is solved closely
 SOLVED = 400  # pairs that are solved, at most
 TALLEST = 100.0  # where a bound is infinite, the largest loss of a side that is looked for
@@ -53,30 +54,31 @@ class SolvedSides:
             self._searches[key] = self.after.search(x, y, cap), self.before.search(x, y, cap)
         return self._searches[key]
 
-    def anywhere(self, x: int, y: int, cap: float) -> float:
+    def anywhere(self, x: int, y: int, cap: float, close: float) -> float:
         """What (x, y) loses at any entry at most, however many there are; ``cap`` at most."""
         total = float(self.cost[x, y])
         for search in self._searched(x, y, cap):
-            rough = search.losses(ROUGH * (cap + total))
-            total += float(search.losses(CLOSE * cap, rough >= NEARLY * float(rough.max())).max())
+            rough = search.losses(ROUGH * cap)
+            if close < ROUGH:
+                rough = search.losses(close * cap, rough >= NEARLY * float(rough.max()))
+            total += float(rough.max())
         return float(up(up(total)))
 
-    def at_entries(self, x: int, y: int, cap: float, length: int) -> Floats:
+    def at_entries(self, x: int, y: int, cap: float, close: float, length: int) -> Floats:
         """``[entry]``: what (x, y) loses at each entry of a finite chain; ``cap`` at most."""
-        place = np.arange(length)
         own = float(self.cost[x, y])
         behind, ahead = np.arange(length), length - 1 - np.arange(length)
         total, near = np.zeros(length), np.ones(length, dtype=np.bool_)
-        for close in (ROUGH * cap, CLOSE * cap):
+        for step in dict.fromkeys((ROUGH, close)):
             sides = []
             for search, count in zip(self._searched(x, y, cap), (ahead, behind), strict=True):
                 at = np.minimum(count, search.steps)
                 wanted = np.zeros(search.steps + 1, dtype=np.bool_)
                 wanted[at[near]] = True
-                sides.append(search.losses(close, wanted)[at])
+                sides.append(search.losses(step * cap, wanted)[at])
             total = np.asarray(up(own + up(sides[0] + sides[1])))
             near = total >= NEARLY * float(total.max())
-        return total[place]
+        return total
 
     def worst_start(self, x: int, y: int, entry: int | None) -> tuple[int, Floats] | None:
         """An entry, and a law of the first one that makes (x, y) lose about the most there."""
@@ -102,31 +104,33 @@ def solve_entries(
     stacked = np.stack(tables)[at]  # [entry, x, y]
     counted = np.where(mask[None], stacked[secret], -np.inf)
     tops = counted.max(axis=0) if secret.any() else np.full(mask.shape, -np.inf)
-    solved = np.zeros(mask.shape, dtype=np.bool_)
-    for _ in range(sides.affordable):
+    caps = np.where(np.isfinite(stacked), stacked, 0.0).max(axis=0)
+    stages = np.zeros(mask.shape, dtype=np.int64)
+    for _ in range(len(STAGES) * sides.affordable):
         x, y = (int(v) for v in np.unravel_index(int(np.argmax(tops)), tops.shape))
-        if solved[x, y] or not tops[x, y] > 0:
+        if stages[x, y] == len(STAGES) or not tops[x, y] > 0:
             break
-        cap = float(np.where(np.isfinite(stacked[:, x, y]), stacked[:, x, y], 0.0).max())
-        found = sides.at_entries(x, y, cap, len(at))
+        close = STAGES[stages[x, y]]
+        found = sides.at_entries(x, y, float(caps[x, y]), close, len(at))
         stacked[:, x, y] = np.minimum(stacked[:, x, y], found)
         tops[x, y] = stacked[secret, x, y].max()
-        solved[x, y] = True
+        stages[x, y] += 1
     return stacked
 
 
 def solve_anywhere(sides: SolvedSides, table: Floats, mask: Booleans) -> Floats:
     """``[x, y]``: the bound of any entry, with the pairs that matter solved."""
     found = table.copy()
-    solved = np.zeros(mask.shape, dtype=np.bool_)
-    for _ in range(sides.affordable):
+    caps = np.minimum(table, TALLEST)
+    stages = np.zeros(mask.shape, dtype=np.int64)
+    for _ in range(len(STAGES) * sides.affordable):
         tops = np.where(mask, found, -np.inf)
         x, y = (int(v) for v in np.unravel_index(int(np.argmax(tops)), tops.shape))
-        if solved[x, y] or not tops[x, y] > 0:
+        if stages[x, y] == len(STAGES) or not tops[x, y] > 0:
             break
-        cap = min(float(found[x, y]), TALLEST)
-        loss = sides.anywhere(x, y, cap)
+        cap = float(caps[x, y])
+        loss = sides.anywhere(x, y, cap, STAGES[stages[x, y]])
         if cap < TALLEST or loss < cap:  # otherwise the cap was no bound, and none was found
             found[x, y] = min(found[x, y], loss)
-        solved[x, y] = True
+        stages[x, y] += 1
     return found

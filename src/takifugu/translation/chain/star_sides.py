@@ -87,7 +87,9 @@ class StarWalk:
         dear = float(max(np.abs(self.star.up).max(), np.abs(self.star.down).max()))
         clear = self.start is not None or bool((self.kernel > 0).all())
         inside = CHEAPEST < dear < DEAREST  # a small loss needs too fine a grid
-        return clear and inside and float(rows.min()) >= FAINTEST and self.steps > 0
+        if not clear or not inside or float(rows.min()) < FAINTEST or self.steps == 0:
+            return False
+        return not bool(np.isnan(self.powers).any())
 
     @classmethod
     def of(
@@ -117,12 +119,13 @@ class StarWalk:
 
     @cached_property
     def powers(self) -> Floats:
-        """``[n, x, u]``: the logarithm of K^n, up to a factor for each u; −∞ for 0. From n = 1."""
+        """``[n, x, u]``: the logarithm of K^n, from n = 1; −∞ for 0, NaN for what is too small."""
         found, power = [], self.kernel
         able = power > 0
         for _ in range(self.steps):
             with np.errstate(divide="ignore"):
-                found.append(np.where(able, np.log(power), NEVER))
+                logs = np.where(power < LOST, np.nan, np.log(power))
+            found.append(np.where(able, logs, NEVER))
             able = (able.astype(np.float64) @ (self.kernel > 0).astype(np.float64)) > 0
             power = power @ self.kernel
         return np.array(found)

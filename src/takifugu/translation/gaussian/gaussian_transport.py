@@ -116,7 +116,7 @@ class GaussianTransport(TransportBound):
         return self._stationary(LagCosts(self._prior.kernel, self._within, costs.anywhere))
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
-        """Noise on a clamped sum that leaks nearly as much, where the clamping hardly matters."""
+        """Noise on a clamped sum that leaks nearly as much, where clamping hardly matters."""
         found = GaussianWitness(self._prior, self._exact, self._secret)
         leak, entry = found.best(costs, bound)
         return Witness(min(leak, bound.value), self._binding(entry))

@@ -17,22 +17,30 @@ either side, so
           ≤ \sqrt{E_T[e^{2A}]}\; e^{E_T[B]} \sqrt{T(\text{outside})}
 
 by Cauchy-Schwarz and Jensen; Hölder's inequality splits A. Under T all of it is Gaussian. Every J
-is a mechanism; the best of a few is reported. If numbers are rounded to steps, the mechanism sees
-the rounded ones: each :math:`φ_j` moves by half a step at most, on both sides of the ratio.
+is a mechanism; the best of a few is reported.
+
+If numbers are rounded to steps, the mechanism sees the rounded ones. Each :math:`φ_j` moves by half
+a step at most, on both sides of the ratio, which costs κ_j for every entry that is used. Better, by
+`takifugu.translation.gaussian.rounded_numbers`: for :math:`h(n) = e^{κn}` all that is said there
+of H′ are equalities but the trapezoidal rule, whose error is at most R − 1 of H, inside and outside
+the bounds. So a term is at least :math:`(\tanh(κ/2)/(κ/2))(1 − 2(R−1) − Q_s(\text{outside}))` of
+its size.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from takifugu._rounding import float_down
+from takifugu._rounding import float_down, float_up
 from takifugu.costs import ANY, Cost, Distance, Steps
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.gaussian import Gaussian
 from takifugu.translation.bounds import Bound
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.gaussian.rounded_numbers import rounding_factor
 
 SIZES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # entries beside the secret's own
 WINDOW = 512  # how far from it, at most
@@ -47,6 +55,7 @@ class _Slopes:
     terms: tuple[tuple[Fraction, Fraction, Fraction], ...]  # per unit, low, high
     jump: Fraction
     grain: Fraction  # by how much rounding to steps may change the likelihood, both ways together
+    step: Fraction | None = None  # if the only distance is of numbers rounded to it
 
     @classmethod
     def of(cls, cost: Cost) -> "_Slopes":
@@ -55,8 +64,10 @@ class _Slopes:
             for shape, value in cost.terms
             if isinstance(shape, Distance | Steps)
         ]
-        grains = (value / shape.count for shape, value in cost.terms if isinstance(shape, Steps))
-        return cls(tuple(terms), cost.coefficients.get(ANY, Fraction(0)), sum(grains, Fraction(0)))
+        rounded = [(shape, value) for shape, value in cost.terms if isinstance(shape, Steps)]
+        grain = sum((value / shape.count for shape, value in rounded), Fraction(0))
+        step = rounded[0][0].step if len(rounded) == len(terms) == 1 else None
+        return cls(tuple(terms), cost.coefficients.get(ANY, Fraction(0)), grain, step)
 
     @property
     def steep(self) -> float:
@@ -156,11 +167,33 @@ class GaussianWitness:
             outside = np.exp(
                 grown.sum() / 2 + lost.sum() + np.log(ndtr(below) + ndtr(above) + 1e-300) / 2
             )
-            inside = np.clip(1 - outside, 0.0, 1.0)
-        inside = np.where(np.isfinite(inside), inside, 0.0)
-        apart = float(self._within)
-        grain = float(sum((beside[j].grain for j in kept), Fraction(0)))
-        return max(float(np.sum(apart * np.abs(pull)[place] * per * inside)) - grain, 0.0)
+            grain = float(sum((beside[j].grain for j in kept), Fraction(0)))
+            moved = float(self._within) * np.abs(pull)[place] * per
+            plain = _some(moved, 1 - outside) - grain
+            kept_share, error = self._smoothed([beside[j] for j in kept])
+            fine = _some(moved * kept_share[place], 1 - error[place] - outside * np.exp(grain))
+        return max(plain, fine, 0.0)
+
+    def _smoothed(self, slopes: list[_Slopes]) -> tuple[Floats, Floats]:
+        """``[entry]``: tanh(κ/2)/(κ/2), and 2(R − 1); none of it where nothing is rounded."""
+        found = {one: self._smoothing(one) for one in dict.fromkeys(slopes)}
+        shares, errors = zip(*(found[one] for one in slopes), strict=True)
+        return np.array(shares), np.array(errors)
+
+    def _smoothing(self, slopes: _Slopes) -> tuple[float, float]:
+        if not slopes.grain:
+            return 1.0, 0.0
+        if slopes.step is None:
+            return 1.0, inf
+        kappa = float_up(slopes.grain)
+        factor = rounding_factor(kappa, float_up(slopes.step), self._prior.least_deviation())
+        return 1 - kappa**2 / 12, 2 * (factor - 1)
+
+
+def _some(moved: Floats, share: Floats) -> float:
+    """The sum of what is certain: shares below 0, and what is not a number, count as nothing."""
+    known = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 0.0)
+    return float(np.sum(np.maximum(moved, 0.0) * known))
 
 
 def _nearer(scores: Floats, size: Floats) -> Floats:

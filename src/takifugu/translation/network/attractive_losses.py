@@ -13,10 +13,12 @@ the one given X_i = 0, and E₁f/E₀f ≤ E₁f*/E₀f*. Written with odds, the
 .. math:: \mathrm{logit}\, P_{+ε}(X_i=1) - \mathrm{logit}\, P(X_i=1),
 
 the shift of the log odds of entry i when every field is raised by its ε. The reverse pair lowers
-every field: :math:`\mathrm{logit}\,P - \mathrm{logit}\,P_{-ε}`. So three sums over the whole model
-give all entries, exactly, where a junction tree allows it. Where it does not, pinning gives bounds
-(`takifugu.translation.network.pinning`). The lower bound is a loss that happens: a noisy count
-leaks it.
+every field: :math:`\mathrm{logit}\,P - \mathrm{logit}\,P_{-ε}`. Only :math:`f(1) \le e^{ε_j} f(0)`
+was used of an entry's cost for the pair (1, 0), and :math:`f(0) \le e^{ε_j} f(1)` for the other: a
+cost that differs by direction is exact as well, ε_j being that of its direction. So three sums over
+the whole model give all entries, exactly, where a junction tree allows it. Where it does not,
+pinning gives bounds (`takifugu.translation.network.pinning`). The lower bound is a loss that
+happens: a noisy count leaks it.
 """
 
 from dataclasses import dataclass
@@ -36,7 +38,7 @@ from takifugu.translation.bounds import EXACT
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.pinning import PairwiseField, log_odds_rise, pairwise_field
-from takifugu.translation.network.spending import Spending, spent_per_entry
+from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
 
 LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
@@ -88,7 +90,7 @@ class AttractiveLosses:
 
 def attractive_losses(
     model: FactorModel,
-    epsilon: Spending,
+    epsilon: EntrySpending,
     secrets: Secrets | None = None,
     *,
     largest: int = LARGEST,
@@ -102,15 +104,17 @@ def attractive_losses(
     """
     check_attractive(model)
     protected = secrets or Secrets()
-    spent = spent_per_entry(model.entries, epsilon)
+    costs = cost_matrices(model, epsilon)
+    spent = largest_costs(costs)
+    by_way = np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T  # [way, entry]
     chosen = [v for v in chosen_entries(model, protected) if protected.sides(model.states[v])]
     try:
-        lower, upper = _summed(junction_tree(model, largest=largest), model, spent, chosen)
+        lower, upper = _summed(junction_tree(model, largest=largest), model, by_way, chosen)
         summed = True
     except TooLarge:
         summed = False
-        lower, upper = _pinned(pairwise_field(model), spent, chosen, visits)
-    most = float(up(fsum(spent))) if spent.any() else 0.0  # group privacy
+        lower, upper = _pinned(pairwise_field(model), by_way, chosen, visits)
+    most = [float(up(fsum(part))) if part.any() else 0.0 for part in by_way]  # group privacy
     pairs, least, greatest = [], [], []
     by_entry = np.full(len(model.entries), -np.inf)
     for k, entry in enumerate(chosen):
@@ -119,7 +123,7 @@ def attractive_losses(
             way = 0 if left == (1,) else 1
             one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
             pairs.append(SecretPair(one, other))
-            greatest.append(min(most, float(upper[way, k])))
+            greatest.append(min(most[way], float(upper[way, k])))
             least.append(max(0.0, min(float(lower[way, k]), greatest[-1])))
             by_entry[entry] = max(by_entry[entry], greatest[-1])
     return AttractiveLosses(
@@ -145,12 +149,12 @@ def _summed(
             limit=STEEP,
         )
     factors = model.factors()
-    gain = np.exp(spent)
     plain = PartitionSums(tree, factors)
     lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
     for way in (0, 1):
         value = 1 - way  # the value that the worst mechanism counts
-        tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(spent)) if spent[j]}
+        gain = np.exp(spent[way])
+        tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(gain)) if gain[j] > 1}
         tilted = PartitionSums(tree, factors, tilt)
         for k, entry in enumerate(chosen):
             after, before = tilted.entry(entry), plain.entry(entry)
@@ -166,9 +170,12 @@ def _pinned(
 ) -> tuple[Floats, Floats]:
     """The same by pinning: from the plain fields up, and from the lowered fields up."""
     lowered = PairwiseField(
-        down(field.low - spent),
-        up(field.high - spent),
+        down(field.low - spent[1]),
+        up(field.high - spent[1]),
         *(field.near, field.degree, field.weak, field.strong),
     )
-    found = [log_odds_rise(start, spent, chosen, visits=visits) for start in (field, lowered)]
+    found = [
+        log_odds_rise(start, rise, chosen, visits=visits)
+        for start, rise in zip((field, lowered), spent, strict=True)
+    ]
     return np.array([low for low, _ in found]), np.array([high for _, high in found])

@@ -246,3 +246,106 @@ def _cross(
 
 
 cross = compiled(_cross)
+
+
+def _nearly(
+    starts: Integers,
+    states: Integers,
+    most_chances: Floats,
+    least_chances: Floats,
+    index: Integers,
+    flat: Floats,
+    offset: Integers,
+    width: Integers,
+    lefts: Integers,
+    rights: Integers,
+    values: Floats,
+    match: Integers,
+) -> None:
+    """As `cross`, by simple couplings: what can stay stays, and the rest moves anyhow.
+
+    States u and v with ``match[u] == match[v]`` are the same. If staying costs at most c and moving
+    c + κ, then log t ≤ c + log τ, τ the largest (1 + g P(A)) / (1 + g Q(A)) over sets A of states,
+    g = e^κ − 1. That is the root of 1 − τ + g Σ max(p − τ q, 0), which falls in τ: it is found by
+    Newton steps from below, and then raised until the function is negative beyond rounding.
+    States of a side are listed in the order of ``match``.
+    """
+    tables = len(offset)
+    for n in range(len(lefts)):
+        a, b = starts[lefts[n]], starts[rights[n]]
+        k, w = starts[lefts[n] + 1] - a, starts[rights[n] + 1] - b
+        stay, high = 0.0, 0.0
+        for u in range(k):
+            for v in range(w):
+                total = 0.0
+                for m in range(tables):
+                    i, j = index[m, states[a + u]], index[m, states[b + v]]
+                    total += flat[offset[m] + i * width[m] + j]
+                total *= 1 + 2 * (tables + 2) * UNIT
+                high = max(high, total)
+                if match[states[a + u]] == match[states[b + v]]:
+                    stay = max(stay, total)
+        values[n] = high
+        if not 0.0 < high - stay < SPREAD:
+            continue
+        g = math.expm1(high - stay) * (1 + 8 * UNIT)
+        tau = 1.0
+        for _ in range(60):
+            above, below, left = 1.0, 1.0, 0
+            for u in range(k):
+                while left < w and match[states[b + left]] < match[states[a + u]]:
+                    left += 1
+                q = 0.0
+                if left < w and match[states[b + left]] == match[states[a + u]]:
+                    q = least_chances[b + left]
+                p = most_chances[a + u]
+                if p > tau * q:
+                    above += g * p
+                    below += g * q
+            better = above / below
+            if better <= tau * (1 + 1e-14):
+                break
+            tau = better
+        margin = 16 * (k + w + 8) * UNIT
+        proved = False
+        for _ in range(60):
+            tau *= 1 + margin
+            above, below, left = 1.0, 1.0, 0
+            for u in range(k):
+                while left < w and match[states[b + left]] < match[states[a + u]]:
+                    left += 1
+                q = 0.0
+                if left < w and match[states[b + left]] == match[states[a + u]]:
+                    q = least_chances[b + left]
+                p = most_chances[a + u]
+                if p > tau * q:
+                    above += g * p
+                    below += g * q
+            if above * (1 + margin / 2) <= tau * below:
+                proved = True
+                break
+            margin *= 2
+        if proved:
+            found = stay + math.log(tau) * (1 + 8 * UNIT)
+            values[n] = min(high, found + 8 * UNIT * (1 + abs(found)))
+
+
+nearly = compiled(_nearly)
+
+
+def _by_way_of_others(cost: Floats) -> None:
+    """Replace ``cost[u, v]`` by the length of the shortest path from u to v, rounded up."""
+    n = len(cost)
+    for w in range(n):
+        for u in range(n):
+            first = cost[u, w]
+            if u == w or first == np.inf:
+                continue
+            for v in range(n):
+                cost[u, v] = min(cost[u, v], first + cost[w, v])
+    for u in range(n):
+        for v in range(n):
+            cost[u, v] *= 1 + 4 * n * UNIT
+
+
+by_way_of_others = compiled(_by_way_of_others)

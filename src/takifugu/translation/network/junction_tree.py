@@ -9,6 +9,7 @@ one by one, greedily; the smaller of two tries is kept.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from math import prod
 
 from takifugu.errors import TooLarge
@@ -71,20 +72,26 @@ def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
     """A junction tree of ``model`` whose cliques have at most ``largest`` states each."""
     sizes = tuple(len(states) for states in model.states)
     around = [set(near) for near in neighbours(model)]
-    tries = [_cliques(around, sizes, badness) for badness in (_fill, _weight)]
-    cliques = min(tries, key=lambda found: sum(_states(scope, sizes) ** 2 for scope in found))
-    most = max(_states(scope, sizes) for scope in cliques)
-    if most > largest:
-        widest = sorted((len(scope) for scope in cliques), reverse=True)[:3]
+    tries = [_cliques(around, sizes, badness, largest) for badness in (_fill, _weight)]
+    fitting = [found for found in tries if _most(found, sizes) <= largest]
+    if not fitting:
+        widest = min(tries, key=lambda found: _most(found, sizes))
+        most = _most(widest, sizes)
         raise TooLarge(
-            f"{model.name!r} is too densely connected for an exact recursion: its largest cliques"
-            f" hold {', '.join(map(str, widest))} entries and up to {most:,} states, and at most"
-            f" {largest:,} are handled. Use the influence curve of the model instead",
+            f"{model.name!r} is too densely connected for an exact recursion: it has cliques of"
+            f" {max(map(len, widest))} entries and {most:,} states, and at most {largest:,} are"
+            " handled. Use the influence curve of the model instead",
             field="largest",
             size=most,
             limit=largest,
         )
-    return _joined(sizes, cliques)
+    return _joined(
+        sizes, min(fitting, key=lambda found: sum(_states(scope, sizes) ** 2 for scope in found))
+    )
+
+
+def _most(cliques: list[frozenset[int]], sizes: tuple[int, ...]) -> int:
+    return max(_states(scope, sizes) for scope in cliques)
 
 
 def _states(scope: frozenset[int], sizes: tuple[int, ...]) -> int:
@@ -108,19 +115,31 @@ def _cliques(
     given: list[set[int]],
     sizes: tuple[int, ...],
     badness: Callable[[int, list[set[int]], tuple[int, ...]], tuple[int, int]],
+    largest: int,
 ) -> list[frozenset[int]]:
-    """Eliminate the entry of least badness, join its neighbours, go on; keep maximal cliques."""
+    """Eliminate the entry of least badness, join its neighbours, go on; keep maximal cliques.
+
+    It ends with the first clique that has more than ``largest`` states.
+    """
     around = [set(near) for near in given]
-    left = dict.fromkeys(range(len(sizes)))
-    score = {v: badness(v, around, sizes) for v in left}
+    score = {v: badness(v, around, sizes) for v in range(len(sizes))}
+    queue = [(score[v], v) for v in score]
+    heapify(queue)
     found: list[frozenset[int]] = []
-    while left:
-        v = min(left, key=lambda u: (score[u], u))
-        del left[v]
+    holding: list[list[frozenset[int]]] = [[] for _ in sizes]  # the cliques that hold an entry
+    while score:
+        bad, v = heappop(queue)
+        if score.get(v) != bad:
+            continue  # it was eliminated, or its badness has changed since
+        del score[v]
         near = around[v]
         scope = frozenset({v, *near})
-        if not any(scope <= other for other in found):
+        if not any(scope <= other for other in holding[v]):
             found.append(scope)
+            for u in scope:
+                holding[u].append(scope)
+            if _states(scope, sizes) > largest:
+                return found
         touched = set(near)
         for u in near:
             around[u].update(near)
@@ -128,6 +147,7 @@ def _cliques(
             touched |= around[u]
         for u in touched:
             score[u] = badness(u, around, sizes)
+            heappush(queue, (score[u], u))
     return found
 
 

@@ -1,26 +1,34 @@
 """The transport bound of Bayesian networks and random fields."""
 
+from dataclasses import replace
+from typing import TypeVar
+
 import numpy as np
 
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.network.attractive_curves import check_attractive
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
-from takifugu.priors.secrets import Secrets
+from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Bound, TransportBound, Witness, of_pair
+from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
 from takifugu.translation.network.junction_losses import NetworkLosses, network_losses
-from takifugu.translation.network.network_witness import product_witness
+from takifugu.translation.network.network_witness import best_witness
+from takifugu.translation.network.walk_losses import contacts_of, walk_losses
 
 Model = BayesianNetwork | MarkovRandomField
+Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
 
 
 class NetworkTransport(TransportBound):
-    """Attractive fields in closed form, other models along a junction tree.
+    """Attractive fields in closed form or by pinning, other models along a junction tree.
 
-    A model whose junction tree is too wide is refused with `TooLarge`.
+    Pairwise fields of any size are bounded by walks as well, and the least bound of each pair
+    is kept. A model that is too wide for a junction tree and no pairwise field is refused with
+    `TooLarge`.
     """
 
     def __init__(self, model: Model, secrets: Secrets) -> None:
@@ -30,6 +38,13 @@ class NetworkTransport(TransportBound):
             self._attractive = True
         except UnsoundRequest:
             self._attractive = False
+        try:
+            contacts_of(model)
+            self._pairwise = True
+        except TooLarge:
+            self._pairwise = False
+        self._known: tuple[object, AttractiveLosses | NetworkLosses] | None = None
+        self._narrow = True
         self.uniform(0.0)  # an error now rather than later
 
     @property
@@ -43,9 +58,14 @@ class NetworkTransport(TransportBound):
 
     def profile(self, epsilon: Floats) -> Bound:
         """The loss when entry i is charged ``epsilon[i]``."""
-        losses = self._losses(epsilon)
-        binding = None if losses.binding is None else of_pair(losses.binding)
-        return Bound(losses.loss, binding, frozen(np.maximum(losses.by_entry, 0.0)))
+        return self._bound(epsilon)
+
+    def valued(self, costs: EntryCosts) -> Bound:
+        """The loss if every entry has lost what ``costs`` says, value by value.
+
+        Groups of values are coupled by their laws given either group, as any other states are.
+        """
+        return self._bound(costs)
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
@@ -54,19 +74,63 @@ class NetworkTransport(TransportBound):
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:  # noqa: ARG002
         """Randomised response on every entry; in attractive fields it counts."""
         spent = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(self._model.entries))
+        return self._witness(np.array(spent))
+
+    def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:  # noqa: ARG002
+        """A product of functions of single entries with these costs."""
+        return self._witness(costs)
+
+    def _witness(self, spent: Floats | EntryCosts) -> Witness:
         losses = self._losses(spent)
         if losses.binding is None:
             return Witness(0.0, None)
         if isinstance(losses, AttractiveLosses):
             pair = losses.pairs[int(np.argmax(losses.lower))]
             return Witness(losses.attained, of_pair(pair), self._model.entries)
-        found = product_witness(self._model, spent, losses.binding)
+        found = best_witness(self._model, spent, losses.pairs, losses.upper.tolist())
         factors = None
         if len({len(part) for part in found.factors}) == 1:
             factors = frozen(np.stack(found.factors))
         return Witness(found.lower, of_pair(found.pair), self._model.entries, factors)
 
-    def _losses(self, epsilon: Floats) -> AttractiveLosses | NetworkLosses:
-        if self._attractive:
-            return attractive_losses(self._model, epsilon, self._secrets)
-        return network_losses(self._model, epsilon, self._secrets)
+    def _bound(self, spent: Floats | EntryCosts) -> Bound:
+        losses = self._losses(spent)
+        binding = None if losses.binding is None else of_pair(losses.binding)
+        return Bound(losses.loss, binding, frozen(np.maximum(losses.by_entry, 0.0)))
+
+    def _losses(self, spent: Floats | EntryCosts) -> AttractiveLosses | NetworkLosses:
+        """By the methods that apply; the last result is kept, since a witness follows a bound."""
+        key = spent if isinstance(spent, EntryCosts) else spent.tobytes()
+        if self._known is None or self._known[0] != key:
+            self._known = key, self._found(spent)
+        return self._known[1]
+
+    def _found(self, spent: Floats | EntryCosts) -> AttractiveLosses | NetworkLosses:
+        if self._attractive and (self._pairwise or self._narrow):
+            losses = attractive_losses(self._model, spent, self._secrets)
+            if losses.exact or not self._pairwise:
+                return losses
+            return self._least(losses, walk_losses(self._model, spent, self._secrets))
+        if self._narrow:
+            try:
+                found = network_losses(self._model, spent, self._secrets)
+                if not self._pairwise:
+                    return found
+                return self._least(found, walk_losses(self._model, spent, self._secrets))
+            except TooLarge:
+                if not self._pairwise:
+                    raise
+                self._narrow = False
+        return walk_losses(self._model, spent, self._secrets)
+
+    def _least(self, one: Losses, other: NetworkLosses) -> Losses:
+        """The lesser bound of each pair."""
+        known = dict(zip(other.pairs, other.upper.tolist(), strict=True))
+        upper = np.minimum(one.upper, [known.get(pair, np.inf) for pair in one.pairs])
+        by_entry = np.full(len(one.entries), -np.inf)
+        place = {name: k for k, name in enumerate(one.entries)}
+        for pair, value in zip(one.pairs, upper, strict=True):
+            if isinstance(pair.left, EntryIs):
+                at = place[pair.left.entry]
+                by_entry[at] = max(by_entry[at], value)
+        return replace(one, upper=frozen(upper), by_entry=frozen(by_entry))

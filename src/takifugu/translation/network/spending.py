@@ -1,14 +1,17 @@
-"""How much differential privacy was spent on each entry of a model."""
+"""How much differential privacy was spent on each entry of a model, or its cost value by value."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from takifugu.errors import Malformed
+from takifugu.errors import Malformed, UnsoundRequest
 from takifugu.numeric import Floats, frozen
+from takifugu.priors.factors import FactorModel
 from takifugu.priors.universe import Name
+from takifugu.translation.entry_costs import EntryCosts
 
 Spending = float | Mapping[Name, float] | Sequence[float] | Floats
+EntrySpending = Spending | EntryCosts
 
 
 def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
@@ -47,3 +50,41 @@ def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
             needed="be finite and 0 or more: without a finite ε an entry may be revealed outright",
         )
     return given
+
+
+def cost_matrices(model: FactorModel, spent: EntrySpending) -> tuple[Floats, ...]:
+    """For each entry ``[u, v]``: what the change from value u to value v costs, rounded up."""
+    if not isinstance(spent, EntryCosts):
+        epsilon = spent_per_entry(model.entries, spent)
+        return tuple(
+            frozen(e * (1 - np.eye(len(states))))
+            for e, states in zip(epsilon, model.states, strict=True)
+        )
+    if spent.size is not None and spent.size != len(model.entries):
+        raise UnsoundRequest(
+            f"the profile has {spent.size} costs; needed are {len(model.entries)}, one for each"
+            " entry",
+            field="profile",
+            given=spent.size,
+            needed=len(model.entries),
+        )
+    return tuple(spent.matrix(states, entry=k) for k, states in enumerate(model.states))
+
+
+def largest_costs(costs: Sequence[Floats]) -> Floats:
+    """``[entry]``: the largest cost of any change, an ε that covers it."""
+    return frozen([float(cost.max(initial=0.0)) for cost in costs])
+
+
+def attainable_cost(cost: Floats) -> Floats:
+    """At most ``cost``, for a mechanism that is to exist: 0 where the other direction costs 0.
+
+    If all outputs are at most as likely for u as for v, they are equally likely, since the
+    probabilities add up to 1. Closed under detours.
+    """
+    if not ((cost == 0) != (cost == 0).T).any():
+        return cost
+    least = np.where((cost == 0).T, 0.0, cost)
+    for w in range(len(least)):
+        least = np.minimum(least, least[:, w : w + 1] + least[w : w + 1, :])
+    return least
