@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
+from takifugu.priors.bif import read_bif
 from takifugu.translation.accounting.approximate import (
     approximate,
     concentrated,
@@ -16,6 +17,7 @@ from takifugu.translation.accounting.approximate import (
 )
 from takifugu.translation.translation import Method, Translation
 from tests.oracles import translation as oracle
+from tests.priors.files import example
 
 
 def gaussian_delta(rho: float, epsilon: float) -> float:
@@ -103,3 +105,15 @@ def test_what_cannot_be_converted_is_refused(rho: float, delta: float) -> None:
         concentrated(translation, rho, delta)
     with pytest.raises(UnsoundRequest):
         approximate(translation, 0.1, 1.5)
+
+
+def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(_: Translation) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Translation, "curve", property(asked))
+    alarm = Translation(read_bif(example("alarm")))
+    found = approximate(alarm, 0.1, 1e-6)
+    assert found.method == "transport" and found.epsilon == alarm.bound(0.1, "transport").value
+    kappa = 1e-6 / np.expm1(0.1)
+    assert found.delta == pytest.approx(kappa * np.expm1(found.epsilon))

@@ -8,12 +8,14 @@ import pytest
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.priors import MarkovChain, Secrets
+from takifugu.priors.bif import read_bif
 from takifugu.translation.accounting.translation_table import (
     TranslationTable,
     table_beside,
     tabulate,
 )
 from takifugu.translation.translation import Translation
+from tests.priors.files import example
 from tests.raising import raises
 
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=12)
@@ -133,3 +135,16 @@ def test_a_target_below_the_table_is_an_error() -> None:
 def test_a_table_that_no_proof_gives_is_refused(losses: list[float]) -> None:
     with pytest.raises(UnsoundRequest):
         TranslationTable("x", np.array([0.1, 0.2]), np.array(losses))
+
+
+def test_the_curve_of_a_large_network_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(_: Translation) -> None:
+        raise AssertionError
+
+    alarm = Translation(read_bif(example("alarm")))
+    assert alarm.curve_waits
+    monkeypatch.setattr(Translation, "curve", property(asked))
+    table = tabulate(alarm, losses=(0.5, 0.7), share=0.5)
+    best = [alarm.bound(epsilon).value for epsilon in table.epsilon.tolist()]
+    assert table.loss == pytest.approx(best)
+    assert table.loss[-1] > 0.7

@@ -68,7 +68,7 @@ def approximate(
     deltas = _losses(delta, "delta", 1.0)
     raised = _raised(spent, deltas)
     one: float | Floats = float(raised) if raised.ndim == 0 else raised
-    names = METHODS[1:] if method == "best" else (method,)
+    names = _methods(translation, one) if method == "best" else (method,)
     found = {name: translation.bound(one, name) for name in names}
     name = min(found, key=lambda key: found[key].value)
     bound = found[name]
@@ -85,6 +85,13 @@ def approximate(
     spare = kappa * grown * (1 + 32 * UNIT) * (1 + 2 * UNIT * min(bound.value, 700.0))
     spare = min(1.0, max(spare, SMALLEST)) if grown > 0 else 0.0
     return ApproximateLoss(bound.value, spare, name, bound, one, top)
+
+
+def _methods(translation: Translation, dp: float | Floats) -> tuple[Method, ...]:
+    """All methods; without the curve if that waits to be asked for and another bound is finite."""
+    if translation.curve_waits and translation.bound(dp, "transport").value < np.inf:
+        return tuple(name for name in METHODS[1:] if name != "curve")
+    return METHODS[1:]
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

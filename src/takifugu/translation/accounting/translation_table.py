@@ -224,7 +224,7 @@ def _rising_table(translation: Translation, grid: Floats, values: Floats) -> Tra
 
 def _first(translation: Translation, low: float) -> float:
     """An ε whose loss is at most ``low``, and which is more than half of the largest such ε."""
-    methods: tuple[Method, ...] = ("curve", "group")
+    methods: tuple[Method, ...] = ("group",) if translation.curve_waits else ("curve", "group")
     known = max(float(translation.to_dp(low, method)) for method in methods)
     first = known or float(translation.to_dp(low))
     if not first > 0:
@@ -286,8 +286,9 @@ def _losses(translation: Translation, grid: Iterable[float]) -> Iterator[float]:
     for epsilon in second:
         loss, solved = next(transported, (np.inf, False))
         if not solved:
-            others = [translation.bound(epsilon, method).value for method in ("curve", "group")]
-            loss = min(loss, *others)
+            waits = translation.curve_waits and loss < np.inf
+            others: tuple[Method, ...] = ("group",) if waits else ("curve", "group")
+            loss = min(loss, *(translation.bound(epsilon, method).value for method in others))
         yield loss
 
 
