@@ -70,6 +70,7 @@ def binary_trees(draw: st.DrawFn) -> BayesianNetwork:
     m=st.integers(1, 6),
     scale=st.sampled_from([0.1, 1.0, 2.0]),
     ties=st.booleans(),
+    cap=st.sampled_from([np.inf, 1.0, 0.3]),
 )
 def test_the_small_transport_is_what_a_general_solver_finds(
     seed: int,
@@ -77,7 +78,9 @@ def test_the_small_transport_is_what_a_general_solver_finds(
     m: int,
     scale: float,
     ties: bool,
+    cap: float,
 ) -> None:
+    """The costs are those of two tables, which cost at most ``cap`` together."""
     rng = np.random.default_rng(seed)
     p, q = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(m))
     cost = np.zeros((k + m, k + m))
@@ -87,15 +90,17 @@ def test_the_small_transport_is_what_a_general_solver_finds(
         np.array([0, k, k + m]),
         np.arange(k + m),
         *(np.concatenate([p, q]),) * 2,
-        np.arange(k + m)[None, :],
-        cost.ravel(),
-        np.array([0]),
-        np.array([k + m]),
+        np.tile(np.arange(k + m), (2, 1)),
+        np.concatenate([0.25 * cost.ravel(), 0.75 * cost.ravel()]),
+        np.array([0, cost.size]),
+        np.array([k + m, k + m]),
+        np.array([-1.0, cap]),
         np.array([0]),
         np.array([1]),
         value,
     )
-    assert value[0] == pytest.approx(max(oracle.coupling_loss(p, q, cost[:k, k:]), 0), abs=1e-7)
+    found = oracle.coupling_loss(p, q, np.minimum(cost[:k, k:], cap))
+    assert value[0] == pytest.approx(max(found, 0), abs=1e-7)
 
 
 def test_costs_too_far_apart_are_bounded_not_exponentiated() -> None:

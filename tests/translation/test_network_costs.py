@@ -17,7 +17,7 @@ from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.universe import Tables
 from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network import coupling_steps
+from takifugu.translation.network import coupling_steps, junction_losses
 from takifugu.translation.network.attractive_losses import attractive_losses
 from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.network_transport import NetworkTransport
@@ -89,19 +89,25 @@ def test_no_admissible_function_loses_more_and_the_witness_is_one(
     check(model, data.draw(costs_of(model)))
 
 
-@pytest.mark.parametrize("limits", [(0, 10**9), (200, 10**9), (0, 0)])
+@pytest.mark.parametrize("limits", [(0, 10**9, 1), (200, 10**9, 1), (0, 0, 10**9), (0, 0, 0)])
 @settings(max_examples=10)
 @given(model=MODELS, data=st.data())
 def test_shortened_messages_are_sound_too(
-    limits: tuple[int, int], model: FactorModel, data: st.DataObject
+    limits: tuple[int, int, int], model: FactorModel, data: st.DataObject
 ) -> None:
-    """By way of other states, in parts with transport problems, in parts with simple couplings."""
+    """By way of other states, in parts with transport problems, in parts with simple couplings.
+
+    At last what a simple coupling moves is not looked up, and secrets are coupled state by state.
+    """
     costs = data.draw(costs_of(model))
     whole = network_losses(model, costs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coupling_steps, "SOLVED", limits[0])
         patch.setattr(coupling_steps, "PATHS", limits[1])
+        patch.setattr(coupling_steps, "LOOKED_AT", limits[2])
         patch.setattr(coupling_steps, "AT_ONCE", 4)
+        if not limits[2]:
+            patch.setattr(junction_losses, "LAST_CELLS", 0)
         if limits[0] == 0 and limits[1]:
             patch.setattr(coupling_steps.CouplingSteps, "_chosen_pairs", neighbours_only)
         check(model, costs)

@@ -195,6 +195,7 @@ def _cross(
     flat: Floats,
     offset: Integers,
     width: Integers,
+    caps: Floats,
     lefts: Integers,
     rights: Integers,
     values: Floats,
@@ -205,6 +206,7 @@ def _cross(
     and ``least_chances`` as a sink: raising the one and lowering the other can only raise t.
     Moving from state u to state v costs the sum over tables k of
     ``flat[offset[k] + i * width[k] + j]``, where i = ``index[k, u]`` and j = ``index[k, v]``.
+    Tables up to one whose ``caps`` is not negative cost no more than that together.
     """
     tables = len(offset)
     most = 0
@@ -220,10 +222,13 @@ def _cross(
         low, high = np.inf, 0.0
         for u in range(k):
             for v in range(w):
-                total = 0.0
+                total = part = 0.0
                 for m in range(tables):
                     i, j = index[m, states[a + u]], index[m, states[b + v]]
-                    total += flat[offset[m] + i * width[m] + j]
+                    part += flat[offset[m] + i * width[m] + j]
+                    if caps[m] >= 0:
+                        total += min(part, caps[m])
+                        part = 0.0
                 total *= 1 + 2 * (tables + 2) * UNIT
                 cost[u, v] = total
                 low, high = min(low, total), max(high, total)
@@ -257,10 +262,12 @@ def _nearly(
     flat: Floats,
     offset: Integers,
     width: Integers,
+    caps: Floats,
     lefts: Integers,
     rights: Integers,
     values: Floats,
     match: Integers,
+    ceiling: float,
 ) -> None:
     """As `cross`, by simple couplings: what can stay stays, and the rest moves anyhow.
 
@@ -268,22 +275,34 @@ def _nearly(
     c + κ, then log t ≤ c + log τ, τ the largest (1 + g P(A)) / (1 + g Q(A)) over sets A of states,
     g = e^κ − 1. That is the root of 1 − τ + g Σ max(p − τ q, 0), which falls in τ: it is found by
     Newton steps from below, and then raised until the function is negative beyond rounding.
-    States of a side are listed in the order of ``match``.
+    States of a side are listed in the order of ``match``, each of which it has once. If
+    ``ceiling`` is not negative, no move costs more, and only the costs of staying are looked up.
     """
     tables = len(offset)
     for n in range(len(lefts)):
         a, b = starts[lefts[n]], starts[rights[n]]
         k, w = starts[lefts[n] + 1] - a, starts[rights[n] + 1] - b
-        stay, high = 0.0, 0.0
+        stay, high, first = 0.0, max(ceiling, 0.0), 0
         for u in range(k):
-            for v in range(w):
-                total = 0.0
+            last = w
+            if ceiling >= 0:
+                while first < w and match[states[b + first]] < match[states[a + u]]:
+                    first += 1
+                last = min(first + 1, w)
+            for v in range(first, last):
+                same = match[states[a + u]] == match[states[b + v]]
+                if ceiling >= 0 and not same:
+                    continue
+                total = part = 0.0
                 for m in range(tables):
                     i, j = index[m, states[a + u]], index[m, states[b + v]]
-                    total += flat[offset[m] + i * width[m] + j]
+                    part += flat[offset[m] + i * width[m] + j]
+                    if caps[m] >= 0:
+                        total += min(part, caps[m])
+                        part = 0.0
                 total *= 1 + 2 * (tables + 2) * UNIT
                 high = max(high, total)
-                if match[states[a + u]] == match[states[b + v]]:
+                if same:
                     stay = max(stay, total)
         values[n] = high
         if not 0.0 < high - stay < SPREAD:

@@ -17,14 +17,15 @@ terms about single entries of S,
 
 change the entries of S one after the other and add up. The states on the way may be impossible.
 E[G|σ] means nothing there, so it may be anything; it is set to E[G|φ(σ)] for a possible state φ(σ)
-nearby, and the bound between (a, others) and (b, others) is one between their φ.
+nearby, and the bound between (a, others) and (b, others) is one between their φ. The sum is cut
+off at what all terms can cost at most, and at group privacy.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import prod
+from math import fsum, prod
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from takifugu.translation.network.partition_function import Weights
 AT_ONCE = 128  # states of R that are coupled in one step; more are taken one group after another
 WITHIN = 2.0**-500  # a rarer state counts as this likely as a source, as impossible as a sink
 SOLVED = 15_000_000  # cells of cost matrices for which one message solves transport problems
+LOOKED_AT = 30_000_000  # cells of cost matrices whose largest is found; beyond, it is estimated
 EACH = 8  # what a problem costs beside its cells
 ALONE = 100_000  # cells for which no second thread is started
 PATHS = 1_500  # states between which shortest paths are found
@@ -58,6 +60,32 @@ class Term:
     def rows(self, numbers: Integers) -> Integers:
         """Which rows of ``cost`` belong to these states."""
         return numbers if self.states is None else np.searchsorted(self.states, numbers)
+
+    @property
+    def parts(self) -> "tuple[Term, ...]":
+        """This term alone."""
+        return (self,)
+
+    @property
+    def most(self) -> float:
+        """No move costs more."""
+        return float(self.cost.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class CappedTerms:
+    """Terms that bound the same part of a model together, and cost at most ``most``."""
+
+    parts: tuple[Term, ...]
+    most: float
+
+    @property
+    def scope(self) -> tuple[int, ...]:
+        """The entries of all of them."""
+        return tuple(sorted({v for term in self.parts for v in term.scope}))
+
+
+AnyTerm = Term | CappedTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +149,11 @@ class CouplingSteps:
     def message(
         self,
         law: PossibleStates,
-        terms: list[Term],
+        terms: Sequence[AnyTerm],
         keep: tuple[int, ...],
         *,
         most: float = np.inf,
-    ) -> list[Term]:
+    ) -> list[AnyTerm]:
         """The message to ``keep``, as terms that add up.
 
         It is meant for the states that ``law`` has, and may be +∞ between others. No message can
@@ -136,6 +164,7 @@ class CouplingSteps:
         if not terms or not keep:
             return []
         law, terms = self.peeled(law, terms, keep, most=AT_ONCE)
+        whole = float(up(fsum(term.most for term in terms)))  # every move costs at most this
         place = law.number(keep, self._sizes)
         order = np.argsort(place, kind="stable")
         there = np.unique(place)
@@ -143,7 +172,8 @@ class CouplingSteps:
         sides = [order[cuts[k] : cuts[k + 1]] for k in range(len(there))]
         chosen = self._chosen_pairs(keep, there, [len(side) for side in sides])
         if chosen is None:
-            return self._in_parts(law, terms, keep, there, sides, most)
+            return self._in_parts(law, terms, keep, there, sides, min(most, whole))
+        most = min(most, whole) if most < np.inf else most
         found = np.full((len(there), len(there)), most)
         np.fill_diagonal(found, 0.0)
         found[chosen] = np.minimum(self.between(law, terms, sides, *chosen), most)
@@ -182,12 +212,12 @@ class CouplingSteps:
     def _in_parts(
         self,
         law: PossibleStates,
-        terms: list[Term],
+        terms: Sequence[AnyTerm],
         keep: tuple[int, ...],
         there: Integers,
         sides: list[Integers],
         most: float,
-    ) -> list[Term]:
+    ) -> list[AnyTerm]:
         """A term for each entry of ``keep``: the largest over all states of the others."""
         shape = tuple(self._sizes[v] for v in keep)
         near = _nearest_possible(shape, there)
@@ -206,17 +236,17 @@ class CouplingSteps:
             values = np.zeros(len(codes))
             move = np.flatnonzero(lefts != rights)
             lefts, rights = lefts[move], rights[move]
-            simple = float((8 + widths[lefts] * widths[rights]).sum()) > SOLVED
+            simple = float((EACH + widths[lefts] * widths[rights]).sum()) > SOLVED
             values[move] = self.between(law, terms, sides, lefts, rights, apart=keep, simple=simple)
             matrix = np.zeros((shape[axis], shape[axis]))
             matrix[one, other] = values[inverse].reshape(len(contexts), -1).max(axis=0)
             if matrix.any():
                 found.append(Term((v,), np.minimum(matrix, most)))
-        return found
+        return [CappedTerms(tuple(found), most)] if len(found) > 1 else [*found]
 
     def peeled(
-        self, law: PossibleStates, terms: list[Term], keep: tuple[int, ...], *, most: int
-    ) -> tuple[PossibleStates, list[Term]]:
+        self, law: PossibleStates, terms: Sequence[AnyTerm], keep: tuple[int, ...], *, most: int
+    ) -> tuple[PossibleStates, Sequence[AnyTerm]]:
         """Couple some entries ahead of the others, until at most ``most`` states are left."""
         sizes = self._sizes
         while True:
@@ -236,7 +266,7 @@ class CouplingSteps:
     def between(
         self,
         law: PossibleStates,
-        terms: list[Term],
+        terms: Sequence[AnyTerm],
         sides: list[Integers],
         lefts: Integers,
         rights: Integers,
@@ -247,7 +277,7 @@ class CouplingSteps:
         """Bounds between pairs of sides, each a list of states of ``law``.
 
         A ``simple`` coupling leaves as much as possible where it is, entries ``apart`` aside, and
-        moves the rest anyhow.
+        moves the rest anyhow; what that costs at most is not looked up if there is too much of it.
         """
         from takifugu.translation.network import coupling_kernel
 
@@ -259,23 +289,32 @@ class CouplingSteps:
         kept = [sides[k] for k in used]
         probabilities = np.concatenate([_normalised(law.weight[side]) for side in kept])
         values = np.zeros(len(lefts))
+        single = [term for group in terms for term in group.parts]
+        caps: list[float] = []
+        for group in terms:
+            caps += [-1.0] * (len(group.parts) - 1)
+            caps.append(group.most if len(group.parts) > 1 else np.inf)
         shared = (
             np.cumsum([0, *map(len, kept)]),
             np.concatenate(kept),
             np.maximum(probabilities, WITHIN),
             np.where(probabilities >= WITHIN, probabilities, 0.0),
-            np.array([term.rows(law.number(term.scope, self._sizes)) for term in terms]),
-            np.concatenate([term.cost.ravel() for term in terms]),
-            np.cumsum([0, *(term.cost.size for term in terms)])[:-1],
-            np.array([len(term.cost) for term in terms]),
+            np.array([term.rows(law.number(term.scope, self._sizes)) for term in single]),
+            np.concatenate([term.cost.ravel() for term in single]),
+            np.cumsum([0, *(term.cost.size for term in single)])[:-1],
+            np.array([len(term.cost) for term in single]),
+            np.array(caps),
         )
         lefts, rights = place[lefts], place[rights]
         match = law.number(tuple(v for v in law.scope if v not in apart), self._sizes)
+        widths = np.array([len(side) for side in kept])
+        every = float((EACH + widths[lefts] * widths[rights]).sum()) <= LOOKED_AT
+        ceiling = -1.0 if every else float(up(fsum(term.most for term in terms)))
 
         def work(begin: int, end: int) -> None:
             here = lefts[begin:end], rights[begin:end], values[begin:end]
             if simple:
-                coupling_kernel.nearly(*shared, *here, match)
+                coupling_kernel.nearly(*shared, *here, match, ceiling)
             else:
                 coupling_kernel.cross(*shared, *here)
 

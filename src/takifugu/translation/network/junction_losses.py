@@ -20,7 +20,7 @@ separator that cannot happen has no message and needs none.
 """
 
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, isqrt
 
 import numpy as np
 
@@ -30,13 +30,14 @@ from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.network.coupling_steps import CouplingSteps, PossibleStates, Term
+from takifugu.translation.network.coupling_steps import AnyTerm, CouplingSteps, PossibleStates, Term
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
 from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
 
 LARGEST = 2**22  # states of a clique, possible or not
 AT_LAST = 256  # states that are coupled in the step to a secret, of which there are few
+LAST_CELLS = 30_000_000  # cells of cost matrices in that step, of all pairs of values
 ALSO = 512  # states up to which a second clique that holds a secret is tried
 
 
@@ -112,7 +113,7 @@ class _Recursion:
     def __init__(self, tree: JunctionTree, sums: PartitionSums, costs: tuple[Floats, ...]) -> None:
         self.tree, self.sums, self.costs = tree, sums, costs
         self.steps = CouplingSteps(tree.sizes)
-        self.sent: dict[tuple[int, int], list[Term]] = {}
+        self.sent: dict[tuple[int, int], list[AnyTerm]] = {}
         self._behind: dict[tuple[int, int], frozenset[int]] = {}
         count = len(tree.cliques)
         for c in range(count - 1, 0, -1):
@@ -150,6 +151,7 @@ class _Recursion:
             return best
         best[fine] = np.inf
         lefts, rights = (np.array([groups.index(pairs[n][k]) for n in fine]) for k in (0, 1))
+        most = max(min(AT_LAST, isqrt(LAST_CELLS // len(fine))), 1)
         for k, clique in enumerate(self.tree.holding(entry)):
             if k and self.tree.states(clique) > ALSO:
                 break
@@ -157,7 +159,7 @@ class _Recursion:
                 PossibleStates.of(self.sums.clique(clique)),
                 self._terms(clique),
                 (entry,),
-                most=AT_LAST,
+                most=most,
             )
             value = law.number((entry,), self.tree.sizes)
             sides = [np.flatnonzero(np.isin(value, group)) for group in groups]
@@ -165,14 +167,14 @@ class _Recursion:
             best[fine] = np.minimum(best[fine], found)
         return best
 
-    def _terms(self, clique: int, *, but: int = -1, paid: tuple[int, ...] = ()) -> list[Term]:
+    def _terms(self, clique: int, *, but: int = -1, paid: tuple[int, ...] = ()) -> list[AnyTerm]:
         """What moving between states of a clique costs: own entries, and all other sides."""
-        own: list[Term] = [
+        own: list[AnyTerm] = [
             Term((v,), self.costs[v])
             for v in self.tree.cliques[clique]
             if v not in paid and self.costs[v].any()
         ]
         for near in self.tree.around(clique):
             if near != but:
-                own += [term for term in self.sent[near, clique] if term.cost.any()]
+                own += [term for term in self.sent[near, clique] if term.most > 0]
         return own
