@@ -1,6 +1,6 @@
 r"""What a release tells about one entry, value by value: cost matrices, exact.
 
-A release has cost c on an entry if its likelihoods satisfy :math:`g(D) \le e^{c(u,v)} g(D′)`
+A release has cost c on an entry if its likelihoods satisfy :math:`g(D) \le e^{c(u,v)} g(D')`
 whenever D and D′ differ in that entry alone, u there and v here: metric DP (Chatzikokolakis et al.,
 2013), entry by entry. Per-entry ε-DP is the cost ε·[u≠v]. Costs of releases add up, also if a query
 depends on earlier results; what a sum of costs means is a matter of the prior

@@ -157,7 +157,7 @@ class FiniteChannel:
     def cost(self, entry: Name) -> Cost:
         r"""What it tells of ``entry``, value by value, whatever the other entries are.
 
-        For u and v it is the largest :math:`\log P(o | D) / P(o | D′)` over outputs o and datasets
+        For u and v it is the largest :math:`\log P(o | D) / P(o | D')` over outputs o and datasets
         D and D′ that have u and v there and are alike elsewhere: of exact rationals, rounded up.
         """
         universe = _tables(self.channel)

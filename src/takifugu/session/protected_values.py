@@ -122,12 +122,20 @@ def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
 
 
 def _are_labels(states: tuple[Value, ...], column: Category) -> bool:
-    """Whether states are labels by name; numbered states only if the labels have these numbers."""
+    """Whether states are labels by name; numbered states only if the labels have these numbers.
+
+    A state that is no label may stand for a cell that is dropped. It must not be the name of a
+    value that is mapped to a label, or folded into one: such a cell is counted with that label.
+    """
     numbered = states == tuple(range(len(states)))
     if numbered and column.keys != tuple(range(len(column.keys))):
         return False
     typed = {(type(state), state) for state in states}
-    return {(type(key), key) for key in column.keys} <= typed
+    keys = {(type(key), key) for key in column.keys}
+    # a state beside the labels stands for what is dropped: never for what counts as a label
+    mapped = {str(raw) for raw, _ in column.labels}
+    beside = {str(state) for _, state in typed - keys}
+    return keys <= typed and (not beside or (column.outside == "drop" and not beside & mapped))
 
 
 def _are_numbers(states: tuple[Value, ...], column: Amount) -> bool:

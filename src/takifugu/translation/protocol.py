@@ -65,7 +65,7 @@ class LossTranslation(Protocol):
         nothing fits.
         """
         allowed = Fraction(float(self.to_dp(pufferfish)))
-        if not unit or any(cost.scalar > allowed for cost in beside):
+        if not unit.scalar or any(cost.scalar > allowed for cost in beside):
             return Fraction(0)
         room = allowed - max((cost.scalar for cost in spent), default=Fraction(0))
         return max(room / unit.scalar, Fraction(0))

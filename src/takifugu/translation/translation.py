@@ -307,7 +307,7 @@ class Translation(ByContent, LossTranslation):
         Entries that are read have lost one of ``spent`` before, others one of ``beside``.
         """
         target = float(self._losses(pufferfish, "pufferfish"))
-        if not unit or self.cost_to_pufferfish(*spent, *beside) > target:
+        if not unit.scalar or self.cost_to_pufferfish(*spent, *beside) > target:
             return Fraction(0)
 
         if unit.is_scalar and all(cost.is_scalar for cost in (*spent, *beside)):

@@ -16,7 +16,7 @@ Then all results together are (E, δ)-Pufferfish private. *Proof.* Let S be a se
 S₁ those that end in case 1 and S₂ the others. The likelihood :math:`g_ω` of a transcript is the
 product of those of the queries in it. So it changes by at most :math:`e^{C(u,v)}` if one entry
 changes from u to v, with C the sum of that entry's costs in ω: costs add up, whatever ω made the
-next query be. For ω in S₁ the translation says :math:`E[g_ω|s] ≤ e^E E[g_ω|s′]` for every secret
+next query be. For ω in S₁ the translation says :math:`E[g_ω|s] ≤ e^E E[g_ω|s']` for every secret
 pair. Sum over S₁. For S₂ the proof of the filter's theorem holds with S ∩ S₂ in place of S: a cost
 is at most ε·[u≠v], so that its steps are steps of ε; on paths outside of S₂ nothing needs to hold,
 since :math:`P(S ∩ S_2) − e^A Q(S ∩ S_2)` counts paths of S₂ alone, and the supermartingale has
@@ -269,7 +269,7 @@ class Limit:
         def fits(factor: Fraction) -> bool:
             return all(map(self._filter.admits, after(spent, Metric(unit * factor), beside)))
 
-        if not fits(Fraction(0)):
+        if not unit.scalar or not fits(Fraction(0)):
             return Fraction(0)
         room = min(self._filter.room(total, Metric(unit)) for total in spent)
         low, high = room / unit.scalar, self.allowed / unit.scalar

@@ -1,7 +1,7 @@
 r"""The transport bound of a Markov chain of finite length, entry by entry.
 
 Let :math:`F_i(x,y)` bound :math:`\log E[h|X_i=x]/E[h|X_i=y]` over all h of the entries after i
-that a mechanism with the costs :math:`c_j` allows, :math:`h \le e^{c_j(u,v)} h′` if entry j alone
+that a mechanism with the costs :math:`c_j` allows, :math:`h \le e^{c_j(u,v)} h'` if entry j alone
 changes, and :math:`B_i` the same for the entries before i. Past and future are independent given
 X_i, so the pair (x, y) at entry i loses at most
 
