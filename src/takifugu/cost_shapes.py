@@ -6,6 +6,7 @@ detour never costs less than the direct change. `takifugu.costs` adds them up.
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,12 +29,12 @@ CLEARLY = 1e-9  # a relative difference that floats cannot be wrong about
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-class _Written:
+class _Written(ABC):
     """What can be written as JSON, and be sorted by that text."""
 
+    @abstractmethod
     def document(self) -> list[Any]:
         """As JSON: the same shape, the same document."""
-        raise NotImplementedError
 
     @cached_property
     def text(self) -> str:

@@ -171,16 +171,16 @@ def test_a_table_holds_every_pair() -> None:
 
 def test_an_endless_side_is_the_limit_of_long_ones() -> None:
     chain, cost = stationary(A), off_diagonal(3, 0.5)
-    endless = chain.unbounded(cost)
-    assert endless is not None and endless.value == pytest.approx(1.8060208, rel=1e-6)
+    unbounded = chain.unbounded(cost)
+    assert unbounded is not None and unbounded.value == pytest.approx(1.8060208, rel=1e-6)
     before = 0.0
     for length in (3, 9, 21, 61):
         found = chain.finite(cost, length, None)
         assert found is not None and found.by_entry is not None
-        assert before < found.value <= endless.value
+        assert before < found.value <= unbounded.value
         assert found.value == found.by_entry.max()
         before = found.value
-    assert before == pytest.approx(endless.value, rel=1e-6)
+    assert before == pytest.approx(unbounded.value, rel=1e-6)
     short = chain.finite(cost, 21, None)
     assert short is not None and short.value == pytest.approx(1.80542593, rel=1e-8)
     assert (short.entry, short.pair) == (10, (0, 1))
@@ -236,7 +236,7 @@ def test_extremes_are_sound_or_refused() -> None:
 
 def test_an_endless_cycle_has_no_bound() -> None:
     cycle = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
-    side = StarSide.of([cycle], [star_of(off_diagonal(3, 0.1))], slack=0.0, endless=True)
+    side = StarSide.of([cycle], [star_of(off_diagonal(3, 0.1))], slack=0.0, unbounded=True)
     assert side is not None
     assert worst_pair(side, side, np.zeros(1), np.array([[0, 1]])).loss == np.inf
 

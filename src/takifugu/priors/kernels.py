@@ -36,7 +36,7 @@ from takifugu.priors.positive_semidefinite import is_positive_semidefinite
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
 MOST_ENTRIES = 4096  # a covariance of 128 MiB
-MOST_SOLVED = 1024  # rows of a covariance whose least eigenvalue is looked for
+MOST_SOLVED = 1024  # rows of a covariance whose least eigenvalue is computed
 SMOOTHNESS = {"1/2": Fraction(1, 2), "3/2": Fraction(3, 2), "5/2": Fraction(5, 2)}
 _FAR = 1000.0  # e^−1000 is 0 in float64
 _LONG = 8.0  # ℓ from which one term of Poisson's sum is all that float64 can hold

@@ -410,19 +410,23 @@ class Translation(ByContent, LossTranslation):
         bounds: dict[Method, Bound] = {}
         if only in (None, "transport") and self.transport is not None:
             found = self.transport.valued(costs)
-            if not costs.scalar:
-                found = Bound(0.0, found.binding)
-            elif self._shift:
-                by_entry = None if found.by_entry is None else up(found.by_entry + self._shift)
-                value = float(up(found.value + self._shift))
-                found = Bound(value, found.binding, by_entry, found.by_values)
-            bounds["transport"] = found
+            bounds["transport"] = (
+                self._shifted(found) if costs.scalar else Bound(0.0, found.binding)
+            )
         known = "transport" in bounds and bounds["transport"].value < np.inf
         if only == "curve" or (only is None and not known):
             bounds |= self._all(spent, only="curve")
         if only in (None, "group"):
             bounds |= self._all(spent, only="group")
         return bounds
+
+    def _shifted(self, bound: Bound) -> Bound:
+        """The same bound if joint probabilities may be off."""
+        if not self._shift:
+            return bound
+        by_entry = None if bound.by_entry is None else up(bound.by_entry + self._shift)
+        value = float(up(bound.value + self._shift))
+        return Bound(value, bound.binding, by_entry, bound.by_values)
 
     def explain(self, dp: float | ArrayLike, method: Method = "best") -> TranslatedLoss:
         """The loss by each method, where it binds, and a mechanism that leaks as much as known."""
@@ -457,14 +461,11 @@ class Translation(ByContent, LossTranslation):
         if only in (None, "transport") and self.transport is not None:
             uniform = np.ndim(dp) == 0
             found = self.transport.uniform(float(dp)) if uniform else self.transport.profile(dp)  # type: ignore[arg-type]
-            shift = self._shift
             if top == 0:  # nothing was released
                 zeros = None if found.by_entry is None else np.zeros_like(found.by_entry)
                 found = Bound(0.0, found.binding, zeros, found.by_values)
-            elif shift:
-                by_entry = None if found.by_entry is None else up(found.by_entry + shift)
-                value = float(up(found.value + shift))
-                found = Bound(value, found.binding, by_entry, found.by_values)
+            else:
+                found = self._shifted(found)
             bounds["transport"] = found
         known = "transport" in bounds and bounds["transport"].value < np.inf
         if only in (None, "curve") and self.has_curve and not (without_curve and known):

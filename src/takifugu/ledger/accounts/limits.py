@@ -23,7 +23,7 @@ since :math:`P(S ∩ S_2) − e^A Q(S ∩ S_2)` counts paths of S₂ alone, and 
 an expectation of at most 1 over all. So P(S|s) is at most e^E P(S₁|s′) + e^E P(S₂|s′) + δ. ∎
 
 *Together*: entries of one sequence may have lost different totals of the frontier, and which one
-lost which is not looked at. Each alone may translate to less than E while a sequence that lost
+lost which is not known. Each alone may translate to less than E while a sequence that lost
 one in its first half and another in its second loses more. So incomparable costs are translated as
 if every entry had lost the largest of them for each change of value. Of plain ε the largest is one
 of the totals, and case 2 asks for one A and one s that do for all of them.

@@ -51,7 +51,7 @@ from takifugu.translation.chain.stars import Star
 FAINTEST = 1e-150  # a smaller positive probability is left to other bounds
 DEAREST = 100.0  # and so is a longer ray
 TALLEST = 300.0  # and a loss that would be greater than this
-LONGEST = 2_000  # steps of an endless side
+LONGEST = 2_000  # steps of an unbounded side
 MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
 GLANCED = 5  # steps by which pairs are ranked
 REACH = 128  # steps of a product
@@ -71,7 +71,7 @@ class StarSide:
         order: ``[level, place]``: the states, class by class.
         last: ``[level, place]``: whether a class ends there.
         cost_at: ``[step]``: which cost each entry has.
-        endless: Whether the last step repeats for ever.
+        unbounded: Whether the last step repeats for ever.
         held: ``[step]``: whether all is the same from there on.
         error: A relative error of rows, factors and sums.
         floor: The least positive weight.
@@ -85,7 +85,7 @@ class StarSide:
     order: Integers
     last: Booleans
     cost_at: Integers
-    endless: bool
+    unbounded: bool
     held: Booleans
     error: float
     floor: float
@@ -98,7 +98,7 @@ class StarSide:
         stars: Sequence[Star],
         *,
         slack: float,
-        endless: bool = False,
+        unbounded: bool = False,
     ) -> "StarSide | None":
         """Steps with their rows and the star of the entry stepped to; None if out of range."""
         kinds = {id(matrix): matrix for matrix in rows}
@@ -126,7 +126,7 @@ class StarSide:
             np.ascontiguousarray(order, dtype=np.int64),
             last,
             cost_at,
-            endless,
+            unbounded,
             _held(row_at, cost_at),
             2 * (k + 16) * UNIT + slack,
             1e-230 / float(positive.min()),
@@ -134,7 +134,7 @@ class StarSide:
         )
 
     def nearest(self, steps: int) -> "StarSide | None":
-        """The nearest entries alone, of a side that is not endless; None if there are none."""
+        """The nearest entries alone, of a side that is not unbounded; None if there are none."""
         if steps == 0:
             return None
         row_at, cost_at = self.row_at[:steps], self.cost_at[:steps]
@@ -155,14 +155,14 @@ class StarSide:
     @property
     def most(self) -> int:
         """How many steps are walked at most."""
-        return LONGEST if self.endless else len(self.row_at)
+        return LONGEST if self.unbounded else len(self.row_at)
 
     def _walk(self) -> list[Any]:
         walk = [self.rows, self.row_at, self.high, self.low, self.order, self.last]
         return [*walk, self.cost_at]
 
     def _proof(self) -> list[Any]:
-        return [*self._walk(), self.endless, self.most, self.held, self.error, self.floor]
+        return [*self._walk(), self.unbounded, self.most, self.held, self.error, self.floor]
 
     def solve(
         self, pairs: Integers, guess: Floats, *, margin: float = MARGIN
@@ -183,7 +183,7 @@ class StarSide:
 
         _share(work, len(pairs), self.states)
         # every factor is at most the dearest change apart: so is the product of all
-        most = np.inf if self.endless else float(up(fsum(self.dearest[self.cost_at])))
+        most = np.inf if self.unbounded else float(up(fsum(self.dearest[self.cost_at])))
         return below, np.minimum(np.where(above < TALLEST, above, np.inf), most)
 
     def table(self, *, margin: float = MARGIN) -> Floats:
@@ -229,7 +229,7 @@ class StarSide:
         from takifugu.translation.chain import coalescing_loops as kernel
 
         found = np.minimum(guess, TALLEST)
-        taken = steps if self.endless else min(steps, len(self.row_at))
+        taken = steps if self.unbounded else min(steps, len(self.row_at))
 
         def work(begin: int, end: int) -> None:
             part = [pairs, begin, end, taken, whole, found]
@@ -244,7 +244,7 @@ class WorstPair:
     """The pair with the largest loss.
 
     Attributes:
-        loss: At least the loss of every pair that was looked at; infinite if none was proven.
+        loss: At least the loss of every pair that was examined; infinite if none was proven.
         pair: The number of the worst in the list of pairs; −1 if there is none.
         sides: What each side adds to its loss, proven: ahead, behind.
         rivals: The numbers of the pairs that may lose more than ``others``.

@@ -3,7 +3,7 @@
 A *side* is a walk away from the secret's entry: step n leads by ``rows[row_at[n]]`` to an entry
 whose factor lies between ``low[cost_at[n]]`` and ``high[cost_at[n]]``, state by state. States with
 the same factor are one class: ``order[level]`` lists the states class by class, and ``last[level]``
-says where a class ends. After its last step an endless side repeats it.
+says where a class ends. After its last step an unbounded side repeats it.
 
 Two loops carry a measure along a side. `carried` takes the two laws a and b apart, with the factors
 that are best for a − t·b, and returns the ratio of their totals. `certified` takes an upper bound
@@ -23,7 +23,7 @@ from takifugu.translation.chain.tree_simplex import compiled
 
 ROUNDS = 60  # of raising t to the ratio that its factors attain
 SETTLED = 1e-13  # a smaller relative rise of t counts as none
-FEW = 16  # steps of a long side that are looked at first
+FEW = 16  # steps of a long side that are walked first
 SHORT = 64  # steps of a side that are all looked at
 WIDEST = 14  # factors of 3 by which a margin is widened until it can be proven
 
@@ -143,7 +143,7 @@ def _certified(
     y: int,
     t: float,
     steps: int,
-    endless: bool,
+    unbounded: bool,
     held: Booleans,
     error: float,
     floor: float,
@@ -194,7 +194,7 @@ def _certified(
         kept = positive * (1 + error) <= negative * (1 - error)
         if not kept:
             return False  # entries that are left out reveal no less than t
-        if n == steps and not endless:
+        if n == steps and not unbounded:
             return True
         if known and held[min(n, listed) - 1]:
             # e ≤ r·before, r > 0: then every later measure is at most r times the one before it
@@ -284,7 +284,7 @@ def _solve(
     order: Integers,
     last: Booleans,
     cost_at: Integers,
-    endless: bool,
+    unbounded: bool,
     most: int,
     held: Booleans,
     error: float,
@@ -306,7 +306,7 @@ def _solve(
     for pair in range(begin, end):
         x, y = pairs[pair, 0], pairs[pair, 1]
         t = math.exp(guess[pair])
-        short = not endless and most <= SHORT  # then nothing is left out
+        short = not unbounded and most <= SHORT  # then nothing is left out
         steps = most if short else min(FEW, most)
         started = False
         while True:
@@ -336,12 +336,12 @@ def _solve(
         above[pair] = np.inf
         if not t < np.inf:
             continue
-        share = 1e-12 if steps >= most and not endless else margin
+        share = 1e-12 if steps >= most and not unbounded else margin
         added = share * below[pair] + 4 * error + 1e-15
         for _ in range(WIDEST):
             if certified(
                 rows, row_at, high, low, order, last, cost_at, x, y,
-                math.exp(below[pair] + added), most, endless, held, error, floor, work,
+                math.exp(below[pair] + added), most, unbounded, held, error, floor, work,
             ):  # fmt: skip
                 above[pair] = (below[pair] + added) * (1 + 8 * UNIT) + 8 * UNIT
                 break
@@ -359,7 +359,7 @@ def _test(
     order: Integers,
     last: Booleans,
     cost_at: Integers,
-    endless: bool,
+    unbounded: bool,
     most: int,
     held: Booleans,
     error: float,
@@ -376,7 +376,7 @@ def _test(
         limit = limits[pair] * (1 - 8 * UNIT) - 8 * UNIT
         proven[pair] = limit >= 0 and certified(
             rows, row_at, high, low, order, last, cost_at, pairs[pair, 0], pairs[pair, 1],
-            math.exp(limit), most, endless, held, error, floor, work,
+            math.exp(limit), most, unbounded, held, error, floor, work,
         )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class SideTables:
     """What the entries to one side reveal, ``[x, y]``, with so many of them passed.
 
     Attributes:
-        known: The bound when n entries are passed, or, of an endless side, for all of them.
+        known: The bound when n entries are passed, or, of an unbounded side, for all of them.
         star: The same entries under a star; None if there is none.
         passed: Whether a number says how many entries are passed, or how many are left.
     """
@@ -72,8 +72,8 @@ def window_losses(
     """The losses of one entry's secret pairs, groups in windows.
 
     A side is its nearest steps, as many as a window may need, the tables beyond, and the number
-    that stands for the entry itself there (None if it is endless): one less or more for each step,
-    as tables are numbered.
+    that stands for the entry itself there (None if it is unbounded): one less or more for each
+    step, as tables are numbered.
     """
     tables = [_beyond(side, 0) for side in (ahead, behind)]
     table = up(cost + tables[0] + tables[1])
@@ -205,7 +205,7 @@ def unbounded_groups(
     taken = window_reach(cost, many, many, (False, False))
     sides: list[tuple[Steps, SideTables, None]] = []
     for matrix, table, reach in zip(rows, known, taken, strict=True):
-        side = StarSide.of([matrix], [star], slack=slack, endless=True)
+        side = StarSide.of([matrix], [star], slack=slack, unbounded=True)
         known_for_all: dict[int | None, Floats] = {None: table}
         tables = SideTables(known_for_all.__getitem__, side, passed=True)
         sides.append(([(matrix, cost)] * reach, tables, None))

@@ -69,10 +69,10 @@ class StationaryChain:
     pairs: Integers
 
     def sides(self, star: Star, steps: int | None) -> tuple[StarSide, StarSide] | None:
-        """Both directions, with so many entries or endless; None if they are out of range."""
+        """Both directions, with so many entries or unbounded; None if they are out of range."""
         count = 1 if steps is None else steps
         found = [
-            StarSide.of([rows] * count, [star] * count, slack=slack, endless=steps is None)
+            StarSide.of([rows] * count, [star] * count, slack=slack, unbounded=steps is None)
             for rows, slack in zip((self.ahead, self.behind), self.slacks, strict=True)
         ]
         return None if found[0] is None or found[1] is None else (found[0], found[1])

@@ -39,7 +39,7 @@ from takifugu.translation.bounds import EXACT, Binding
 from takifugu.translation.gaussian.gaussian_noise import gdp_delta, gdp_epsilon
 from takifugu.translation.gaussian.secret_entries import distance_binding, secret_entries
 
-MOST_ROWS = 2**14  # entries that are looked at one by one
+MOST_ROWS = 2**14  # entries that are examined one by one
 MOST_WEIGHTS = 2**14  # entries that a query may use
 ROWS = 256  # of them at a time
 
@@ -105,7 +105,7 @@ class LinearLoss:
         pufferfish: An upper bound.
         lower: A lower bound: these queries leak as much, with outputs far out.
         binding: The entry that loses most.
-        by_entry: ``[secret entry]``: an upper bound for each that was looked at.
+        by_entry: ``[secret entry]``: an upper bound for each that was examined.
     """
 
     pufferfish: float
@@ -128,7 +128,7 @@ class GaussianNoiseLoss:
         lower: The μ of the joint law of this fixed list of releases, prior's variance included;
             0 where it was not computed. Never add it to anything.
         binding: The entry that loses most.
-        by_entry: ``[secret entry]``: μ of each that was looked at.
+        by_entry: ``[secret entry]``: μ of each that was examined.
     """
 
     mu: float
@@ -180,35 +180,35 @@ class LinearReleases:
     def laplace(self, releases: Releases) -> LinearLoss:
         """The loss of queries, each with Laplace noise of its scale, adaptively chosen or not."""
         queries, scales = _checked(releases)
-        looked = _Shifts(self.prior, self.secrets, queries)
-        total, least = np.zeros(looked.rows), np.zeros(looked.rows)
+        shifts = _Shifts(self.prior, self.secrets, queries)
+        total, least = np.zeros(shifts.rows), np.zeros(shifts.rows)
         for k, scale in enumerate(scales):
-            most, low = looked.of(k)
+            most, low = shifts.of(k)
             with np.errstate(over="ignore", under="ignore"):
                 total = total + np.where(most > 0, np.maximum(most / float_down(scale), TINY), 0.0)
                 least = least + low / float_up(scale)
         total = total * (1 + (2 * len(scales) + 4) * UNIT)
         least = least * (1 - (2 * len(scales) + 4) * UNIT)
         worst = int(np.argmax(total))
-        lower = float(np.max(np.where(looked.real, least, 0.0), initial=0.0))
+        lower = float(np.max(np.where(shifts.real, least, 0.0), initial=0.0))
         return LinearLoss(
-            float(total[worst]), max(lower, 0.0), looked.binding(worst), frozen(total)
+            float(total[worst]), max(lower, 0.0), shifts.binding(worst), frozen(total)
         )
 
     def gaussian(self, releases: Releases) -> GaussianNoiseLoss:
         """The loss of queries, each with Gaussian noise of its deviation, adaptively or not."""
         queries, deviations = _checked(releases)
-        looked = _Shifts(self.prior, self.secrets, queries)
-        squares = np.zeros(looked.rows)
+        shifts = _Shifts(self.prior, self.secrets, queries)
+        squares = np.zeros(shifts.rows)
         for k, deviation in enumerate(deviations):
-            most, _ = looked.of(k)
+            most, _ = shifts.of(k)
             with np.errstate(over="ignore", under="ignore"):
                 ratio = most / float_down(deviation)
                 squares = squares + np.where(most > 0, np.maximum(ratio * ratio, TINY), 0.0)
         mu = np.sqrt(squares) * (1 + (2 * len(deviations) + 8) * UNIT)
         worst = int(np.argmax(mu))
-        lower = looked.joint(worst, [float(sigma) for sigma in deviations])
-        return GaussianNoiseLoss(float(mu[worst]), lower, looked.binding(worst), frozen(mu))
+        lower = shifts.joint(worst, [float(sigma) for sigma in deviations])
+        return GaussianNoiseLoss(float(mu[worst]), lower, shifts.binding(worst), frozen(mu))
 
     def mixed(self, laplace: Releases, gaussian: Releases, *, delta: float) -> float:
         """An ε, rounded up, at which both lists together are (ε, ``delta``)-Pufferfish private.
@@ -236,11 +236,11 @@ class LinearReleases:
         self, everything: Sequence[LinearQuery], releases: Releases, *, squared: bool = False
     ) -> Floats:
         """``[row]`` of the entries that ``everything`` is about: ε, or μ."""
-        looked = _Shifts(self.prior, self.secrets, everything)
-        total = np.zeros(looked.rows)
+        shifts = _Shifts(self.prior, self.secrets, everything)
+        total = np.zeros(shifts.rows)
         listed = list(releases)
         for query, scale in listed:
-            most, _ = looked.of(everything.index(query))
+            most, _ = shifts.of(everything.index(query))
             with np.errstate(over="ignore", under="ignore"):
                 ratio = most / float_down(exactly(scale, "scale"))
                 ratio = ratio * ratio if squared else ratio
@@ -269,7 +269,7 @@ def _checked(releases: Releases) -> tuple[list[LinearQuery], list[Fraction]]:
 class _Shifts:
     """How far each query moves if an entry is shifted by the distance, from above and below.
 
-    Every entry is looked at, or those in a window around the ones that are used; the rest, where
+    Every entry is examined, or those in a window around the ones that are used; the rest, where
     all correlations have fallen further, stands in one row for each side.
     """
 
@@ -288,18 +288,18 @@ class _Shifts:
         first, last = min(int(q.entries[0]) for q in queries), max(used)
         chosen = secret_entries(prior, secrets)
         if chosen is not None:
-            self._looked, beyond = np.array(chosen, dtype=np.int64), []
+            self._chosen_entries, beyond = np.array(chosen, dtype=np.int64), []
         else:
             room = max((MOST_ROWS - (last - first + 1)) // 2, 1)
             end = prior.length if prior.length is not None else last + room + 1
             low, high = max(first - room, 0), min(last + room + 1, end)
             if isinstance(prior.kernel, Covariance):
                 low, high = 0, len(prior.kernel.rows)
-            self._looked = np.arange(low, high)
+            self._chosen_entries = np.arange(low, high)
             beyond = [low - 1] if low > 0 else []
             beyond += [high] if prior.length is None or high < prior.length else []
-        self.entries = np.concatenate([self._looked, np.array(beyond, dtype=np.int64)])
-        self.real = np.arange(len(self.entries)) < len(self._looked)
+        self.entries = np.concatenate([self._chosen_entries, np.array(beyond, dtype=np.int64)])
+        self.real = np.arange(len(self.entries)) < len(self._chosen_entries)
 
     @property
     def rows(self) -> int:

@@ -186,6 +186,29 @@ def _proven(
 proven = compiled(_proven)
 
 
+def _move(
+    index: Integers,
+    flat: Floats,
+    offset: Integers,
+    width: Integers,
+    caps: Floats,
+    u: int,
+    v: int,
+) -> float:
+    """What moving from state u to state v costs, rounded up: see `cross`."""
+    tables = len(offset)
+    total = part = 0.0
+    for m in range(tables):
+        part += flat[offset[m] + index[m, u] * width[m] + index[m, v]]
+        if caps[m] >= 0:
+            total += min(part, caps[m])
+            part = 0.0
+    return float(total * (1 + 2 * (tables + 2) * UNIT))
+
+
+move = compiled(_move)
+
+
 def _cross(
     starts: Integers,
     states: Integers,
@@ -208,7 +231,6 @@ def _cross(
     ``flat[offset[k] + i * width[k] + j]``, where i = ``index[k, u]`` and j = ``index[k, v]``.
     Tables up to one whose ``caps`` is not negative cost no more than that together.
     """
-    tables = len(offset)
     most = 0
     for s in range(len(starts) - 1):
         most = max(most, starts[s + 1] - starts[s])
@@ -222,14 +244,7 @@ def _cross(
         low, high = np.inf, 0.0
         for u in range(k):
             for v in range(w):
-                total = part = 0.0
-                for m in range(tables):
-                    i, j = index[m, states[a + u]], index[m, states[b + v]]
-                    part += flat[offset[m] + i * width[m] + j]
-                    if caps[m] >= 0:
-                        total += min(part, caps[m])
-                        part = 0.0
-                total *= 1 + 2 * (tables + 2) * UNIT
+                total = move(index, flat, offset, width, caps, states[a + u], states[b + v])
                 cost[u, v] = total
                 low, high = min(low, total), max(high, total)
         if not high - low < SPREAD:
@@ -251,6 +266,32 @@ def _cross(
 
 
 cross = compiled(_cross)
+
+
+def _likelier(
+    left: Integers,
+    right: Integers,
+    match: Integers,
+    p: Floats,
+    q: Floats,
+    tau: float,
+    g: float,
+) -> tuple[float, float]:
+    """1 + g P(A) and 1 + g Q(A) for the set A of states with p > tau·q: see `nearly`."""
+    above, below, place = 1.0, 1.0, 0
+    for u in range(len(left)):
+        while place < len(right) and match[right[place]] < match[left[u]]:
+            place += 1
+        other = 0.0
+        if place < len(right) and match[right[place]] == match[left[u]]:
+            other = q[place]
+        if p[u] > tau * other:
+            above += g * p[u]
+            below += g * other
+    return above, below
+
+
+likelier = compiled(_likelier)
 
 
 def _nearly(
@@ -278,7 +319,6 @@ def _nearly(
     States of a side are listed in the order of ``match``, each of which it has once. If
     ``ceiling`` is not negative, no move costs more, and only the costs of staying are looked up.
     """
-    tables = len(offset)
     for n in range(len(lefts)):
         a, b = starts[lefts[n]], starts[rights[n]]
         k, w = starts[lefts[n] + 1] - a, starts[rights[n] + 1] - b
@@ -293,14 +333,7 @@ def _nearly(
                 same = match[states[a + u]] == match[states[b + v]]
                 if ceiling >= 0 and not same:
                     continue
-                total = part = 0.0
-                for m in range(tables):
-                    i, j = index[m, states[a + u]], index[m, states[b + v]]
-                    part += flat[offset[m] + i * width[m] + j]
-                    if caps[m] >= 0:
-                        total += min(part, caps[m])
-                        part = 0.0
-                total *= 1 + 2 * (tables + 2) * UNIT
+                total = move(index, flat, offset, width, caps, states[a + u], states[b + v])
                 high = max(high, total)
                 if same:
                     stay = max(stay, total)
@@ -310,17 +343,10 @@ def _nearly(
         g = math.expm1(high - stay) * (1 + 8 * UNIT)
         tau = 1.0
         for _ in range(60):
-            above, below, left = 1.0, 1.0, 0
-            for u in range(k):
-                while left < w and match[states[b + left]] < match[states[a + u]]:
-                    left += 1
-                q = 0.0
-                if left < w and match[states[b + left]] == match[states[a + u]]:
-                    q = least_chances[b + left]
-                p = most_chances[a + u]
-                if p > tau * q:
-                    above += g * p
-                    below += g * q
+            above, below = likelier(
+                states[a : a + k], states[b : b + w], match,
+                most_chances[a : a + k], least_chances[b : b + w], tau, g,
+            )  # fmt: skip
             better = above / below
             if better <= tau * (1 + 1e-14):
                 break
@@ -329,17 +355,10 @@ def _nearly(
         proved = False
         for _ in range(60):
             tau *= 1 + margin
-            above, below, left = 1.0, 1.0, 0
-            for u in range(k):
-                while left < w and match[states[b + left]] < match[states[a + u]]:
-                    left += 1
-                q = 0.0
-                if left < w and match[states[b + left]] == match[states[a + u]]:
-                    q = least_chances[b + left]
-                p = most_chances[a + u]
-                if p > tau * q:
-                    above += g * p
-                    below += g * q
+            above, below = likelier(
+                states[a : a + k], states[b : b + w], match,
+                most_chances[a : a + k], least_chances[b : b + w], tau, g,
+            )  # fmt: skip
             if above * (1 + margin / 2) <= tau * below:
                 proved = True
                 break
