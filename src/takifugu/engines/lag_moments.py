@@ -88,7 +88,7 @@ def lag_moments(
     profile: str | None = None,
     own: bool = False,
 ) -> LagMoments:
-    """Count the moments of ``column`` on the rows of ``scope``; lags with few products are left out.
+    """Count the moments of ``column`` on some rows; lags with few products are left out.
 
     Args:
         engine: The table.
@@ -184,7 +184,7 @@ def _moments(
     last = next((k - 1 for k in range(1, len(sums) + 2) if k not in kept), len(sums))
     covariances = [variance - rounding]
     covariances += [_covariance(*map(int, line)) for line in sums[:last]]
-    moments = _standardised(*(int(named[f"powers_{k}"]) for k in range(1, 5)), rows)
+    moments = _standardised([Fraction(int(named[f"powers_{k}"]), rows) for k in range(1, 5)])
     spacing = None
     if named["closest"] is not None:
         spacing = float(named["closest"]), float(named["farthest"])
@@ -209,12 +209,9 @@ def _covariance(count: int, first: int, second: int, products: int) -> Fraction:
     return Fraction(products, count) - Fraction(first, count) * Fraction(second, count)
 
 
-def _standardised(
-    first: int, second: int, third: int, fourth: int, count: int
-) -> tuple[float, float]:
-    """Skewness and kurtosis from sums of powers."""
-    mean = Fraction(first, count)
-    squares, cubes, fourths = (Fraction(total, count) for total in (second, third, fourth))
+def _standardised(powers: list[Fraction]) -> tuple[float, float]:
+    """Skewness and kurtosis from the means of the first four powers."""
+    mean, squares, cubes, fourths = powers
     variance = squares - mean**2
     if not variance > 0:
         return 0.0, 3.0

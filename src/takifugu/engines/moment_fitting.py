@@ -145,7 +145,7 @@ def fit_process(
     if not fit.error < inf:
         raise InvalidQuery(
             "kernel",
-            given=f"{fit.family.word} does not determine its {fit.family.parameter} from these rows",
+            given=f"{fit.family.word} does not determine its parameter from these rows",
             needed="be another, as ar1",
             reason="undetermined",
         )
