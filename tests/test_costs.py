@@ -21,6 +21,7 @@ from takifugu.costs import (
     Column,
     Cost,
     Distance,
+    Jointly,
     Matrix,
     Membership,
     Shape,
@@ -65,7 +66,7 @@ INNER: st.SearchStrategy[Any] = st.one_of(
     matrices(),
 )
 COLUMN_SHAPES: st.SearchStrategy[Any] = st.one_of(
-    st.just(ANY), st.builds(Column, st.sampled_from(COLUMNS), INNER)
+    st.just(ANY), st.just(Jointly(COLUMNS)), st.builds(Column, st.sampled_from(COLUMNS), INNER)
 )
 
 
@@ -109,6 +110,10 @@ def spelled_out(shape: Shape, u: Any, v: Any, columns: tuple[str, ...] | None) -
         most = (shape.high - shape.low) / shape.step
         counted = apart if whole or not apart else Fraction(int(apart) + 1)
         return min(counted, most) / most
+    if isinstance(shape, Jointly):
+        assert columns is not None and isinstance(u, tuple) and isinstance(v, tuple)
+        places = [k for k, name in enumerate(columns) if name in shape.columns]
+        return Fraction(int(any(u[k] != v[k] for k in places)))
     at = {value: k for k, value in enumerate(shape.values)}
     if u in at and v in at:
         return shape.costs[at[u]][at[v]]
@@ -134,6 +139,36 @@ CASES = st.one_of(
     st.tuples(JOINT, st.just(STATES), st.just(COLUMNS)),
 )
 Case = tuple[Cost, tuple[Value, ...], tuple[str, ...] | None]
+
+
+@given(cost=JOINT, u=st.sampled_from(STATES), v=st.sampled_from(STATES))
+def test_the_cost_on_a_column_is_that_of_a_change_of_it_alone(cost: Cost, u: Any, v: Any) -> None:
+    for k, column in enumerate(COLUMNS):
+        moved = (*u[:k], v[k], *u[k + 1 :])
+        assert cost.on_column(column).between(u[k], v[k]) == cost.between(u, moved, COLUMNS)
+
+
+@given(cost=COSTS, u=st.sampled_from(STATES), v=st.sampled_from(STATES))
+def test_a_cost_of_a_column_is_read_back_on_it(cost: Cost, u: Any, v: Any) -> None:
+    named = cost.of_column(COLUMNS[0])
+    assert named.between(u, v, COLUMNS) == cost.between(u[0], v[0])
+    assert named.on_column(COLUMNS[0]) == cost and not named.on_column(COLUMNS[1])
+    assert Cost.of_document(json.loads(json.dumps(named.document()))) == named
+
+
+def test_a_joint_cost_names_columns() -> None:
+    assert Jointly(("b", "a", "b")) == Jointly(("a", "b"))
+    half = Cost.of({Jointly(("a", "b")): "1/2"})
+    assert Cost.of_document([["1/2", ["jointly", ["b", "a"]]]]) == half
+    for columns in ((), ("a",), "ab"):
+        with raises(UnsoundRequest, field="columns"):
+            Jointly(columns)
+    with raises(UnsoundRequest, field="columns"):
+        Jointly(("a", "b")).between(1, 2)
+    with raises(UnsoundRequest, field="columns"):
+        Cost.of({Membership({1}): 1}).on_column("a")
+    with raises(UnsoundRequest, field="columns"):
+        Cost.of({Jointly(("a", "b")): 1}).of_column("a")
 
 
 @given(case=CASES)

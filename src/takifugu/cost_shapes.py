@@ -82,6 +82,9 @@ class AnyValue(_Written):
         return [self.word]
 
 
+ANY = AnyValue()
+
+
 @dataclass(frozen=True)
 class Membership(_Written):
     """|[u∈A] − [v∈A]|: only whether a value is one of ``labels`` matters."""
@@ -334,6 +337,40 @@ class Column(_Written):
         return [self.word, self.column, self.shape.document()]
 
 
+@dataclass(frozen=True)
+class Jointly(_Written):
+    """[u≠v] of some columns of a joint state together: what a cross-tabulation of them tells.
+
+    A change of one of them costs as much as a change of all.
+    """
+
+    word: ClassVar[str] = "jointly"
+
+    columns: tuple[str, ...]
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        names = () if isinstance(columns, str) else tuple(columns)
+        if len(set(names)) < 2 or not all(isinstance(name, str) for name in names):
+            raise UnsoundRequest(
+                "a joint cost names two columns or more; that of one column is a `Column`",
+                field="columns",
+            )
+        object.__setattr__(self, "columns", tuple(sorted(set(names))))
+
+    @property
+    def diameter(self) -> Fraction:
+        """The largest cost between two values."""
+        return Fraction(1)
+
+    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
+        """The cost of the change from the joint state u to v."""
+        return max(Column(name, ANY).between(u, v, columns) for name in self.columns)
+
+    def document(self) -> list[Any]:
+        """As JSON: the same shape, the same document."""
+        return [self.word, list(self.columns)]
+
+
 def one_column(columns: tuple[str, ...] | None, values: Iterable[Value]) -> None:
     """Refuse joint states where a shape names no column."""
     if columns is not None:
@@ -387,8 +424,7 @@ def _shortest_paths(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     return [[Fraction(c, whole) if exact else c for c in row] for row in table.tolist()]
 
 
-Shape = AnyValue | Membership | Distance | Steps | Column | Matrix
-ANY = AnyValue()
+Shape = AnyValue | Membership | Distance | Steps | Column | Jointly | Matrix
 
 
 def shape_text(shape: Shape) -> str:
@@ -409,16 +445,21 @@ def shape_of(document: Any) -> Shape:
             return Steps(low, high, step)
         case ["matrix", list(values), list(rows)]:
             return Matrix(values, rows)
-        case ["column", str(column), [str(word), *_] as inner] if word != Column.word:
+        case ["column", str(column), [str(word), *_] as inner] if word not in (
+            Column.word,
+            Jointly.word,
+        ):
             return Column(column, shape_of(inner))  # type: ignore[arg-type]
+        case ["jointly", list(columns)]:
+            return Jointly(columns)
     raise UnsoundRequest(
-        "unknown shape of a cost; shapes: any, member, distance, steps, column, matrix",
+        "unknown shape of a cost; shapes: any, member, distance, steps, column, jointly, matrix",
         field="shape",
     )
 
 
 def column_and_shape(
     shape: Shape,
-) -> tuple[str | None, AnyValue | Membership | Distance | Steps | Matrix]:
+) -> tuple[str | None, AnyValue | Membership | Distance | Steps | Jointly | Matrix]:
     """The column that a shape is about, if it names one, and the shape of that column."""
     return (shape.column, shape.shape) if isinstance(shape, Column) else (None, shape)

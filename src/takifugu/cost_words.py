@@ -1,6 +1,15 @@
 """A cost in words, for people: which change of value tells how much."""
 
-from takifugu.cost_shapes import AnyValue, Column, Distance, Matrix, Membership, Shape, Steps
+from takifugu.cost_shapes import (
+    AnyValue,
+    Column,
+    Distance,
+    Jointly,
+    Matrix,
+    Membership,
+    Shape,
+    Steps,
+)
 from takifugu.costs import Cost
 from takifugu.visible import four_digits
 
@@ -33,6 +42,8 @@ def shape_words(shape: Shape) -> str:
             return f"matrix of {len(shape.values)} values"
         case Column(column=column, shape=inner):
             return f"{shape_words(inner)} in column {column}"
+        case Jointly(columns=columns):
+            return f"any value of columns {', '.join(columns)} together"
 
 
 def cost_words(cost: Cost) -> str:

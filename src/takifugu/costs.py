@@ -13,6 +13,7 @@ A `Cost` is a sum of a few *shapes* with rational coefficients:
 * `Distance`: |u − v| of numbers clamped to bounds, as a share of their width: noisy sums, means.
 * `Steps`: the same of numbers that are rounded to steps before they are added.
 * `Column`: a shape applied to one column of a joint state.
+* `Jointly`: [u≠v] of some columns of a joint state: cross-tabulations.
 * `Matrix`: written out, for randomised response; its shortest-path closure is taken once.
 
 Every shape is a pseudometric on values (`Matrix` need not be symmetric), and so is a sum of them:
@@ -36,6 +37,7 @@ from takifugu.cost_shapes import (
     AnyValue,
     Column,
     Distance,
+    Jointly,
     Matrix,
     Membership,
     Shape,
@@ -56,6 +58,7 @@ __all__ = [
     "Column",
     "Cost",
     "Distance",
+    "Jointly",
     "Matrix",
     "Membership",
     "Shape",
@@ -98,7 +101,8 @@ class Cost:
         """From coefficients by shape; those of 0 are left out."""
         if not all(isinstance(shape, Shape) for shape in terms):
             raise UnsoundRequest(
-                "a cost is a sum of shapes: AnyValue, Membership, Distance, Steps, Column, Matrix",
+                "a cost is a sum of shapes: AnyValue, Membership, Distance, Steps, Column, Jointly,"
+                " Matrix",
                 field="shape",
             )
         exact = {shape: exactly(value, "coefficient") for shape, value in terms.items()}
@@ -218,6 +222,38 @@ class Cost:
                 listed = inner.values
             named |= {(column, label) for label in listed}
         return frozenset(named)
+
+    def on_column(self, column: str) -> "Cost":
+        """What a change of this column alone costs, as a cost on its own values."""
+        found: dict[Shape, Fraction] = {}
+        for shape, value in self.terms:
+            named, inner = column_and_shape(shape)
+            if isinstance(inner, Jointly):
+                if column not in inner.columns:
+                    continue
+                inner = ANY
+            elif named is None and inner != ANY:
+                raise UnsoundRequest(
+                    f"a cost names no column, and column {column!r} is one of several; say which"
+                    " column it is about",
+                    field="columns",
+                )
+            elif named not in (None, column):
+                continue
+            found[inner] = found.get(inner, Fraction(0)) + value
+        return Cost.of(found)
+
+    def of_column(self, column: str) -> "Cost":
+        """The same on one column of joint states: each shape names it."""
+        found: dict[Shape, Fraction] = {}
+        for shape, value in self.terms:
+            if isinstance(shape, Column | Jointly):
+                raise UnsoundRequest(
+                    "a cost is about columns already; it cannot become that of one column",
+                    field="columns",
+                )
+            found[Column(column, shape)] = value
+        return Cost.of(found)
 
     def document(self) -> list[list[Any]]:
         """As JSON: pairs of an exact coefficient and a shape, in one order."""

@@ -133,7 +133,7 @@ def held(
     by: tuple[str, ...],
 ) -> None:
     """The loss between any two values is at most their cost, and attained where it is not 0."""
-    unit = query.unit_cost(values)
+    unit = query.unit_cost({query.column: values})
     noise = query.choose(engine, Aim(Pure("0.7"))).mechanism
     while not isinstance(noise, IntegerLaplace):
         noise = noise.total if hasattr(noise, "total") else noise.noise  # type: ignore[attr-defined]
@@ -168,10 +168,10 @@ def test_no_count_tells_more_than_it_states(
                 query = kind("state", (), rows, labels)
                 held(query, engine, values, TABLES, outside, by)
                 everything = len(labels) == 4
-                assert (query.unit_cost(values) == WHOLLY) == everything
+                assert (query.unit_cost({query.column: values}) == WHOLLY) == everything
         for bars in (HistogramQuery("state", (), rows), ProportionsQuery("state", (), rows)):
             held(bars, engine, values, TABLES, outside, by)
-            assert bars.unit_cost(values) == WHOLLY
+            assert bars.unit_cost({bars.column: values}) == WHOLLY
         if not by:
             held(TransitionsQuery("state", (), rows), engine, values, TABLES, outside, by)
 
@@ -223,7 +223,7 @@ def test_no_sum_or_mean_tells_more_than_it_states(tmp_path: Path, by: tuple[str,
         assert values.bounds == (Fraction(0), Fraction(5, 2))
         rows = rows_of(engine.declaration, None, None)
         for query in (SumQuery("weight", (), rows), MeanQuery("weight", (), rows)):
-            assert query.unit_cost(values) != WHOLLY
+            assert query.unit_cost({query.column: values}) != WHOLLY
             held(query, engine, values, NUMBERS, "refuse", by)
 
 
@@ -246,7 +246,7 @@ def test_states_that_are_not_the_numbers_of_a_column_are_not_taken_for_them(
         values = ProtectedValues.of(Translation(chain), engine.declaration, "weight")
         assert values == ProtectedValues()
         assert SumQuery("weight", (), rows_of(engine.declaration, None, None)).unit_cost(
-            values
+            {"weight": values}
         ) == Cost.any(1)
 
 
@@ -260,7 +260,7 @@ def test_no_ranking_tells_more_than_it_states(tmp_path: Path, k: int) -> None:
     with worlds(tmp_path, "state", SELECTED, column) as engine:
         values = ProtectedValues.of(Translation(prior), engine.declaration, "state")
         query = TopKQuery("state", (), rows_of(engine.declaration, None, None), k)
-        assert query.unit_cost(values) == WHOLLY
+        assert query.unit_cost({query.column: values}) == WHOLLY
         exact = [np.ravel(one).tolist() for one in answers(query, engine, ())]
         for law in (laws.permute_and_flip, laws.softmax):
             found = {tuple(x): laws.peeled(x, k, 2 * k / 0.7, law) for x in exact}
@@ -275,7 +275,7 @@ def test_no_quantile_tells_more_than_it_states(tmp_path: Path) -> None:
     with worlds(tmp_path, "weight", NUMBERS, amount) as engine:
         values = ProtectedValues.of(Translation(prior), engine.declaration, "weight")
         query = QuantileQuery("weight", (), rows_of(engine.declaration, None, None))
-        assert query.unit_cost(values) == WHOLLY
+        assert query.unit_cost({query.column: values}) == WHOLLY
         picker = query.choose(engine, Aim(Pure("0.7"))).mechanism
         scale = picker.scale  # type: ignore[attr-defined]
         exact = [np.ravel(one).tolist() for one in answers(query, engine, ())]

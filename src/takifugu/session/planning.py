@@ -20,7 +20,7 @@ from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
 from takifugu.session.entries import Entries, refuse_unmatched
 from takifugu.session.held_out import ReleasableRows
-from takifugu.session.protected_values import WHOLLY, ProtectedValues
+from takifugu.session.protected_values import WHOLLY, Values
 from takifugu.session.query.query import Aim, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of
@@ -56,7 +56,7 @@ class QueryPlanning:
     _analyst: str | None
     _about: str
     _entries: Mapping[str, Entries]
-    _values: ProtectedValues
+    _values: Values
     _releasable: ReleasableRows
     _rules: Mapping[str, Any] | None
     _terms: Terms
@@ -115,14 +115,15 @@ class QueryPlanning:
         delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
         query.check_order(self._engine)  # public too, and better refused before it is paid for
+        everything = WHOLLY if delta is not None else query.whole_cost(self._values)
         unit = WHOLLY if delta is not None else query.unit_cost(self._values)
         try:
-            whole = self._made(options, query, delta, WHOLLY)
+            whole = self._made(options, query, delta, everything)
         except UnsoundRequest:
-            if unit == WHOLLY:
+            if unit == everything:
                 raise
             return self._made(options, query, delta, unit)  # so little that only values allow it
-        if unit == WHOLLY:
+        if unit == everything:
             return whole
         before = self._released_before(whole)
         if before is not None:

@@ -13,11 +13,12 @@ sum sees how far two of them are apart. A Gaussian process is about real numbers
 then rounded to steps, and a sum sees how many steps two numbers are apart.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from takifugu._exact import exactly
+from takifugu.cost_shapes import column_and_shape
 from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
@@ -28,6 +29,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.translation import Translation
 
+Values = Mapping[str, "ProtectedValues"]  # of each protected column of a session
 WHOLLY = Cost.any(1)  # a query that may tell everything about an entry: ε·[u≠v]
 MOST_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
 
@@ -42,11 +44,13 @@ class ProtectedValues:
         bounds: The lower and upper bound of a column of numbers, if every prior is about its
             numbers; None if they are not.
         step: What the numbers of the priors are rounded to; None if they are whole steps.
+        column: The column that costs name, if rows have several protected columns.
     """
 
     labels: frozenset[Value] | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     step: Fraction | None = None
+    column: str | None = None
 
     @classmethod
     def of(
@@ -67,12 +71,20 @@ class ProtectedValues:
         known = known and all(_are_numbers(values, column) for values in states)
         return cls(bounds=(column.low, column.high) if known else None)
 
+    @property
+    def wholly(self) -> Cost:
+        """What a query tells that may tell everything about a value."""
+        return self._named(WHOLLY)
+
+    def _named(self, cost: Cost) -> Cost:
+        return cost if self.column is None else cost.of_column(self.column)
+
     def count(self, labels: Iterable[Name]) -> Cost:
         """What the count of some labels tells: whether a value is one of them."""
         members = frozenset(labels)
         if self.labels is None or not members < self.labels or len(self.labels) == 2:
-            return WHOLLY  # of one label in two, that is everything; of all labels it is no matter
-        return Cost.of({Membership(members): 1})
+            return self.wholly  # of one label in two, that is everything; of all it is no matter
+        return self._named(Cost.of({Membership(members): 1}))
 
     def counts(self, labels: Iterable[Name]) -> Cost:
         r"""What counts of several labels tell, each with noise of its own of one scale b.
@@ -83,26 +95,26 @@ class ProtectedValues:
         """
         listed = frozenset(labels)
         if self.labels is None or not listed <= self.labels:
-            return WHOLLY
+            return self.wholly
         if len(listed) == 1:
             return self.count(listed)
         if listed == self.labels:
-            return WHOLLY
+            return self.wholly
         half: dict[Shape, Fraction] = {Membership({label}): Fraction(1, 2) for label in listed}
-        return Cost.of(half)
+        return self._named(Cost.of(half))
 
     def sum(self) -> Cost:
         """What a sum tells: how far two numbers are apart, as a share of the width."""
         if self.bounds is None:
-            return WHOLLY
+            return self.wholly
         if self.step is not None:
-            return Cost.of({Steps(*self.bounds, self.step): 1})
-        return Cost.of({Distance(*self.bounds): 1})
+            return self._named(Cost.of({Steps(*self.bounds, self.step): 1}))
+        return self._named(Cost.of({Distance(*self.bounds): 1}))
 
 
 def telling(unit: Cost) -> str:
     """In words why less is charged than for everything about a value."""
-    shapes = [shape for shape, _ in unit.terms]
+    shapes = [column_and_shape(shape)[1] for shape, _ in unit.terms]
     labels = sorted(repr(name) for s in shapes if isinstance(s, Membership) for name in s.labels)
     listed = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
     if not labels:

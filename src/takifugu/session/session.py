@@ -36,7 +36,7 @@ from takifugu.session.prior_checks import (
     refuse_misfit,
     terms_of,
 )
-from takifugu.session.protected_values import ProtectedValues
+from takifugu.session.protected_values import ProtectedValues, Values
 from takifugu.session.query.query import draw
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
@@ -151,7 +151,8 @@ class Session(QueryPlanning):
                 self._translation = TabledTranslation(translation, translation_table)
                 self._mark = translation_table.fingerprint
             self._entries = refuse_misfit(translation, self._engine, self._about, over)
-            self._values = ProtectedValues.of(translation, declaration, self._about)
+            values = ProtectedValues.of(translation, declaration, self._about)
+            self._values: Values = {self._about: values}
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)

@@ -9,7 +9,7 @@ from takifugu.mechanisms import COUNT, Sensitivity
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
-from takifugu.session.protected_values import ProtectedValues
+from takifugu.session.protected_values import Values
 from takifugu.session.query.query import NumberQuery
 from takifugu.session.query_options import QueryOptions
 
@@ -60,9 +60,9 @@ class CountQuery(NumberQuery):
         """One row more or less, in one group."""
         return COUNT
 
-    def unit_cost(self, values: ProtectedValues) -> Cost:
+    def unit_cost(self, values: Values) -> Cost:
         """Whether a value is one of the labels: a change within them, or outside, moves nothing."""
-        return values.count(self.values)
+        return values[self.column].count(self.values)
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``."""

@@ -7,7 +7,7 @@ from takifugu.costs import Cost
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import COUNT, HISTOGRAM, Sensitivity
 from takifugu.numeric import Integers
-from takifugu.session.protected_values import ProtectedValues
+from takifugu.session.protected_values import Values
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.query import Axes
 
@@ -33,9 +33,9 @@ class CountsQuery(CountQuery):
         """One count down, another up; with one label, one row more or less."""
         return HISTOGRAM if len(self.values) > 1 else COUNT
 
-    def unit_cost(self, values: ProtectedValues) -> Cost:
+    def unit_cost(self, values: Values) -> Cost:
         """Whether a value is listed, and which it is."""
-        return values.counts(self.values)
+        return values[self.column].counts(self.values)
 
     def exact(self, engine: Engine) -> Integers:
         """``[by, label]``."""

@@ -41,7 +41,7 @@ from takifugu.mechanisms.mechanism_plan import once, price
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
-from takifugu.session.protected_values import WHOLLY, ProtectedValues
+from takifugu.session.protected_values import Values
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
 
@@ -123,12 +123,16 @@ class Query(ABC):
     def sensitivity(self, declaration: Declaration) -> Sensitivity:
         """How far one replaced cell moves the exact answer."""
 
-    def unit_cost(self, values: ProtectedValues) -> Cost:  # noqa: ARG002
+    def whole_cost(self, values: Values) -> Cost:
+        """What an answer with a per-entry loss of ε = 1 may tell at worst: all about its column."""
+        return values[self.column].wholly
+
+    def unit_cost(self, values: Values) -> Cost:
         """What an answer with a per-entry loss of ε = 1 tells, value by value; ε times it for ε.
 
         [u≠v], everything, unless a kind proves that some changes of value cost less.
         """
-        return WHOLLY
+        return self.whole_cost(values)
 
     @abstractmethod
     def exact(self, engine: Engine) -> Integers:

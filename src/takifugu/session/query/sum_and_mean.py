@@ -11,7 +11,7 @@ from takifugu.engines import Declaration, Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
 from takifugu.numeric import Floats, Integers
-from takifugu.session.protected_values import ProtectedValues
+from takifugu.session.protected_values import Values
 from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups
 
 
@@ -38,9 +38,9 @@ class SumQuery(NumberQuery):
         width = self.bounds(declaration).width
         return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
 
-    def unit_cost(self, values: ProtectedValues) -> Cost:
+    def unit_cost(self, values: Values) -> Cost:
         """How far two numbers are apart: a change moves the sum by that many steps, and no more."""
-        return values.sum()
+        return values[self.column].sum()
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``, in steps."""

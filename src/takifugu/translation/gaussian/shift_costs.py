@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from takifugu._rounding import UNIT, float_down, float_up
-from takifugu.costs import Column, Cost, Distance, Shape, Steps
+from takifugu.costs import Column, Cost, Distance, Jointly, Shape, Steps
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
 
@@ -30,12 +30,13 @@ def share_of_shift(shape: Shape, distances: Floats) -> Floats:
             if isinstance(shape, Steps):  # rounded apart by one step more, at most
                 part = (part + float_up(Fraction(1, shape.count))) * (1 + 2 * UNIT)
         return np.where(moved, np.clip(part, TINY, 1.0), 0.0)
-    if isinstance(shape, Column):
+    if isinstance(shape, Column | Jointly):
+        about = shape.column if isinstance(shape, Column) else ", ".join(shape.columns)
         raise UnsoundRequest(
-            f"a cost is about column {shape.column!r}, and the entries of a Gaussian are single"
+            f"a cost is about column {about!r}, and the entries of a Gaussian are single"
             " numbers; give a cost that names no column",
             field="columns",
-            needed=shape.column,
+            needed=about,
         )
     return np.where(moved, float_up(shape.diameter), 0.0)
 

@@ -1,0 +1,123 @@
+r"""What a loss on rows means under priors that relate several cells of a row, or several people.
+
+A ledger counts what every *row* of a table has lost, as a cost on the values of its protected
+columns: ``Column("place", …)`` if a query reads one of them, ``Jointly`` if it reads several at
+once, and a bare ``AnyValue`` ε if any change of the row costs ε. What the entries of a prior are is
+another matter (the ``over`` of a policy), and so is what its secrets are about. A `RowTranslation`
+translates the first into losses of the second, column by column of the table: the guarantee is the
+largest of them.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from takifugu._rounding import float_down, float_up
+from takifugu.costs import NOTHING, Cost
+from takifugu.errors import UnsoundRequest
+from takifugu.fingerprint import ByContent
+from takifugu.priors.prior import Prior
+from takifugu.priors.secrets import Secrets
+from takifugu.translation.accounting.largest_epsilon import largest_within
+from takifugu.translation.protocol import LossTranslation
+
+KEPT = 256  # translated costs that are cached
+MOST_GAINED = 64.0  # times the target: the largest factor that is tried
+
+
+class RowTranslation(ByContent, LossTranslation):
+    """A translation of what rows have lost, for one reading of the priors.
+
+    Implementers: `ColumnsOfRow` (``over = "row"``), `JointColumns` (``"sequence"``, of several
+    columns) and `Household`. An implementer says `by_column`, and inherits the rest.
+
+    Attributes:
+        priors: What the adversary may believe, by name; the guarantee holds for each.
+        secrets: For each protected column the secrets that are kept; nothing of a column that it
+            leaves out.
+        uncertainty: How far every joint probability may be off, relatively.
+    """
+
+    over: ClassVar[str]
+
+    def __init__(
+        self,
+        priors: Mapping[str, Prior],
+        secrets: Mapping[str, Secrets],
+        uncertainty: float = 0.0,
+    ) -> None:
+        if not priors or not secrets:
+            missing = "prior" if not priors else "secret"
+            raise UnsoundRequest(f"no {missing} was given; at least one is needed", field=missing)
+        self.priors = dict(priors)
+        self.secrets = {column: secrets[column] for column in sorted(secrets)}
+        self.uncertainty = float(uncertainty)
+        self._known: dict[tuple[Cost, ...], Mapping[str, float]] = {}
+
+    def identity(self) -> Any:
+        """The reading, the priors, the secrets and the uncertainty: what determines a loss."""
+        return (type(self).__name__, self.over, self.priors, self.secrets, self.uncertainty)
+
+    @abstractmethod
+    def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
+        """The loss of each column's secrets, rounded up, if every row lost one of ``costs``."""
+
+    def losses(self, *costs: Cost) -> Mapping[str, float]:
+        """What each column's secrets lose at most; the guarantee is the largest of them."""
+        key = tuple(dict.fromkeys(cost for cost in costs if cost))
+        if not key:
+            return dict.fromkeys(self.secrets, 0.0)
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._known[key] = self.by_column(key)
+        return self._known[key]
+
+    def cost_to_pufferfish(self, *costs: Cost) -> float:
+        """The Pufferfish loss, rounded up, if every row has lost at most one of ``costs``."""
+        return max(self.losses(*costs).values())
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """The Pufferfish loss if any change of a row costs ``dp``, rounded up."""
+        return self.cost_to_pufferfish(Cost.any(dp))
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """The ε of any change of a row that a Pufferfish loss allows, rounded down."""
+        return float_down(self.to_cost(Cost.any(1), pufferfish))
+
+    def to_cost(
+        self,
+        unit: Cost,
+        pufferfish: float,
+        *,
+        spent: Sequence[Cost] = (NOTHING,),
+        beside: Sequence[Cost] = (),
+    ) -> Fraction:
+        """The largest factor, rounded down, such that factor·``unit`` more loses ``pufferfish``.
+
+        Rows that are read have lost one of ``spent`` before, others one of ``beside``.
+        """
+        before = self.cost_to_pufferfish(*spent, *beside)
+        if not unit.scalar or not before <= pufferfish:
+            return Fraction(0)
+
+        def loss(factor: float) -> float:
+            more = unit * factor
+            return self.cost_to_pufferfish(*(cost + more for cost in spent), *beside)
+
+        size = float_up(unit.scalar)
+        found = largest_within(
+            loss,
+            pufferfish,
+            tolerance=self.tolerance,
+            first=(pufferfish - before) / size or None,
+            most=MOST_GAINED * pufferfish / size,
+        )
+        return Fraction(found)
+
+    @cached_property
+    def tolerance(self) -> float:
+        """How close to the largest factor a search ends."""
+        return 1e-4
