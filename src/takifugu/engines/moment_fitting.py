@@ -14,6 +14,7 @@ import numpy as np
 
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
+from takifugu.engines.fit_kinds import Estimate, FitOptions
 from takifugu.engines.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.engines.lag_moments import LagMoments, lag_moments
 from takifugu.engines.scope import EVERYTHING, Scope
@@ -27,6 +28,7 @@ ROUNDS = 30  # of correcting for means that were estimated
 DIFFERS = 3.0  # standard errors that a correlation may be above the fitted one
 MATTERS = 0.01  # and by how much
 LONG = 100.0  # a sum of correlations: such a process hardly forgets
+WALKS = 8.0  # T·(1 − ρ) below which a random walk is not ruled out (Dickey & Fuller, 1979, 5 %)
 CLAMPED = 0.01  # a share of values at a bound that a Gaussian does not describe
 
 
@@ -153,6 +155,33 @@ def fit_process(
     return FittedProcess(prior, moments, fit, margin)
 
 
+def fit_gaussian(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """A Gaussian process of one column of numbers: the fitter of the kind ``gaussian``."""
+    if len(columns) != 1:
+        raise InvalidQuery(
+            "columns",
+            given=f"are {', '.join(columns)}",
+            needed="be one column of numbers: a Gaussian process is fitted to one",
+        )
+    found = fit_process(
+        engine,
+        columns[0],
+        train,
+        kernel=options.kernel,
+        lags=LAGS if options.lags is None else options.lags,
+        profile=options.profile,
+        own_levels=options.own_levels,
+        margin=0.0 if options.margin is None else options.margin,
+        length=options.length,
+    )
+    products = int(found.moments.products[1:].sum())
+    return Estimate(
+        found.prior, products, "products", found.rests, found.notes, found.document(), "sequence"
+    )
+
+
 def _fitted(moments: LagMoments, kernel: str | None, correlations: Floats) -> KernelFit:
     if kernel is None:
         return best_kernel(correlations, moments.products)
@@ -187,10 +216,12 @@ def _notes(found: FittedProcess) -> Iterator[str]:
             f"The correlations add up to {four_digits(total, 'up')}: the process hardly forgets,"
             " and one value tells much about many others. Noise grows with that sum."
         )
-    if fit.family.word == "ar1" and abs(fit.parameter) + 2 * fit.error >= 1:
+    rest = (1 - abs(float(fit.empirical[1]))) * moments.rows / moments.entities
+    if rest < WALKS:
         yield (
-            "A correlation of 1 (a random walk) is within two standard errors: no finite loss"
-            " protects its values."
+            "A random walk, whose correlation is 1, is not ruled out by entities of this length"
+            f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and {WALKS:g} is the"
+            " critical value of Dickey and Fuller at 5 %): no finite loss protects its values."
         )
     yield from _dependence(found)
     if moments.own and moments.entities and total * moments.entities > 0.2 * moments.rows:
