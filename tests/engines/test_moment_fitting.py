@@ -3,7 +3,6 @@
 from math import log, sqrt
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import takifugu as tf
@@ -22,6 +21,7 @@ from takifugu.numeric import Floats
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
 from tests.raising import raises
 
+pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 HOURS = 480
 FALSE_ALARM = 1e-6  # of a statistical test; a red build means a bug
 SPAN = np.full(41, 5_000)
@@ -37,18 +37,15 @@ def drawn(prior: Gaussian, homes: int, hours: int, rng: np.random.Generator) -> 
 def table(values: Floats, *, step: float = 0.001, skip: int | None = None) -> Table:
     homes, hours = values.shape
     hour = np.tile(np.arange(hours), homes)
-    frame = pd.DataFrame(
-        {
-            "home": np.repeat(np.arange(homes), hours),
-            "at": pd.Timestamp("2024-01-01") + pd.to_timedelta(hour, "h"),
-            "hour": hour % 24,
-            "kwh": values.ravel(),
-        }
-    )
-    if skip is not None:
-        frame = frame[frame["at"].dt.day != skip]
+    kept = np.ones(len(hour), dtype=bool) if skip is None else hour // 24 != skip
+    columns = {
+        "home": np.repeat(np.arange(homes), hours),
+        "at": np.datetime64("2024-01-01", "us") + hour * np.timedelta64(1, "h"),
+        "hour": hour % 24,
+        "kwh": values.ravel(),
+    }
     return tf.table(
-        frame,
+        pa.table({name: values[kept] for name, values in columns.items()}),
         name="meters",
         entity="home",
         order="at",
@@ -99,10 +96,11 @@ def test_standard_errors_cover_the_truth(word: str) -> None:
     Hoeffding: that fewer than 95 % − s of them are has probability at most exp(−2Rs²). Errors that
     were wrong by a third would have scores with a deviation of 1.5 or 0.75, and be found.
     """
-    kernel = {
+    kernels: dict[str, AR1 | Matern | SquaredExponential] = {
         "ar1": AR1(0.8), "matern-3/2": Matern("3/2", 2.0),
         "squared-exponential": SquaredExponential(4.0),
-    }[word]  # fmt: skip
+    }  # fmt: skip
+    kernel = kernels[word]
     truth = kernel.rho if isinstance(kernel, AR1) else kernel.scale
     rng, runs, lags = np.random.default_rng(7), 300, 8
     values = drawn(Gaussian(kernel), 40 * runs, 120, rng).reshape(runs, 40, 120)
@@ -209,7 +207,7 @@ def test_the_registry_fits_on_the_first_days_alone() -> None:
 @pytest.mark.parametrize("step", ["0.001", "1", "1e-7"])
 def test_no_sum_leaves_64_bits(rows: int, step: str) -> None:
     amount = tf.table(
-        pd.DataFrame({"home": [1], "at": [0], "kwh": [0.0]}), name="m", entity="home", order="at",
+        pa.table({"home": [1], "at": [0], "kwh": [0.0]}), name="m", entity="home", order="at",
         protected={"kwh": {"bounds": [-100, 100], "step": float(step), "missing": "refuse"}},
     ).declaration.amount("kwh")  # fmt: skip
     grid = Grid.of(amount, rows)

@@ -35,13 +35,13 @@ def left_over(
     groups = defaultdict(list)
     for row, number in held:
         groups[None if profile is None else row[profile]].append(number)
-    means = {key: sum(numbers) / len(numbers) for key, numbers in groups.items()}
+    means = {key: sum(numbers, Fraction(0)) / len(numbers) for key, numbers in groups.items()}
     people = defaultdict(list)
     for row, number in sorted(held, key=lambda pair: tuple(pair[0][name] for name in order)):
         people[row[entity]].append(number - means[None if profile is None else row[profile]])
     paths = list(people.values())
     if own:
-        paths = [[number - sum(path) / len(path) for number in path] for path in paths]
+        paths = [[number - sum(path, Fraction(0)) / len(path) for number in path] for path in paths]
     return paths
 
 
