@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,6 +138,10 @@ class MarkovRandomField(NetworkPrior):
 
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, then one for each edge."""
+        return self._factors
+
+    @cached_property
+    def _factors(self) -> tuple[Factor, ...]:
         number = {entry: i for i, entry in enumerate(self.entries)}
         alone = [Factor((i,), table) for i, table in enumerate(self.unary)]
         joint = [
