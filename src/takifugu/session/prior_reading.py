@@ -17,6 +17,7 @@ from takifugu.session.entries import Entries, EntriesOption, of_several_columns,
 from takifugu.session.name_lists import listed
 from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.joint_columns import JointColumns
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
@@ -101,10 +102,12 @@ def row_translation(
     over: str, priors: Mapping[str, Prior], secrets: Mapping[str, Secrets], uncertainty: float
 ) -> RowTranslation:
     """The translation of rows for one reading of the priors."""
-    for kind in (ColumnsOfRow, JointColumns):
+    for kind in (ColumnsOfRow, JointColumns, Household):
         if kind.over == over:
             return kind(priors, secrets, uncertainty)
-    raise UnsoundRequest(f'over = "{over}" is not supported yet', field="over", given=over)
+    raise UnsoundRequest(
+        f"over is {over!r:.80}, which is no reading of rows", field="over", given=over
+    )
 
 
 def columns_of(
