@@ -1,7 +1,7 @@
 """Translated costs of rows beside linear programs over all tables, on random instances.
 
 ``python -m benchmarks.table_oracle --instances 1000``. Each instance is a small table under one
-reading of a prior, with costs on its rows as a ledger names them: single columns, cross-tabulations,
+reading of a prior, with costs on its rows as a ledger names them: columns, cross-tabulations,
 any change of a row. `tests/oracles/table_instances.py` draws it, with zeros, probabilities down to
 1e-140 and values that are certain, and writes it out.
 
