@@ -13,7 +13,7 @@ from takifugu.session.cells import Bound, rows_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
-from takifugu.session.query.linear import LinearQuery, WeightedSum
+from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
 from takifugu.session.query.marginals import MarginalsQuery
 from takifugu.session.query.proportions import ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
@@ -35,7 +35,7 @@ KINDS: Mapping[Kind, type[Query]] = {
     "proportions": ProportionsQuery,
     "transitions": TransitionsQuery,
     "marginals": MarginalsQuery,
-    "linear": LinearQuery,
+    "linear": WeightedSumQuery,
 }  # registry: one line for each kind of query
 NONE_DECLARED: Mapping[str, WeightedSum] = {}
 UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
@@ -68,7 +68,7 @@ def query_of(
     where = options.where if declared is None else declared.rows_read(declaration, options.where)
     rows = rows_of(declaration, options.window, where)
     query = kind.of(options, declaration, columns, rows)
-    if isinstance(query, LinearQuery) and declared is not None:
+    if isinstance(query, WeightedSumQuery) and declared is not None:
         query = query.declared(str(options.query), declared, declaration)
     query.check(declaration)
     return query
@@ -131,9 +131,9 @@ def refuse_unserved(query: Query, priors: Mapping[str, Prior], over: Mapping[str
     """Refuse a kind of query that some prior cannot serve, by name, with what to ask instead.
 
     Rows that are columns of independent draws (``over = "row"``), or people with one row each
-    (``"entities"``), have no order that a prior speaks of: nothing follows anything. A Gaussian
-    process bounds what a release tells by how far numbers are apart; a release that tells any two
-    numbers apart alike, however near they are, has no finite price under it.
+    (``"entities"``), have no order that a prior speaks of: nothing follows anything. An unbounded
+    Gaussian process moves every entry if one is moved, most by very little: a release that tells
+    any two numbers apart alike, however near they are, has no finite price under it.
     """
     for name, prior in priors.items():
         reading = over[name]
@@ -145,12 +145,12 @@ def refuse_unserved(query: Query, priors: Mapping[str, Prior], over: Mapping[str
                 " histogram or counts",
                 reason="no-order",
             )
-        if isinstance(prior, Gaussian) and not query.by_distance:
+        if isinstance(prior, Gaussian) and prior.size is None and not query.by_distance:
             raise InvalidQuery(
                 "kind",
                 given=f"is {query.kind}, which may tell any two numbers apart, however near",
-                needed=f"be another: {name} is a {prior.kind}, under which that has no finite"
-                f" price. Ask for {' or '.join(k for k, c in KINDS.items() if c.by_distance)}",
+                needed=f"be another: {name} is an unbounded {prior.kind}, under which that has no"
+                f" finite price. Ask for {', '.join(k for k, c in KINDS.items() if c.by_distance)}",
                 reason="no-finite-price",
             )
 

@@ -134,7 +134,7 @@ class WeightedSum:
 
 
 @dataclass(frozen=True)
-class LinearQuery(SumQuery):
+class WeightedSumQuery(SumQuery):
     """A weighted sum of a column of bounded numbers.
 
     Attributes:

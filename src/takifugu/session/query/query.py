@@ -96,7 +96,7 @@ class Query(ABC):
     """A query about protected columns, for each combination of public keys.
 
     Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `MarginalsQuery`,
-    `CountQuery`, `CountsQuery`, `SumQuery`, `MeanQuery`, `LinearQuery`, `QuantileQuery` and
+    `CountQuery`, `CountsQuery`, `SumQuery`, `MeanQuery`, `WeightedSumQuery`, `QuantileQuery` and
     `TransitionsQuery`.
 
     Attributes:
