@@ -22,7 +22,7 @@ from takifugu.engines import (
     parse_declaration,
     read_declaration,
 )
-from takifugu.engines.chain_fitting import ByEntity, FirstDays
+from takifugu.engines.fitted_part import ByEntity, FirstDays
 from takifugu.errors import InvalidFile
 from tests.raising import raises
 

@@ -48,7 +48,8 @@ EVERYBODY = {row[0] for row in stays()}
 def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) -> None:
     project, file, prior, found = study(tmp_path).fit("stays", FitOptions(first_days=8))
     expected = recounted(EVERYBODY, range(8))
-    assert prior == expected.chain(tau=1e-5) and found.counts == expected
+    assert prior == expected.chain(tau=1e-5)
+    assert found.estimate.counted == expected.counts.sum() > 0
     assert project.load("stays").priors == {"prior": prior} and file.exists()
     assert project.dataset("stays").priors[0].released_from == 8
     project.set_budget("stays", "5")

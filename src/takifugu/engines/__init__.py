@@ -3,15 +3,7 @@
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint
 from takifugu.engines.backends.frames import Frame
-from takifugu.engines.chain_fitting import (
-    ByEntity,
-    FirstDays,
-    FitOptions,
-    Fitted,
-    fit,
-    fit_markov,
-    fit_prior,
-)
+from takifugu.engines.chain_fitting import fit, fit_markov
 from takifugu.engines.data_check import DataCheck, check
 from takifugu.engines.declarations.columns import Amount, Category, Order, Source
 from takifugu.engines.declarations.declaration import Declaration
@@ -24,6 +16,8 @@ from takifugu.engines.engine_errors import (
     InvalidDeclaration,
     InvalidQuery,
 )
+from takifugu.engines.fit_kinds import Estimate, FitOptions, Fitted, fit_prior
+from takifugu.engines.fitted_part import ByEntity, FirstDays
 from takifugu.engines.opening import open_engine
 from takifugu.engines.row_identity import identities
 from takifugu.engines.scope import Scope, Share
@@ -41,6 +35,7 @@ __all__ = [
     "Distribution",
     "DriverMissing",
     "Engine",
+    "Estimate",
     "FirstDays",
     "FitOptions",
     "Fitted",

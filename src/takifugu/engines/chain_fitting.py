@@ -2,56 +2,30 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
 from fractions import Fraction
 from typing import Literal, overload
 
-from takifugu._exact import exactly
 from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
-from takifugu.engines.scope import EVERYTHING, Scope, Share
-from takifugu.errors import UnsoundRequest
-from takifugu.priors import FittedRows, IntervalMarkovChain, MarkovChain, Name, Transitions
+from takifugu.engines.fit_kinds import Estimate, FitOptions, fit_prior
+from takifugu.engines.fitted_part import Split, parts, rows_of, share_of_entities
+from takifugu.engines.scope import EVERYTHING, Scope
+from takifugu.priors import (
+    FittedRows,
+    IntervalMarkovChain,
+    MarkovChain,
+    Name,
+    Prior,
+    Transitions,
+)
 from takifugu.priors.fitting import TAU
 
-
-@dataclass(frozen=True)
-class FirstDays:
-    """Fit on the first days, protect the rest: the paper fits on 400 of 500 days.
-
-    Days are days of the calendar in the declared zone, and the first is that of the first row.
-    Where the order is a plain number, a day is one unit from the first number on.
-    """
-
-    days: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.days, bool) or not isinstance(self.days, int) or self.days < 1:
-            raise InvalidQuery("days", given=f"is {self.days!r}", needed="be a whole number, ≥ 1")
+CONFIDENCE = 0.95  # of intervals, unless another is given
 
 
 @dataclass(frozen=True)
-class ByEntity:
-    """Fit on a share of the entities, protect the others; who is in it depends on a hash alone.
-
-    Attributes:
-        share: How large a share of the entities to fit on, about.
-        salt: Any public text; another salt deals the entities out anew.
-    """
-
-    share: Fraction
-    salt: str = "takifugu"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise InvalidQuery(
-                "share", given=f"is {float(self.share):g}", needed="be between 0 and 1"
-            )
-
-
-@dataclass(frozen=True)
-class Fitted:
+class FittedChain:
     """A chain fitted to a table, and what that does to the guarantee.
 
     Attributes:
@@ -61,15 +35,13 @@ class Fitted:
         train: The rows that it was fitted on.
         test: The rows that were kept apart, for releases; None if there was no split.
         split: How they were kept apart.
-        remaining: How many rows were kept apart, which is public; None if that was not counted.
     """
 
     chain: MarkovChain
     counts: Transitions
     train: Scope
     test: Scope | None
-    split: FirstDays | ByEntity | None
-    remaining: int | None = None
+    split: Split
 
     @property
     def rows(self) -> FittedRows:
@@ -87,13 +59,13 @@ def fit(
     engine: Engine,
     column: str,
     *,
-    split: FirstDays | ByEntity | None = None,
+    split: Split = None,
     scope: Scope = EVERYTHING,
     unseen: Literal["refuse", "uniform"] = "refuse",
     other: Name | None = None,
     tau: float | None = TAU,
     length: int | None = None,
-) -> Fitted:
+) -> FittedChain:
     """Count the transitions of ``column`` in the database and make a chain of them.
 
     Args:
@@ -106,87 +78,19 @@ def fit(
         tau: The paper's smoothing: zeros become this; None leaves them.
         length: How many entries the chain has; None for an unbounded chain.
     """
-    train, test = _parts(engine, split, scope)
+    train, test = parts(engine, split, scope)
     counts = engine.transitions(column, train)
-    if isinstance(split, FirstDays):
-        (rows,) = counts.fitted_on
-        counts = replace(counts, fitted_on=(replace(rows, days=split.days),))
+    counts = replace(counts, fitted_on=(rows_of(engine, train, split),))
     added = None if other in counts.states else other
     chain = counts.chain(unseen=unseen, other=added, tau=tau, length=length)
-    return Fitted(chain, counts, train, test, split)
+    return FittedChain(chain, counts, train, test, split)
 
 
-def _parts(
-    engine: Engine, split: FirstDays | ByEntity | None, scope: Scope
-) -> tuple[Scope, Scope | None]:
-    match split:
-        case None:
-            return scope, None
-        case FirstDays(days):
-            cut = _days_after(engine.span(scope)[0], days)
-            return replace(scope, end=cut), replace(scope, start=cut)
-        case ByEntity(share, salt):
-            if scope.entities is not None:
-                raise InvalidQuery(
-                    "scope, entities", given="is given", needed="be left out of a split by entity"
-                )
-            train, test = Share(salt, Fraction(0), share), Share(salt, share, Fraction(1))
-            return replace(scope, entities=train), replace(scope, entities=test)
-
-
-def _days_after(first: datetime | float, days: int) -> datetime | float:
-    if not isinstance(first, datetime):
-        return first + days
-    try:
-        return datetime.combine(first.date(), time()) + timedelta(days=days)
-    except OverflowError:
-        raise InvalidQuery(
-            "days", given=f"is {days}", needed="end before the last day of the calendar"
-        ) from None
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What to fit, and on which rows: the first days, a share of the entities, or all.
-
-    Attributes:
-        first_days: Fit on so many days and release from those after them.
-        share: Fit on such a share of the entities and release from the others.
-        other: The state for what was never seen; it must be a label of the column.
-        tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
-        length: How many entries the chain has; None for an unbounded chain.
-        confidence: Instead of one chain, all that the counts do not rule out at this confidence.
-    """
-
-    first_days: int | None = None
-    share: Fraction | None = None
-    other: Name | None = None
-    tau: float | None = None
-    length: int | None = None
-    confidence: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.first_days is not None and self.share is not None:
-            raise InvalidQuery(
-                "first days", given="come with a share", needed="be given alone: one split only"
-            )
-        if self.confidence is not None and (self.tau is not None or self.other is not None):
-            raise InvalidQuery(
-                "confidence", given="comes with tau or other", needed="be given alone"
-            )
-
-    @property
-    def split(self) -> FirstDays | ByEntity | None:
-        """Which rows to fit on."""
-        if self.first_days is not None:
-            return FirstDays(self.first_days)
-        return None if self.share is None else ByEntity(self.share)
-
-
-def fit_prior(
-    engine: Engine, column: str, options: FitOptions
-) -> tuple[MarkovChain | IntervalMarkovChain, Fitted]:
-    """The prior that ``options`` describe, and how it was fitted."""
+def fit_markov_chain(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """The stationary chain of relative frequencies, smoothed."""
+    (column,) = columns
     labels = engine.declaration.category(column).keys
     if options.other is not None and options.other not in labels:
         raise InvalidQuery(
@@ -195,28 +99,25 @@ def fit_prior(
             needed="be one, since the states of a prior are the labels of its column; declare"
             f" outside = 'other' for {column}",
         )
+    counts = engine.transitions(column, train)
     tau = TAU if options.tau is None else options.tau
-    fitted = fit(
-        engine,
-        column,
-        split=options.split,
-        unseen="uniform",
-        tau=tau or None,
-        length=options.length,
-    )
-    if fitted.test is not None:
-        fitted = replace(fitted, remaining=engine.count(fitted.test))
-    if fitted.remaining == 0:
-        raise InvalidQuery(
-            "split",
-            given="leaves no rows to release from",
-            needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
-            " share of the entities",
-        )
-    if options.confidence is None:
-        return fitted.chain, fitted
-    chains = fitted.counts.intervals(confidence=options.confidence, length=options.length)
-    return chains, fitted
+    chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
+    return estimate_of(chain, counts)
+
+
+def fit_interval_chain(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """All chains that the counts do not rule out."""
+    (column,) = columns
+    counts = engine.transitions(column, train)
+    confidence = CONFIDENCE if options.confidence is None else options.confidence
+    return estimate_of(counts.intervals(confidence=confidence, length=options.length), counts)
+
+
+def estimate_of(prior: Prior, counts: Transitions) -> Estimate:
+    """A prior and the steps that it rests on."""
+    return Estimate(prior, int(counts.counts.sum()), "steps")
 
 
 @overload
@@ -276,21 +177,14 @@ def fit_markov(
     """
     options = FitOptions(
         first_days=first_days,
-        share=None if share is None else _share(share),
+        share=None if share is None else share_of_entities(share),
         other=other,
         tau=tau,
         length=length,
         confidence=confidence,
     )
     with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
-        return fit_prior(engine, column, options)[0]
-
-
-def _share(given: Fraction | float | str) -> Fraction:
-    """A share by its digits: 0.2 is a fifth."""
-    try:
-        return exactly(str(given), "share")
-    except UnsoundRequest:
-        raise InvalidQuery(
-            "share", given=f"is {given!r:.40}", needed="be between 0 and 1, as 0.2 or '1/5'"
-        ) from None
+        prior = fit_prior(engine, (column,), options).prior
+    if not isinstance(prior, MarkovChain | IntervalMarkovChain):  # pragma: no cover
+        raise TypeError(f"a fitted chain is a {prior.kind}")
+    return prior

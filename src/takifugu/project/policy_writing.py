@@ -167,4 +167,5 @@ def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) 
             section["released_from"] = first_releasable(found.train.end, declaration)
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
-    return section | {"statement": found.statement}
+    over = {} if found.estimate.over is None else {"over": found.estimate.over}
+    return section | over | {"statement": found.statement}

@@ -413,7 +413,8 @@ class Project:
         found = self.load(name)
         declaration, column = found.declaration, found.about
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            prior, fitted = fit_prior(engine, column, options)
+            fitted = fit_prior(engine, (column,), options)
+            prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
             path = self.folder / file

@@ -242,7 +242,7 @@ def fit(
             data, options, replace=replace, keep=add, backend=backend
         )
     entered = project.dataset(data).priors[-1]
-    steps, start = int(found.counts.counts.sum()), entered.released_from
+    steps, start = found.estimate.counted, entered.released_from
     if as_json:
         facts: dict[str, Any] = {"dataset": data, "project": str(project.file), "steps": steps}
         facts |= {"fitted": entered.fitted, "share": entered.share and str(entered.share)}

@@ -13,6 +13,7 @@ from takifugu.cli.demo.demo_record import DemoRecord
 from takifugu.costs import Cost
 from takifugu.engines import Engine, FitOptions, Fitted, Scope, check, open_engine
 from takifugu.numeric import Floats, Integers
+from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
 from takifugu.project.policy_session import PolicySession
@@ -117,9 +118,9 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
 
 def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
     with record.working("counting transitions"):
-        project, _, _, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
+        project, _, chain, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
         curve = project.load(DATASET).translation.curve
-    states, moves = len(fitted.chain.states), int(fitted.counts.counts.sum())
+    states, moves = len(chain.states), fitted.estimate.counted
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
     record.show(
         "What an adversary may believe",
@@ -175,7 +176,10 @@ def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTran
         dp: Floats = np.arange(1, POINTS + 1) * float(view.to_dp(BUDGET)) / POINTS
         with project.engine(DATASET) as engine:
             longest = engine.lengths(_released_rows(fitted)).longest
-        finite = Translation(replace(fitted.chain, length=longest))
+        (chain,) = translation.priors.values()
+        if not isinstance(chain, MarkovChain):
+            raise TypeError("the demo fits a Markov chain")
+        finite = Translation(replace(chain, length=longest))
         losses = {
             "exact": np.array([float(view.to_pufferfish(epsilon)) for epsilon in dp.tolist()]),
             "curve": translation.curve.to_pufferfish(dp),

@@ -1,0 +1,256 @@
+"""The kinds of priors that can be fitted to a declared table, and what a fit returns.
+
+A kind is one function, its *fitter*, which is given the table, the columns, the rows to fit on and
+the options, and returns an `Estimate`. `fit_prior` does what all of them share: it keeps rows
+apart, refuses options that a kind does not have, records in the prior which rows it was fitted on,
+and says what it rests on. A new kind is one module beside this one, and one entry in ``KINDS``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, Literal
+
+from takifugu.engines.declarations.columns import Amount, Category
+from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.engine import Engine
+from takifugu.engines.engine_errors import InvalidQuery
+from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
+from takifugu.engines.scope import EVERYTHING, Scope
+from takifugu.errors import one_of
+from takifugu.priors import FittedRows, Name, Prior
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit, and on which rows: the first days, a share of the entities, or all.
+
+    Attributes:
+        first_days: Fit on so many days and release from those after them.
+        share: Fit on such a share of the entities and release from the others.
+        other: The state for what was never seen; it must be a label of the column.
+        tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
+        length: How many entries the chain has; None for an unbounded chain.
+        confidence: Instead of one chain, all that the counts do not rule out at this confidence.
+        kind: What to fit, of ``KINDS``; None for a Markov chain, or with ``confidence`` for all
+            that the counts do not rule out.
+        columns: The columns that the prior is about; none for those that the kind is about by
+            default.
+        order: How many entries before it an entry depends on.
+        cuts: Where the ranges of a column of numbers begin, in order, and its upper bound.
+        by_hour: Whether to fit a matrix for each hour of the day.
+        structure: The parents of each column of a network; None to find a tree.
+        smoothing: What is added to every count of a network.
+        kernel: The family of kernels of a Gaussian process, of `kernel_fitting.FAMILIES`.
+        lags: How many lags it is fitted to.
+        margin: By how many standard errors its parameter is raised.
+        profile: A public column: each of its keys has a mean of its own.
+        own_levels: Whether each entity has a mean of its own too, known to the adversary.
+    """
+
+    first_days: int | None = None
+    share: Fraction | None = None
+    other: Name | None = None
+    tau: float | None = None
+    length: int | None = None
+    confidence: float | None = None
+    kind: str | None = None
+    columns: tuple[str, ...] = ()
+    order: int | None = None
+    cuts: tuple[Fraction, ...] | None = None
+    by_hour: bool = False
+    structure: Mapping[str, Sequence[str]] | None = None
+    smoothing: float | None = None
+    kernel: str | None = None
+    lags: int | None = None
+    margin: float | None = None
+    profile: str | None = None
+    own_levels: bool = False
+
+    def __post_init__(self) -> None:
+        if self.first_days is not None and self.share is not None:
+            raise InvalidQuery(
+                "first days", given="come with a share", needed="be given alone: one split only"
+            )
+        if self.confidence is not None and (self.tau is not None or self.other is not None):
+            raise InvalidQuery(
+                "confidence", given="comes with tau or other", needed="be given alone"
+            )
+        if self.kind is None:
+            object.__setattr__(self, "kind", "markov" if self.confidence is None else "interval")
+        if self.kind is None or self.kind not in KINDS:
+            raise InvalidQuery("kind", given=f"is {self.kind!r:.60}", needed=one_of(KINDS))
+        kind = KINDS[self.kind]
+        for option in fields(self):
+            given = getattr(self, option.name) != option.default
+            if given and option.name not in (*COMMON, *kind.options):
+                raise InvalidQuery(
+                    option.name.replace("_", " "),
+                    given=f"is given for a prior of kind {self.kind}",
+                    needed=f"be left out: that kind has {', '.join(kind.options)}",
+                    reason="not-of-this-kind",
+                )
+
+    @property
+    def split(self) -> Split:
+        """Which rows to fit on."""
+        if self.first_days is not None:
+            return FirstDays(self.first_days)
+        return None if self.share is None else ByEntity(self.share)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fitter found.
+
+    Attributes:
+        prior: The prior. Which rows it was fitted on is recorded by `fit_prior`.
+        counted: How many things it rests on.
+        unit: What they are: "steps", "rows", "products".
+        rests: What it rests on, in sentences, for the statement of the policy.
+        notes: What else the owner should see once: states hardly seen, what does not fit.
+        facts: The same for programs, as JSON.
+        over: What the entries of the prior are, where that is not plain from its kind.
+    """
+
+    prior: Prior
+    counted: int
+    unit: str
+    rests: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    over: str | None = None
+
+
+Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
+Default = Literal["the one", "labels", "numbers"]
+
+COMMON = ("first_days", "share", "kind", "columns")
+
+
+@dataclass(frozen=True)
+class FitKind:
+    """One kind of prior that can be fitted.
+
+    Attributes:
+        module: Where its fitter is; imported when it is needed.
+        fitter: The name of a function that is a `Fitter`.
+        about: What is fitted, in a few words.
+        options: The fields of `FitOptions` that it has, beside those of all kinds.
+        columns: What it is about by default: the one column that a dataset is about, or all
+            protected columns of labels or of numbers.
+    """
+
+    module: str
+    fitter: str
+    about: str
+    options: tuple[str, ...] = ()
+    columns: Default = "the one"
+
+
+KINDS: Mapping[str, FitKind] = {
+    "markov": FitKind(
+        "takifugu.engines.chain_fitting",
+        "fit_markov_chain",
+        "a Markov chain; of several columns on their joint states",
+        ("other", "tau", "length"),
+    ),
+    "interval": FitKind(
+        "takifugu.engines.chain_fitting",
+        "fit_interval_chain",
+        "all Markov chains that the counts do not rule out",
+        ("confidence", "length"),
+    ),
+    "gaussian": FitKind(
+        "takifugu.engines.moment_fitting",
+        "fit_gaussian",
+        "a Gaussian process, by its moments",
+        ("kernel", "lags", "margin", "profile", "own_levels", "length"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A prior fitted to a table, and what that does to the guarantee.
+
+    Attributes:
+        prior: The prior. It knows which rows it was fitted on, and so does what is made of it.
+        estimate: What the fitter found.
+        rows: The rows that it was fitted on, as a published policy names them.
+        train: The same, as an engine takes them.
+        test: The rows that were kept apart, for releases; None if there was no split.
+        split: How they were kept apart.
+        remaining: How many rows were kept apart, which is public; None if that was not counted.
+    """
+
+    prior: Prior
+    estimate: Estimate
+    rows: FittedRows
+    train: Scope
+    test: Scope | None
+    split: Split
+    remaining: int | None = None
+
+    @property
+    def statement(self) -> str:
+        """What readers of the policy should know about the fit."""
+        return " ".join((self.rows.statement, *self.estimate.rests))
+
+
+def fit_prior(engine: Engine, columns: Sequence[str], options: FitOptions) -> Fitted:
+    """The prior that ``options`` describe, and how it was fitted.
+
+    ``columns`` is what it is about if the options name none; empty for the default of the kind.
+    """
+    kind = KINDS[str(options.kind)]
+    chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
+    _refuse_columns(chosen, engine.declaration)
+    train, test = parts(engine, options.split, EVERYTHING)
+    remaining = None if test is None else engine.count(test)
+    if remaining == 0:
+        raise InvalidQuery(
+            "split",
+            given="leaves no rows to release from",
+            needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
+            " share of the entities",
+        )
+    fitter: Fitter = getattr(import_module(kind.module), kind.fitter)
+    estimate = fitter(engine, chosen, train, options)
+    rows = rows_of(engine, train, options.split)
+    prior = replace(estimate.prior, fitted_on=(rows,))
+    return Fitted(prior, estimate, rows, train, test, options.split, remaining)
+
+
+def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:
+    family = Amount if kind.columns == "numbers" else Category
+    names = tuple(
+        column.column
+        for column in declaration.protected
+        if kind.columns == "the one" or isinstance(column, family)
+    )
+    if kind.columns == "the one" and len(names) > 1:
+        raise InvalidQuery(
+            "columns",
+            given="are not named",
+            needed=f"name what the prior is about, of the protected columns {', '.join(names)}",
+        )
+    return names
+
+
+def _refuse_columns(columns: tuple[str, ...], declaration: Declaration) -> None:
+    known = [column.column for column in declaration.protected]
+    for column in columns:
+        if column not in known:
+            raise InvalidQuery(
+                "columns",
+                given=f"name {column!r:.60}",
+                needed=f"name protected columns, each once, of {', '.join(known)}",
+            )
+    if not columns or len(set(columns)) < len(columns):
+        raise InvalidQuery(
+            "columns",
+            given="repeat a column" if columns else "are none",
+            needed=f"name protected columns, each once, of {', '.join(known)}",
+        )
