@@ -159,7 +159,7 @@ def test_marginals_are_histograms_in_one_query(
             assert one.columns == (*by, column)
             alone = engine.histogram((*by, column), scope)
             assert one.keys == alone.keys and np.array_equal(one.counts, alone.counts)
-            chosen = [row for row in rows() if scope.start <= row["at"] < scope.end]  # type: ignore[operator]
+            chosen = [row for row in rows() if scope.start <= row["at"] < scope.end]
             folds = {name: folds_of(label, code)[name] for name in one.columns}
             truth = recount.histogram(chosen, folds)
             assert {key: one.at(*key) for key in product(*one.keys)} == {
