@@ -69,9 +69,7 @@ def test_a_joint_chain_is_that_of_pairs_of_values(engine: Engine) -> None:
     chain = found.prior
     assert isinstance(chain, MarkovChain) and chain.columns == ("b", "a")
     assert chain.states == tuple(product(LABELS["b"], LABELS["a"]))
-    steps = Counter(
-        (x, y) for path in people("b", "a", first=20) for x, y in pairwise(path)
-    )
+    steps = Counter((x, y) for path in people("b", "a", first=20) for x, y in pairwise(path))
     for i, x in enumerate(chain.states):
         left = sum(count for (begin, _), count in steps.items() if begin == x)
         for j, y in enumerate(chain.states):
@@ -184,7 +182,7 @@ def test_networks_refuse_by_name_what_they_cannot_be_about(engine: Engine) -> No
 
 
 def test_columns_that_no_network_can_have_are_refused() -> None:
-    wide = {"a": LABELS["a"], "b": ["b0", "b1", *(f"x{i}" for i in range(5000))]}
+    wide: dict[str, Any] = {"a": LABELS["a"], "b": ["b0", "b1", *(f"x{i}" for i in range(5000))]}
     with declared(**wide).open() as engine, raises(TooLarge, size=5002):
         fit_prior(engine, (), FitOptions(kind="network"))
     dropping = {"values": LABELS["a"], "outside": "drop"}

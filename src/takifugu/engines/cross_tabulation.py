@@ -41,7 +41,7 @@ def cross_tabulate(
         raise InvalidQuery("columns", given="make a table twice", needed="make each one once")
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
     keys = {name: engine.keys(name) for name in columns}
-    codes = {name: engine._codes(name) for name in columns}
+    codes = {name: engine.lookup(name) for name in columns}
     sizes = {names: prod(len(keys[name]) for name in names) for names in wanted}
     if sum(sizes.values()) > MOST_CELLS:
         largest = max(sizes, key=lambda names: sizes[names])
@@ -85,7 +85,7 @@ def _groups(
         f"SELECT {', '.join(shown)}, COUNT(*) AS many FROM ({chosen}) AS chosen"  # noqa: S608
         f" GROUP BY GROUPING SETS ({', '.join(groups)})"
     )
-    schema = {short: ex.TYPES[engine._backend.kinds[column]] for column, short in named.items()}
+    schema = {short: ex.TYPES[engine.kinds[column]] for column, short in named.items()}
     table = ibis.table(schema | dict.fromkeys([*flags, "many"], "int64"), name=GROUPED)
     looked = {short: codes[column] for column, short in named.items()}
     outer = ex.sql(ex.by_place(table, looked, {"many": "sum"}, keep=flags), dialect)

@@ -1,6 +1,6 @@
 """The engine: queries about a declared table, answered inside its database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
@@ -13,7 +13,7 @@ import numpy as np
 
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
-from takifugu.engines.backends.backend import Backend, DataFingerprint
+from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
 from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
@@ -230,7 +230,7 @@ class Engine:
         for before, here, first, count, tie, gap in self._run(
             ex.transitions(rows, self._declaration, column, codes[column])
         ):
-            self._refuse(tie, gap)
+            self.refuse_flags(tie, gap)
             arrived, left = (
                 self._cell(codes, (here,)),
                 None if first else codes[column].code(before),
@@ -263,6 +263,21 @@ class Engine:
         """A histogram of each set of columns, all of them in one pass over the rows."""
         return cross_tabulate(self, sets, scope)
 
+    def collect(
+        self, make: Callable[[Any], Any], scope: Scope = EVERYTHING
+    ) -> list[tuple[Any, ...]]:
+        """The aggregates that ``make`` describes of the rows of ``scope``: for fits alone."""
+        return self._run(make(self._within(scope)))
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """What the database holds in each declared column."""
+        return self._backend.kinds
+
+    def lookup(self, column: str) -> Lookup:
+        """The code of every raw value of a column of labels: its place among `keys`."""
+        return self._codes(column)
+
     def refuse_disorder(self) -> None:
         """Raise if a row has no entity or no place, or if rows tie: no other part is looked at.
 
@@ -274,7 +289,7 @@ class Engine:
         if note is not None and note.read() == IN_ORDER:
             return
         ((tie, gap),) = self._run(ex.disorder(self._rows, self._declaration))
-        self._refuse(tie, gap)
+        self.refuse_flags(tie, gap)
         if note is not None:
             note.write(IN_ORDER)
 
@@ -284,7 +299,8 @@ class Engine:
                 amount.column, given="has missing values", needed="have none, as declared"
             )
 
-    def _refuse(self, tie: int | None, gap: int | None) -> None:
+    def refuse_flags(self, tie: int | None, gap: int | None) -> None:
+        """Raise if rows tie in the order, or if one has no entity or no place."""
         if gap:
             raise _no_place(self._declaration)
         if tie:

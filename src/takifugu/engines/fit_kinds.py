@@ -42,9 +42,11 @@ class FitOptions:
         by_hour: Whether to fit a matrix for each hour of the day.
         structure: The parents of each column of a network; None to find a tree.
         smoothing: What is added to every count of a network.
-        kernel: The family of kernels of a Gaussian process.
+        kernel: The family of kernels of a Gaussian process, of `kernel_fitting.FAMILIES`.
         lags: How many lags it is fitted to.
-        margin: By how many standard errors its correlations are raised.
+        margin: By how many standard errors its parameter is raised.
+        profile: A public column: each of its keys has a mean of its own.
+        own_levels: Whether each entity has a mean of its own too, known to the adversary.
     """
 
     first_days: int | None = None
@@ -63,6 +65,8 @@ class FitOptions:
     kernel: str | None = None
     lags: int | None = None
     margin: float | None = None
+    profile: str | None = None
+    own_levels: bool = False
 
     def __post_init__(self) -> None:
         if self.first_days is not None and self.share is not None:
@@ -150,7 +154,7 @@ KINDS: Mapping[str, FitKind] = {
         "takifugu.engines.chain_fitting",
         "fit_markov_chain",
         "a Markov chain; of several columns on their joint states",
-        ("other", "tau", "length", "cuts", "by_hour"),
+        ("other", "tau", "length", "cuts"),
     ),
     "interval": FitKind(
         "takifugu.engines.chain_fitting",
@@ -175,7 +179,7 @@ KINDS: Mapping[str, FitKind] = {
         "takifugu.engines.moment_fitting",
         "fit_gaussian",
         "a Gaussian process, by its moments",
-        ("kernel", "lags", "margin", "length"),
+        ("kernel", "lags", "margin", "profile", "own_levels", "length"),
     ),
 }
 

@@ -76,7 +76,7 @@ def count_runs(
                 )
             amount = declared
             names, inner = _ranges(declared, cuts)
-            kind = engine._backend.kinds[column]
+            kind = engine.kinds[column]
             values[column], missing = rx.range_index(rows[column], declared, kind, inner)
             codes[column] = Lookup(
                 {place: place for place in range(len(names))},
@@ -92,7 +92,7 @@ def count_runs(
             raise InvalidQuery("cuts", given=f"are given for {column}", needed="cut numbers")
         category = engine.declaration.category(column)
         keys.append(engine.keys(column))
-        codes[column] = engine._codes(column)
+        codes[column] = engine.lookup(column)
         if category.outside == "drop":
             _refuse_dropped(column, by_hour or len(columns) > 1)
             rows = ex.among(rows, column, tuple(codes[column].codes))
@@ -111,7 +111,7 @@ def count_runs(
     counts = np.zeros(shape, dtype=np.int64)
     for found in engine._run(expression):
         *at, whole, count, tie, gap, absent, jump = found
-        engine._refuse(tie, gap)
+        engine.refuse_flags(tie, gap)
         if jump:
             raise not_hourly(engine.declaration.order)
         of_day = at.pop() if by_hour else None
@@ -154,7 +154,7 @@ def _hour(engine: "Engine", rows: Any) -> Any:
             given=f"is given where the order, `{order.column}`, is a plain number",
             needed="be left out, or the order be times",
         )
-    return rx.hour_number(rows, order, engine._backend.kinds[order.column])
+    return rx.hour_number(rows, order, engine.kinds[order.column])
 
 
 def _ranges(amount: Amount, cuts: Sequence[Fraction]) -> tuple[tuple[str, ...], list[int]]:
