@@ -5,6 +5,7 @@ from takifugu.priors.bif import read_bif, to_bif
 from takifugu.priors.contacts import Contacts, contagion, read_contact_slices, read_contacts
 from takifugu.priors.documents import from_document, read_prior, write_prior
 from takifugu.priors.explicit import Between, Explicit, Knowledge
+from takifugu.priors.fields_over_time import contagion_over_time, field_over_time
 from takifugu.priors.fitting import Transitions, smoothed, with_other
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
@@ -14,7 +15,6 @@ from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import AR1, Covariance, Matern, SquaredExponential
 from takifugu.priors.labels import LabelMap, foursquare_labels
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.people_over_time import contagion_over_time, field_over_time
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.provenance import FittedRows
 from takifugu.priors.random_field import MarkovRandomField

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.prior_contacts import contacts
 from takifugu.cli.commands.prior_fit import fit
 from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.shared_options import (
@@ -129,6 +130,7 @@ def new(
 
 
 app.command()(fit)
+app.command()(contacts)
 
 
 @app.command()

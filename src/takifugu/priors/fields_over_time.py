@@ -8,6 +8,7 @@ is a `MarkovRandomField` of zeros and ones.
 
 from collections.abc import Mapping, Sequence
 from math import log
+from typing import Any
 
 from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.contacts import Contacts, checked_odds, hourly_pulls
@@ -16,7 +17,7 @@ from takifugu.priors.universe import Name
 
 MOST_ENTRIES = 100_000  # people times positions
 
-Pulls = Mapping[tuple[Name, Name], float]
+Pulls = Mapping[tuple[Any, Any], float]
 
 
 def entry_at(person: Name, position: int) -> str:
@@ -128,6 +129,6 @@ def contagion_over_time(
         listed[0].people,
         field=log(background),
         onward=log(again),
-        between=[{**hourly_pulls(one, odds_per_hour, most)} for one in listed],
+        between=[hourly_pulls(one, odds_per_hour, most) for one in listed],
         name=name,
     )
