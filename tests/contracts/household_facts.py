@@ -122,10 +122,9 @@ def test_households_of_other_members_are_found(homes: Stored) -> None:
     assert set(others) <= set(found.first) and found.count == len(others) + 1  # the missing home
     assert not {"a", "b", "č", "apart", "late"} & set(found.first)
     with at_home(homes) as engine:  # nobody is a cousin
-        assert (
-            households_of_others(engine, "home land", "hidden", ("parent", "cousin"), 1).count
-            >= len(HOMES)
-        )
+        assert households_of_others(
+            engine, "home land", "hidden", ("parent", "cousin"), 1
+        ).count >= len(HOMES)
 
 
 @pytest.mark.parametrize("order", ["at", "instant", "unix", "code"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu._atomic import refuse_special
+from takifugu.cli.commands.prior_household import household
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -131,6 +132,9 @@ def new(
     with _recorded(out):
         write_prior(made, out)
     _print_written(made, out, as_json)
+
+
+app.command()(household)
 
 
 @app.command()
