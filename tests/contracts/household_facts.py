@@ -35,7 +35,7 @@ HOMES: Mapping[str, tuple[tuple[str, str, tuple[int, ...]], ...]] = {  # who, as
 }
 
 
-def people() -> list[dict[str, Any]]:
+def residents() -> list[dict[str, Any]]:
     """Households of several shapes, one person who moves, one without a home, out of order."""
     found = [
         line(who, home, role, time)
@@ -68,7 +68,7 @@ def line(who: str, home: str | None, role: str, time: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def homes(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    return store("homes", people(), tmp_path_factory.mktemp("homes"))
+    return store("homes", residents(), tmp_path_factory.mktemp("homes"))
 
 
 def at_home(homes: Stored, order: Order | None = None) -> Engine:
@@ -87,7 +87,7 @@ def at_home(homes: Stored, order: Order | None = None) -> Engine:
 
 def test_somebody_without_one_household_is_found(homes: Stored) -> None:
     truth = defaultdict(set)
-    for row in people():
+    for row in residents():
         truth[row["person"]].add(row["home land"])
     astray = sorted(who for who, found in truth.items() if len(found) > 1 or None in found)
     with at_home(homes) as engine:
@@ -99,7 +99,7 @@ def test_somebody_without_one_household_is_found(homes: Stored) -> None:
 
 def test_households_are_counted_by_size(homes: Stored) -> None:
     truth = defaultdict(set)
-    for row in people():
+    for row in residents():
         if row["home land"] is not None:
             truth[row["home land"]].add(row["person"])
     with at_home(homes) as engine:
@@ -109,7 +109,7 @@ def test_households_are_counted_by_size(homes: Stored) -> None:
 def test_households_of_other_members_are_found(homes: Stored) -> None:
     folded = {"mum": "parent", "Vater": "parent"}
     truth = defaultdict(set)
-    for row in people():
+    for row in residents():
         role = folded.get(row["hidden"], row["hidden"])
         truth[row["home land"]].add((row["person"], row["hidden"], role))
     others = [
@@ -131,7 +131,7 @@ def test_households_of_other_members_are_found(homes: Stored) -> None:
 def test_households_whose_members_have_rows_at_other_times_are_found(
     homes: Stored, order: str
 ) -> None:
-    counted = Counter((row["home land"], row[order]) for row in people())
+    counted = Counter((row["home land"], row[order]) for row in residents())
     uneven = {home for (home, _), rows in counted.items() if rows != 2}
     kind = {"at": "time", "instant": "time", "unix": "unix", "code": "number"}[order]
     declared = Order(order, kind, zone=None if kind == "number" else "UTC")  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_positions_that_are_other_times_for_some_people_are_found(
     homes: Stored, order: str
 ) -> None:
     times = defaultdict(list)
-    for row in people():
+    for row in residents():
         times[row["person"]].append(row[order])
     at = defaultdict(set)
     for found in times.values():

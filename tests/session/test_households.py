@@ -55,7 +55,7 @@ def study(
     public: Sequence[Category] = PUBLIC,
     **options: Any,
 ) -> Iterator[tuple[Session, Ledger]]:
-    table = {"protected": HEALTH, "rows": rows, "header": HEADER, "public": public}
+    table: dict[str, Any] = {"protected": HEALTH, "rows": rows, "header": HEADER, "public": public}
     with opened_table(folder, prior, over, **table, **options) as opened:
         yield opened
 

@@ -47,7 +47,7 @@ def study(
     folder: Path, rows: Sequence[tuple[Any, ...]] = ROWS, prior: Any = None, over: Any = OVER
 ) -> Iterator[tuple[Session, Ledger]]:
     prior = field() if prior is None else prior
-    table = {"protected": ILL, "rows": rows, "header": HEADER, "public": ()}
+    table: dict[str, Any] = {"protected": ILL, "rows": rows, "header": HEADER, "public": ()}
     with opened_table(folder, prior, over, budget=20, **table) as opened:
         yield opened
 

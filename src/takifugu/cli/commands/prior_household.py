@@ -42,7 +42,7 @@ def household(
 
     Keys of the JSON object: out, and those of `prior show`.
     """
-    from takifugu.cli.commands.prior_command import _print_written, _recorded
+    from takifugu.cli.commands.prior_output import print_written, recorded
     from takifugu.priors import write_prior
     from takifugu.priors.households import household_contagion
     from takifugu.visible import four_digits
@@ -63,9 +63,9 @@ def household(
         start=start if start in ("stationary", "unknown") else _probability(start),
         length=length,
     )
-    with _recorded(out):
+    with recorded(out):
         write_prior(made, out)
-    _print_written(made, out, as_json)
+    print_written(made, out, as_json)
     if as_json:
         return
     beside = 1 - (1 - background) * (1 - infection)
