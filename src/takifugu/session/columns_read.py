@@ -51,12 +51,13 @@ def refuse_other_columns(name: str, prior: Prior, declaration: Declaration) -> N
             needed=only_here(protected, names),
         )
     for column in declaration.protected:
-        _refuse_values(name, column, values[column.column])
+        refuse_values(name, column, values[column.column])
     if isinstance(prior, MarkovChain):
         _refuse_missing(name, prior, values)
 
 
-def _refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]) -> None:
+def refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]) -> None:
+    """Raise unless ``values`` are those that the table declares for a column, by name."""
     if isinstance(column, Amount):
         refuse_other_numbers(name, values, column)
         return
