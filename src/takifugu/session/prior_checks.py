@@ -120,4 +120,4 @@ def terms_of(translation: PriorTranslation) -> Terms:
     if isinstance(translation, Translation):
         return Terms(fingerprint(prior), fingerprint(translation.secrets))
     secrets = ("by column", dict(translation.secrets))
-    return Terms(fingerprint((*prior, "over", translation.over)), fingerprint(secrets))
+    return Terms(fingerprint((*prior, "over", translation.reading)), fingerprint(secrets))
