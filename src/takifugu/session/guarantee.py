@@ -42,8 +42,9 @@ def guarantee(
     if any(isinstance(p, Gaussian) for p in priors):
         parts.append(
             f"The numbers of `{about}` are taken to be jointly normal, as the prior states, before"
-            " they are clamped and rounded; a query is charged by how far it sees two of them"
-            " apart."
+            " they are clamped and rounded, around means that may differ from row to row (by hour,"
+            " for instance): the loss is the same whatever they are, even if the adversary knows"
+            " them. A query is charged by how far it sees two of the numbers apart."
         )
     if isinstance(column, Amount) and plain:
         parts.append(
