@@ -8,7 +8,7 @@ taken to be independent, with what that noise really leaks under the process.
 
 import argparse
 import tempfile
-from math import log, sqrt
+from fractions import Fraction
 from pathlib import Path
 from time import process_time
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from takifugu.engines import FitOptions
 from takifugu.mechanisms import BoundedMean
-from takifugu.numeric import Floats
-from takifugu.priors import AR1, Gaussian
+from takifugu.priors import AR1, Gaussian, Secrets
 from takifugu.project.project import init_project
 from takifugu.synthetic import Meters, write_meter_readings
+from takifugu.translation import LinearQuery, LinearReleases
 
 EPSILON, APART, DAYS, TARGET = 1, 1, 21, 0.005
 COPY = 25  # readings of a small copy whose leak is computed exactly
@@ -47,7 +47,7 @@ def run(homes: int = 1_000, hours: int = 1_080) -> None:
             result = session.release(plan)
         seconds = process_time() - began
         rho = prior.kernel.rho
-    assert isinstance(plan.mechanism, BoundedMean)  # noqa: S101
+    assert isinstance(plan.mechanism, BoundedMean)
     scale = plan.mechanism.total.noise.scale / 1000
     smooth = (1 + rho) / (1 - rho) * APART / EPSILON
     print(f"plan and release in {seconds:.1f} s; Laplace scale {scale:.4f} kWh on each sum")
@@ -57,41 +57,13 @@ def run(homes: int = 1_000, hours: int = 1_080) -> None:
     print(f"mean by hour: ±{widest:.6f} kWh at 95 %; target {TARGET}: {verdict}")
     released = hours - 24 * DAYS
     print(f"group DP, all {released} readings of a home at once: {released * APART / scale:.0f} ×")
-    leak = true_leak(Gaussian(AR1(rho), COPY), APART / EPSILON)
+    copy = LinearReleases(Gaussian(AR1(rho), COPY), Secrets(within=APART))
+    leak = copy.laplace([(LinearQuery([1] * COPY), Fraction(APART, EPSILON))])
     print(
         f"readings taken as independent: {APART / scale:.2f} ×, and unsound: on a copy of {COPY}"
-        f" readings that noise leaks {leak:.4f}, not {EPSILON}"
+        f" readings the sum with that noise leaks {leak.pufferfish:.4f}, not {EPSILON}"
+        f" (exact: {leak.exact})"
     )
-
-
-def true_leak(process: Gaussian, scale: float, *, entry: int | None = None) -> float:
-    """The exact loss of Laplace noise of ``scale`` on the sum of all entries, APART kWh apart.
-
-    Given X_i the sum is normal, and so is its convolution with Laplace noise known in closed form:
-    the ratio of the densities of an output, largest far out, where it is e^(shift/scale).
-    """
-    size = process.length or 0
-    at = size // 2 if entry is None else entry
-    law = process.covariance(range(size))
-    shift = float(law[at].sum() / law[at, at]) * APART
-    variance = float(law.sum() - law[at].sum() ** 2 / law[at, at])
-    outputs = np.linspace(-50, 50, 2001) * (sqrt(variance) + scale)
-    with_x, with_y = (_log_density(outputs, m, variance, scale) for m in (shift / 2, -shift / 2))
-    return float(np.max(np.abs(with_x - with_y)))
-
-
-def _log_density(outputs: Floats, mean: float, variance: float, scale: float) -> Floats:
-    """Of a normal number plus Laplace noise."""
-    from scipy.special import log_ndtr
-
-    root, apart = sqrt(variance), outputs - mean
-    parts = [
-        variance / (2 * scale**2) - sign * apart / scale
-        + log_ndtr(sign * apart / root - root / scale)
-        for sign in (1, -1)
-    ]  # fmt: skip
-    found: Floats = np.logaddexp(*parts) - log(2 * scale)
-    return found
 
 
 if __name__ == "__main__":

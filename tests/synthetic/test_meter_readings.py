@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.meter_readings import true_leak
 from takifugu.costs import Cost, Distance
 from takifugu.engines import check, open_engine, read_declaration
 from takifugu.errors import Malformed
 from takifugu.priors import AR1, Gaussian, Secrets
 from takifugu.synthetic import Meters, write_meter_readings
-from takifugu.translation.translation import Translation
+from takifugu.translation import LinearQuery, LinearReleases, Translation
+from tests.oracles.laplace_of_sums import true_leak
 from tests.raising import raises
 
 
@@ -47,8 +47,10 @@ def test_noise_for_independent_readings_leaks_the_sum_of_correlations(
 ) -> None:
     """By the exact law of the outputs, which is what the translation says of a wide sum."""
     process = Gaussian(AR1(rho), size)
-    leak = true_leak(process, 1.0)
+    leak = true_leak(process.covariance(range(size)), size // 2, 1.0, 1.0)
     assert leak == pytest.approx(sum(rho ** abs(k - size // 2) for k in range(size)), rel=1e-6)
     wide = Cost.of({Distance(-1000, 1000): 2000})
     bound = Translation(process, Secrets(within=1)).cost_to_pufferfish(wide)
     assert leak <= bound * (1 + 1e-9) and leak == pytest.approx(bound, rel=1e-6)
+    declared = LinearReleases(process, Secrets(within=1)).laplace([(LinearQuery([1] * size), 1)])
+    assert declared.exact and declared.pufferfish == pytest.approx(leak, rel=1e-6)
