@@ -8,6 +8,7 @@ from takifugu.priors.explicit import Between, Explicit, Knowledge
 from takifugu.priors.fitting import Transitions, smoothed, with_other
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
+from takifugu.priors.households import household_contagion, is_exchangeable
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.kernels import AR1, Covariance, Matern, SquaredExponential
@@ -66,6 +67,8 @@ __all__ = [
     "entry_pairs",
     "foursquare_labels",
     "from_document",
+    "household_contagion",
+    "is_exchangeable",
     "read_bif",
     "read_contacts",
     "read_prior",

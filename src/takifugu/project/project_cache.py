@@ -22,6 +22,7 @@ from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
 from takifugu.ledger import Terms
 from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
+from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
 from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
 from takifugu.translation.translation import Translation
@@ -53,11 +54,13 @@ def table_path(folder: Path, name: str, translation: Translation, most: int) -> 
 def pays(translation: Translation) -> bool:
     """Whether a translation is cached as a table by default: with many states it is slow.
 
-    The table takes as long as some dozens of translations. A coarse rule, but the same every
-    time: an allowance from a table is a little less than the computed one, so the same query must
-    not get now one and now the other.
+    The table takes as long as some dozens of translations, so that of a network, which takes a
+    fraction of a second, would cost more than it saves. A coarse rule, but the same every time: an
+    allowance from a table is a little less than the computed one, so the same query must not get
+    now one and now the other.
     """
-    return max(prior.breadth for prior in translation.priors.values()) >= MANY
+    chains = [p for p in translation.priors.values() if not isinstance(p, NetworkPrior)]
+    return max((prior.breadth for prior in chains), default=0) >= MANY
 
 
 def project_table(

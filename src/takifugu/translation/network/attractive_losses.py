@@ -21,7 +21,9 @@ pinning gives bounds (`takifugu.translation.network.pinning`). The lower bound i
 happens: a noisy count leaks it.
 """
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -37,12 +39,17 @@ from takifugu.priors.universe import Name
 from takifugu.translation.bounds import EXACT
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
-from takifugu.translation.network.pinning import PairwiseField, log_odds_rise, pairwise_field
+from takifugu.translation.network.pinning import (
+    PairwiseField,
+    RisingField,
+    narrow,
+    pairwise_field,
+)
 from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
 
 LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
-VISITS = 100_000  # entries that pinning visits before it stops
+VISITS = 400_000  # entries that pinning visits before it stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +95,115 @@ class AttractiveLosses:
         return self.pairs[int(np.argmax(self.upper))] if self.pairs else None
 
 
+class AttractiveModel:
+    """An attractive model and its secrets, read once: losses of any spending.
+
+    A model that is not attractive is refused (`UnsoundRequest`). If a clique of its junction tree
+    has more than ``largest`` states, or the weights leave float64, bounds are found by pinning.
+    """
+
+    def __init__(
+        self, model: FactorModel, secrets: Secrets | None = None, *, largest: int = LARGEST
+    ) -> None:
+        check_attractive(model)
+        protected = secrets or Secrets()
+        self.model, self._factors = model, model.factors()
+        self._chosen = [
+            v for v in chosen_entries(model, protected) if protected.sides(model.states[v])
+        ]
+        self.pairs: list[SecretPair] = []
+        self._places: list[tuple[int, int]] = []  # of each pair: its way, and which of the chosen
+        for k, entry in enumerate(self._chosen):
+            name, states = model.entries[entry], model.states[entry]
+            for left, right in protected.sides(states):
+                self._places.append((0 if left == (1,) else 1, k))
+                sides = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
+                self.pairs.append(SecretPair(*sides))
+        self.tree: JunctionTree | None = None
+        with suppress(TooLarge):
+            self.tree = junction_tree(model, largest=largest)
+
+    @cached_property
+    def _field(self) -> PairwiseField:
+        return pairwise_field(self.model)
+
+    def losses(self, epsilon: EntrySpending, *, visits: int = VISITS) -> AttractiveLosses:
+        """The worst loss of all secrets when entry j was queried with ε_j.
+
+        Bounds by pinning get closer with ``visits``.
+        """
+        costs = cost_matrices(self.model, epsilon)
+        by_way = np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T  # [way, entry]
+        summed = self.tree is not None
+        try:
+            if self.tree is not None:
+                lower, upper = self._summed(self.tree, by_way)
+        except TooLarge:
+            summed = False
+        if not summed:
+            lower, upper = self._pinned(by_way, visits)
+        most = [float(up(fsum(part))) if part.any() else 0.0 for part in by_way]  # group privacy
+        least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
+        by_entry = np.full(len(self.model.entries), -np.inf)
+        for n, (way, k) in enumerate(self._places):
+            greatest[n] = min(most[way], float(upper[way, k]))
+            least[n] = max(0.0, min(float(lower[way, k]), greatest[n]))
+            by_entry[self._chosen[k]] = max(by_entry[self._chosen[k]], greatest[n])
+        return AttractiveLosses(
+            self.model.entries,
+            largest_costs(costs),
+            tuple(self.pairs),
+            frozen(greatest),
+            frozen(least),
+            frozen(by_entry),
+            bool(summed and least.max(initial=0.0) >= (1 - EXACT) * greatest.max(initial=0.0)),
+        )
+
+    def _summed(self, tree: JunctionTree, spent: Floats) -> tuple[Floats, Floats]:
+        """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
+        if not spent.max() < STEEP:
+            raise TooLarge(
+                f"an ε of {spent.max():g} is too large to be exponentiated",
+                field="epsilon",
+                size=float(spent.max()),
+                limit=STEEP,
+            )
+        chosen, factors = self._chosen, self._factors
+        plain = PartitionSums(tree, factors)
+        lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
+        for way in (0, 1):
+            value = 1 - way  # the value that the worst mechanism counts
+            gain = np.exp(spent[way])
+            tilt = {
+                j: np.roll([float(gain[j]), 1.0], value) for j in range(len(gain)) if gain[j] > 1
+            }
+            tilted = PartitionSums(tree, factors, tilt)
+            for k, entry in enumerate(chosen):
+                after, before = tilted.entry(entry), plain.entry(entry)
+                error = gamma(max(after.roundings, before.roundings) + 4)
+                (a, b), (c, d) = after.table[[value, way]], before.table[[value, way]]
+                above = log_ratio_up(a, b, error=error) + log_ratio_up(d, c, error=error)
+                below = log_ratio_up(b, a, error=error) + log_ratio_up(c, d, error=error)
+                upper[way, k], lower[way, k] = up(above), down(-below)
+        return lower, upper
+
+    def _pinned(self, spent: Floats, visits: int) -> tuple[Floats, Floats]:
+        """The same by pinning: from the plain fields up, and from the lowered fields up."""
+        field = self._field
+        lowered = replace(field, low=down(field.low - spent[1]), high=up(field.high - spent[1]))
+        rising = []
+        for way, start in enumerate((field, lowered)):
+            secret = [self._chosen[k] for w, k in self._places if w == way]
+            rising.append(RisingField(start, spent[way], list(dict.fromkeys(secret))))
+        narrow(rising, visits=visits)
+        lower, upper = np.zeros((2, len(self._chosen))), np.full((2, len(self._chosen)), np.inf)
+        place = {entry: k for k, entry in enumerate(self._chosen)}
+        for way, one in enumerate(rising):
+            at = [place[entry] for entry in one.entries]
+            lower[way, at], upper[way, at] = one.lower, one.upper
+        return lower, upper
+
+
 def attractive_losses(
     model: FactorModel,
     epsilon: EntrySpending,
@@ -98,84 +214,6 @@ def attractive_losses(
 ) -> AttractiveLosses:
     """The worst loss of all secrets of an attractive ``model`` whose entry j was queried with ε_j.
 
-    A model that is not attractive is refused (`UnsoundRequest`). If a clique of its junction tree
-    has more than ``largest`` states, or the weights leave float64, bounds are found by pinning;
-    they get closer with ``visits``.
+    See `AttractiveModel`, which reads the model once for many spendings.
     """
-    check_attractive(model)
-    protected = secrets or Secrets()
-    costs = cost_matrices(model, epsilon)
-    spent = largest_costs(costs)
-    by_way = np.array([[cost[1, 0], cost[0, 1]] for cost in costs]).T  # [way, entry]
-    chosen = [v for v in chosen_entries(model, protected) if protected.sides(model.states[v])]
-    try:
-        lower, upper = _summed(junction_tree(model, largest=largest), model, by_way, chosen)
-        summed = True
-    except TooLarge:
-        summed = False
-        lower, upper = _pinned(pairwise_field(model), by_way, chosen, visits)
-    most = [float(up(fsum(part))) if part.any() else 0.0 for part in by_way]  # group privacy
-    pairs, least, greatest = [], [], []
-    by_entry = np.full(len(model.entries), -np.inf)
-    for k, entry in enumerate(chosen):
-        name, states = model.entries[entry], model.states[entry]
-        for left, right in protected.sides(states):
-            way = 0 if left == (1,) else 1
-            one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
-            pairs.append(SecretPair(one, other))
-            greatest.append(min(most[way], float(upper[way, k])))
-            least.append(max(0.0, min(float(lower[way, k]), greatest[-1])))
-            by_entry[entry] = max(by_entry[entry], greatest[-1])
-    return AttractiveLosses(
-        model.entries,
-        spent,
-        tuple(pairs),
-        frozen(greatest),
-        frozen(least),
-        frozen(by_entry),
-        summed and max(least, default=0.0) >= (1 - EXACT) * max(greatest, default=0.0),
-    )
-
-
-def _summed(
-    tree: JunctionTree, model: FactorModel, spent: Floats, chosen: list[int]
-) -> tuple[Floats, Floats]:
-    """``[way, k]`` twice: both bounds by sums over the whole model; way 0 is (1, 0)."""
-    if not spent.max() < STEEP:
-        raise TooLarge(
-            f"an ε of {spent.max():g} is too large to be exponentiated",
-            field="epsilon",
-            size=float(spent.max()),
-            limit=STEEP,
-        )
-    factors = model.factors()
-    plain = PartitionSums(tree, factors)
-    lower, upper = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
-    for way in (0, 1):
-        value = 1 - way  # the value that the worst mechanism counts
-        gain = np.exp(spent[way])
-        tilt = {j: np.roll([float(gain[j]), 1.0], value) for j in range(len(gain)) if gain[j] > 1}
-        tilted = PartitionSums(tree, factors, tilt)
-        for k, entry in enumerate(chosen):
-            after, before = tilted.entry(entry), plain.entry(entry)
-            error = gamma(max(after.roundings, before.roundings) + 4)
-            (a, b), (c, d) = after.table[[value, way]], before.table[[value, way]]
-            upper[way, k] = up(log_ratio_up(a, b, error=error) + log_ratio_up(d, c, error=error))
-            lower[way, k] = down(-log_ratio_up(b, a, error=error) - log_ratio_up(c, d, error=error))
-    return lower, upper
-
-
-def _pinned(
-    field: PairwiseField, spent: Floats, chosen: list[int], visits: int
-) -> tuple[Floats, Floats]:
-    """The same by pinning: from the plain fields up, and from the lowered fields up."""
-    lowered = PairwiseField(
-        down(field.low - spent[1]),
-        up(field.high - spent[1]),
-        *(field.near, field.degree, field.weak, field.strong),
-    )
-    found = [
-        log_odds_rise(start, rise, chosen, visits=visits)
-        for start, rise in zip((field, lowered), spent, strict=True)
-    ]
-    return np.array([low for low, _ in found]), np.array([high for _, high in found])
+    return AttractiveModel(model, secrets, largest=largest).losses(epsilon, visits=visits)

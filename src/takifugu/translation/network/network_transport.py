@@ -1,12 +1,12 @@
 """The transport bound of Bayesian networks and random fields."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.influence.network.attractive_curves import check_attractive
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
@@ -14,12 +14,13 @@ from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Bound, TransportBound, Witness, of_pair
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.network.attractive_losses import AttractiveLosses, attractive_losses
+from takifugu.translation.network.attractive_losses import AttractiveLosses, AttractiveModel
 from takifugu.translation.network.junction_losses import NetworkLosses, network_losses
 from takifugu.translation.network.network_witness import best_witness
-from takifugu.translation.network.walk_losses import contacts_of, walk_losses
+from takifugu.translation.network.walk_losses import PairwiseWalks
 
 Model = BayesianNetwork | MarkovRandomField
+NARROW = 0.01  # bounds this close to each other are not improved by another method
 Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
 
 
@@ -33,16 +34,12 @@ class NetworkTransport(TransportBound):
 
     def __init__(self, model: Model, secrets: Secrets) -> None:
         self._model, self._secrets = model, secrets
-        try:
-            check_attractive(model)
-            self._attractive = True
-        except UnsoundRequest:
-            self._attractive = False
-        try:
-            contacts_of(model)
-            self._pairwise = True
-        except TooLarge:
-            self._pairwise = False
+        self._attractive: AttractiveModel | None = None
+        self._walks: PairwiseWalks | None = None
+        with suppress(UnsoundRequest):
+            self._attractive = AttractiveModel(model, secrets)
+        with suppress(TooLarge):
+            self._walks = PairwiseWalks(model, secrets)
         self._known: tuple[object, AttractiveLosses | NetworkLosses] | None = None
         self._narrow = True
         self.uniform(0.0)  # an error now rather than later
@@ -106,22 +103,20 @@ class NetworkTransport(TransportBound):
         return self._known[1]
 
     def _found(self, spent: Floats | EntryCosts) -> AttractiveLosses | NetworkLosses:
-        if self._attractive and (self._pairwise or self._narrow):
-            losses = attractive_losses(self._model, spent, self._secrets)
-            if losses.exact or not self._pairwise:
+        if self._attractive is not None:
+            losses = self._attractive.losses(spent)
+            if self._walks is None or losses.loss <= (1 + NARROW) * losses.attained:
                 return losses
-            return self._least(losses, walk_losses(self._model, spent, self._secrets))
+            return self._least(losses, self._walks.losses(spent))
+        walks = self._walks
+        if walks is None:
+            return network_losses(self._model, spent, self._secrets)
         if self._narrow:
-            try:
+            with suppress(TooLarge):
                 found = network_losses(self._model, spent, self._secrets)
-                if not self._pairwise:
-                    return found
-                return self._least(found, walk_losses(self._model, spent, self._secrets))
-            except TooLarge:
-                if not self._pairwise:
-                    raise
-                self._narrow = False
-        return walk_losses(self._model, spent, self._secrets)
+                return self._least(found, walks.losses(spent))
+            self._narrow = False
+        return walks.losses(spent)
 
     def _least(self, one: Losses, other: NetworkLosses) -> Losses:
         """The lesser bound of each pair."""

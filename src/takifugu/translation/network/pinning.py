@@ -22,7 +22,9 @@ The walk stops where little is unknown. There it uses boxes that hold for a cont
 entries are gone, pinned anyhow: the m strongest contacts are counted as pinned.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
@@ -31,8 +33,10 @@ from takifugu.errors import TooLarge
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.factors import FactorModel
 
-LEVELS = 20  # of boxes behind the walk
+LEVELS = 16  # of boxes behind the walk
 DEPTH = 10  # of the walk itself
+STRONGEST = 400.0  # a coupling beyond it is not exponentiated
+STEEPEST = 138.0  # log odds beyond it count as unbounded: see `pinning_kernel.BIG`
 CLOSE = 0.01  # a gap of this share of the loss is narrow enough
 FINER = 4.0  # by what the tolerance falls from round to round
 
@@ -45,6 +49,7 @@ class PairwiseField:
         low: ``[entry]``: at most h.
         high: ``[entry]``: at least h.
         near: ``[entry, k]``: its contacts, the weakest first.
+        back: ``[entry, k]``: the place of the entry among the contacts of that contact.
         degree: ``[entry]``: how many there are.
         weak: ``[entry, k]``: at most J.
         strong: ``[entry, k]``: at least J.
@@ -53,6 +58,7 @@ class PairwiseField:
     low: Floats
     high: Floats
     near: Integers
+    back: Integers
     degree: Integers
     weak: Floats
     strong: Floats
@@ -95,55 +101,99 @@ def pairwise_field(model: FactorModel) -> PairwiseField:
     degree = np.array([len(found) for found in contacts], dtype=np.int64)
     shape = (count, max(int(degree.max()), 1))
     near, weak, strong = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
+    back = np.zeros(shape, dtype=np.int64)
+    place: dict[tuple[int, int], int] = {}
     for i, found in enumerate(contacts):
         for a, (least, most, j) in enumerate(sorted(found)):
             near[i, a], weak[i, a], strong[i, a] = j, least, most
-    return PairwiseField(field - off, field + off, near, degree, weak, strong)
+            place[i, j] = a
+    for (i, j), a in place.items():
+        back[i, a] = place[j, i]
+    return PairwiseField(field - off, field + off, near, back, degree, weak, strong)
+
+
+class RisingField:
+    """A field whose entries rise by ε each, ready to be explored from any of its entries.
+
+    Attributes:
+        entries: The entries to be explored.
+        lower: ``[k]``: at most the rise of the log odds of entry k.
+        upper: ``[k]``: at least it.
+    """
+
+    def __init__(self, field: PairwiseField, epsilon: Floats, entries: Sequence[int]) -> None:
+        from takifugu.translation.network import pinning_kernel as kernel
+
+        self._kernel = kernel
+        self.entries, self.epsilon = list(entries), epsilon
+        self.lower = np.array([float(epsilon[v]) for v in self.entries]) * (1 - 8 * UNIT)
+        self.upper = np.full(len(self.entries), np.inf)
+        self.computes = bool((field.strong < STRONGEST).all())
+        if not self.computes:
+            return
+        count, width = field.near.shape
+        with np.errstate(over="ignore", under="ignore"):
+            low = np.exp(np.clip(field.low, -STEEPEST, STEEPEST)) * (1 - 8 * UNIT)
+            high = np.exp(np.clip(field.high, -STEEPEST, STEEPEST)) * (1 + 8 * UNIT)
+            weak = np.expm1(field.weak) * (1 - 8 * UNIT)
+            strong = np.expm1(field.strong) * (1 + 8 * UNIT)
+            own = np.expm1(epsilon)
+            whole = float(np.expm1(fsum(epsilon) * (1 + 8 * UNIT)) * (1 + 8 * UNIT))
+        low[field.low < -STEEPEST] = 0.0
+        high[field.high > STEEPEST] = np.inf
+        boxes = np.zeros((LEVELS, count, width, 5))
+        kernel.far_boxes(
+            *(low, high, own, whole, field.near, field.back, field.degree, weak, strong, boxes)
+        )
+        self._given = (low, high, own, field.near, field.degree, weak, strong, boxes)
+        self._gone, self._pinned = np.zeros(count, dtype=np.bool_), np.ones((2, count))
+        self._kept, self._made = np.zeros((DEPTH, 2, width)), np.zeros(1, dtype=np.int64)
+
+    def explore(self, k: int, tolerance: float, visits: int) -> int:
+        """Narrow the bounds of entry k; how many entries were visited."""
+        self._made[0] = 0
+        _, _, least, greatest = self._kernel.explore(
+            *(self.entries[k], 0, 1.0, tolerance, visits, *self._given),
+            *(self._gone, self._pinned, self._kept, self._made),
+        )
+        bottom = float(np.log1p(least)) * (1 - 8 * UNIT)
+        top = float(np.log1p(greatest)) * (1 + 8 * UNIT)
+        if bottom <= top:  # also false for NaN, beyond all floats: nothing was learnt
+            self.lower[k] = max(self.lower[k], bottom)
+            self.upper[k] = min(self.upper[k], top)
+        return int(self._made[0])
+
+
+def narrow(fields: Sequence[RisingField], *, visits: int, close: float = CLOSE) -> None:
+    """Narrow the bounds of all entries of ``fields``.
+
+    Each is explored once. The remaining ``visits`` go to those that may be the largest of all,
+    until the largest is known to a relative ``close``, or what is left out is less than the
+    rounding.
+    """
+    steepest = max((float(f.epsilon.max(initial=0.0)) for f in fields), default=0.0)
+    tolerance = steepest / 10
+    finest = UNIT * tolerance  # what is left out below this is less than the rounding
+    waiting = [(f, k) for f in fields if f.computes for k in range(len(f.entries))]
+    left, explored = visits, False
+    while waiting and ((left > 0 and tolerance > finest) or not explored):
+        explored = True  # each of them at least once
+        for field, k in waiting:
+            left -= field.explore(k, tolerance, max(left, 1))
+        largest = max(float(f.lower.max(initial=0.0)) for f in fields)
+        waiting = [(f, k) for f, k in waiting if f.upper[k] > (1 + close) * largest]
+        tolerance /= FINER
 
 
 def log_odds_rise(
     field: PairwiseField,
     epsilon: Floats,
-    entries: list[int],
+    entries: Sequence[int],
     *,
     visits: int,
     close: float = CLOSE,
 ) -> tuple[Floats, Floats]:
-    """``[entry]`` twice: bounds from below and above on E of each of ``entries``.
-
-    Each is explored once. The remaining ``visits`` go to those that may be the largest, until the
-    largest is known to a relative ``close``, or what is left out is less than the rounding.
-    """
-    from takifugu.translation.network import pinning_kernel
-
-    count, most = len(field.low), field.near.shape[1]
-    boxes = np.zeros((LEVELS, count, most, 5))
-    pinning_kernel.far_boxes(
-        *(field.low, field.high, epsilon, field.near, field.degree, field.weak, field.strong, boxes)
-    )
-    gone, pinned = np.zeros(count, dtype=np.bool_), np.zeros((2, count))
-    kept, made = np.zeros((DEPTH, 2, most)), np.zeros(1, dtype=np.int64)
-    lower, upper = np.zeros(len(entries)), np.full(len(entries), np.inf)
-    tolerance = float(epsilon.max(initial=0.0)) / 10
-    finest = UNIT * tolerance  # what is left out below this is less than the rounding
-    open_ones = list(range(len(entries)))
-    left, explored = visits, False
-    while open_ones and ((left > 0 and tolerance > finest) or not explored):
-        explored = True  # each of them at least once
-        for k in open_ones:
-            made[0] = 0
-            _, _, least, greatest = pinning_kernel.explore(
-                *(entries[k], 0, 1.0, tolerance, max(left, 1)),
-                *(field.low, field.high, epsilon, field.near, field.degree),
-                *(field.weak, field.strong, boxes),
-                gone,
-                *(pinned, kept),
-                made,
-            )
-            left -= int(made[0])
-            if least <= greatest:  # also false for NaN, beyond all floats: nothing was learnt
-                lower[k], upper[k] = max(lower[k], least), min(upper[k], greatest)
-        narrow = (1 + close) * float(lower.max())
-        open_ones = [k for k in open_ones if upper[k] > narrow]
-        tolerance /= FINER
-    return lower, upper
+    """``[entry]`` twice: bounds from below and above on E of each of ``entries``."""
+    rising = RisingField(field, np.asarray(epsilon, dtype=np.float64), entries)
+    narrow([rising], visits=visits, close=close)
+    return rising.lower, rising.upper

@@ -1,8 +1,19 @@
-"""Intervals for the log odds of entries of an attractive field, by pinning; the compiled loops.
+r"""Intervals for the odds of entries of an attractive field, by pinning; the compiled loops.
 
-See `takifugu.translation.network.pinning` for the identity behind it. A *box* (L, U, A, B) says
-that the log odds of an entry are between L and U, and rise by A to B when every field rises by its
-ε. Imported by need only: it loads numba.
+See `takifugu.translation.network.pinning` for the identity behind it. Here it is written with odds
+z = e^y, couplings :math:`a = e^J`, and *gains*: a factor 1 + x is held as x, so that small ones
+keep their digits. A contact with odds z multiplies the odds of its neighbour by (1 + az)/(1 + z).
+If its own odds gain D, that factor gains
+
+.. math:: r = \frac{(a-1)\, z D}{(1 + a z)(1 + z + z D)},
+
+which rises with D and with a, and as a function of z has one peak, at
+:math:`z^2 = 1/(a(1+D))`. Nothing is subtracted and no logarithm is taken: every number is a sum of
+products and quotients of positive ones, so that its relative error is a few units for each
+operation, and one factor for each entry covers it.
+
+A *box* (L, U, A, B) says that the odds of an entry are between L and U, and gain A to B when every
+field rises by its ε. Imported by need only: it loads numba.
 """
 
 import math
@@ -14,57 +25,76 @@ from takifugu.numeric import Booleans, Floats, Integers
 from takifugu.translation.chain.tree_simplex import compiled
 
 Box = tuple[float, float, float, float]
+BIG = 1e60  # odds beyond it are not computed with: they count as unbounded from above
+HUGE = 1e200  # a gain beyond it counts as infinite
+LEAST = 1e-305  # what underflow may lose of a gain
 
 
 @compiled
-def soft(x: float) -> float:
-    """log(1 + e^x)."""
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+def together(one: float, other: float) -> float:
+    """The gain of a product of two factors."""
+    return one + other + one * other
 
 
 @compiled
-def felt(y: float, pull: float) -> float:
-    """What a contact with log odds y and coupling J adds: log(1 + (e^J − 1) P(1))."""
-    return soft(y + pull) - soft(y)
+def felt(odds: float, more: float) -> float:
+    """What a contact with these odds and coupling gains its neighbour; ``more`` is a − 1."""
+    return more * (odds / (1.0 + odds)) if odds < BIG else more
 
 
 @compiled
-def rise(y: float, grown: float, pull: float) -> float:
-    """How much more a contact adds when its log odds grow from y by ``grown``."""
-    return felt(y + grown, pull) - felt(y, pull)
+def gained(odds: float, grown: float, more: float) -> float:
+    """How much more a contact adds when its odds, at most BIG, gain ``grown``."""
+    if more < BIG and grown < BIG:
+        return more * odds * grown / ((1 + (1 + more) * odds) * (1 + odds + odds * grown))
+    passed = odds * grown / (1 + odds + odds * grown) if grown < HUGE else 1.0
+    return more / (1 + (1 + more) * odds) * passed
 
 
 @compiled
-def most_rise(low: float, high: float, grown: float, pull: float) -> float:
-    """The largest rise for y in [low, high]: it has one peak, at −(J + E)/2."""
-    y = min(max(-(pull + grown) / 2, low), high)
-    return max(rise(y, grown, pull), 0.0)
+def most_gain(low: float, high: float, grown: float, more: float) -> float:
+    """The largest gain for odds in [low, high]: it has one peak."""
+    product = (1 + more) * (1 + grown)
+    if not product < HUGE:
+        return more
+    if low * low * product >= 1:
+        return gained(low, grown, more)
+    if high < BIG and high * high * product <= 1:
+        return gained(high, grown, more)
+    return gained(1 / math.sqrt(product), grown, more)
 
 
 @compiled
-def least_rise(low: float, high: float, grown: float, pull: float) -> float:
-    """The smallest rise for y in [low, high]: at one of the ends."""
-    return max(min(rise(low, grown, pull), rise(high, grown, pull)), 0.0)
-
-
-@compiled
-def top(values: Floats, count: int, most: int) -> float:
-    """The sum of the ``most`` largest of ``count`` non-negative values."""
-    if most <= 0:
+def least_gain(low: float, high: float, grown: float, more: float) -> float:
+    """The smallest gain for odds in [low, high]: at one of the ends."""
+    if not high < BIG:
         return 0.0
-    ordered = np.sort(values[:count])
-    total = 0.0
-    for k in range(max(count - most, 0), count):
-        total += ordered[k]
-    return total
+    return min(gained(low, grown, more), gained(high, grown, more))
+
+
+@compiled
+def without_each(ordered: Floats, count: int, keep: int, room: Floats, found: Floats) -> None:
+    """``found[r]``: the gain of the first ``keep`` of ``count`` factors without the r-th."""
+    keep = min(keep, count - 1)
+    room[0] = 0.0
+    for k in range(keep):
+        room[k + 1] = together(room[k], ordered[k])
+    for r in range(keep, count):
+        found[r] = room[keep]
+    behind = 0.0
+    for r in range(keep - 1, -1, -1):
+        behind = together(behind, ordered[r + 1])
+        found[r] = together(room[r], behind)
 
 
 @compiled
 def far_boxes(
     low: Floats,
     high: Floats,
-    epsilon: Floats,
+    own: Floats,
+    whole: float,
     near: Integers,
+    back: Integers,
     degree: Integers,
     weak: Floats,
     strong: Floats,
@@ -73,45 +103,54 @@ def far_boxes(
     """``boxes[m, i, a]``: contact a of entry i, i and up to m others taken out and pinned anyhow.
 
     The last level pins everybody; level m follows from level m + 1. Behind each box stands its
-    upper end without the pins, for use where the pins are known.
+    upper end without the pins, for use where the pins are known. ``own`` is the gain of each entry
+    by its ε, and ``whole`` that of all together: no odds gain more. What a contact adds is computed
+    once for all of its entry's neighbours; who is left out is left out of a product.
     """
-    levels, n, _, _ = boxes.shape
-    room = np.empty((3, near.shape[1]))
-    floor, ceiling, spread = room[0], room[1], room[2]
-    whole = epsilon.sum() * (1 + 2 * n * UNIT)  # group privacy: no log odds rise by more
+    levels, n, width, _ = boxes.shape
+    terms, found, room = np.empty((5, width)), np.empty((5, width)), np.empty(width + 1)
+    ordered, placed = np.empty(width), np.empty(width)
     for m in range(levels - 1, -1, -1):
-        for i in range(n):
-            for a in range(degree[i]):
-                w = near[i, a]
-                lower, upper, least, greatest = low[w], high[w], epsilon[w], epsilon[w]
-                count, size = 0, abs(low[w]) + epsilon[w]
-                for b in range(degree[w]):
-                    if near[w, b] == i:
-                        continue
-                    pull, push = strong[w, b], weak[w, b]
-                    size += pull
-                    if m == levels - 1:
-                        upper += pull
-                        greatest += pull
-                        continue
-                    down, up = boxes[m + 1, w, b, 0], boxes[m + 1, w, b, 1]
-                    grown, more = boxes[m + 1, w, b, 2], boxes[m + 1, w, b, 3]
-                    size += abs(down) + abs(up) + more  # `felt` is off by units of these
-                    floor[count] = max(felt(down, push), 0.0)
-                    spread[count] = least_rise(down, up, grown, push)
-                    one = felt(up, pull)
-                    ceiling[count] = max(pull - one, 0.0)
-                    lower += floor[count]
-                    least += spread[count]
-                    upper += one
-                    greatest += most_rise(down, up, more, pull)
-                    count += 1
-                margin = 32 * (degree[w] + 4) * UNIT * (1 + size)
-                boxes[m, i, a, 0] = lower - top(floor, count, m) - margin
-                boxes[m, i, a, 1] = upper + top(ceiling, count, m) + margin
-                boxes[m, i, a, 2] = max(least - top(spread, count, m) - margin, 0.0)
-                boxes[m, i, a, 3] = min(greatest + margin, whole)
-                boxes[m, i, a, 4] = upper + margin
+        for w in range(n):
+            count = degree[w]
+            for b in range(count):
+                pull, push = strong[w, b], weak[w, b]
+                if m == levels - 1:
+                    terms[0, b], terms[1, b], terms[2, b] = 0.0, pull, 0.0
+                    terms[3, b], terms[4, b] = pull, 0.0
+                    continue
+                down, up = boxes[m + 1, w, b, 0], boxes[m + 1, w, b, 1]
+                grown, more = boxes[m + 1, w, b, 2], boxes[m + 1, w, b, 3]
+                terms[0, b] = felt(down, push)
+                terms[1, b] = felt(up, pull)
+                terms[2, b] = least_gain(down, up, grown, push)
+                terms[3, b] = most_gain(down, up, more, pull)
+                terms[4, b] = max((pull - terms[1, b]) / (1 + terms[1, b]), 0.0)
+            for part in range(5):
+                if part in (1, 3) or m == 0:  # nobody is gone, or it only lowers the number
+                    keep = 0 if part == 4 else count
+                    without_each(terms[part], count, keep, room, found[part])
+                    continue
+                order = np.argsort(terms[part, :count])
+                if part == 4:  # the m factors by which pins raise it most
+                    order = order[::-1]
+                for r in range(count):
+                    ordered[r] = terms[part, order[r]]
+                keep = m if part == 4 else max(count - 1 - m, 0)
+                without_each(ordered, count, keep, room, placed)
+                for r in range(count):
+                    found[part, order[r]] = placed[r]
+            margin = 32 * (count + 4) * UNIT
+            for b in range(count):
+                i, a = near[w, b], back[w, b]
+                upper = high[w] * (1 + found[1, b]) * (1 + margin)
+                boxes[m, i, a, 0] = min(low[w] * (1 + found[0, b]) * (1 - margin), BIG)
+                boxes[m, i, a, 1] = upper * (1 + found[4, b]) * (1 + margin)
+                least = together(own[w], found[2, b]) * (1 - margin) - LEAST
+                boxes[m, i, a, 2] = min(max(least, 0.0), HUGE)
+                greatest = together(own[w], found[3, b]) * (1 + margin) + LEAST
+                boxes[m, i, a, 3] = min(greatest, whole)
+                boxes[m, i, a, 4] = upper
 
 
 @compiled
@@ -123,7 +162,7 @@ def explore(
     most: int,
     low: Floats,
     high: Floats,
-    epsilon: Floats,
+    own: Floats,
     near: Integers,
     degree: Integers,
     weak: Floats,
@@ -140,40 +179,40 @@ def explore(
     of it reaches the first entry), is above ``tolerance``, up to ``most`` visits in all.
     """
     visits[0] += 1
-    lower, upper = low[entry] + pinned[0, entry], high[entry] + pinned[1, entry]
-    least = greatest = epsilon[entry]
-    size = abs(low[entry]) + pinned[1, entry] + least
+    lower, upper = 0.0, 0.0
+    least = greatest = own[entry]
     gone[entry] = True
+    m = min(depth, boxes.shape[0] - 1)
     for a in range(degree[entry]):
         w = near[entry, a]
         kept[depth, 0, a], kept[depth, 1, a] = pinned[0, w], pinned[1, w]
         if gone[w]:
             continue
         push, pull = weak[entry, a], strong[entry, a]
-        m = min(depth, boxes.shape[0] - 1)
-        down = boxes[m, entry, a, 0] + pinned[0, w]
-        up = min(boxes[m, entry, a, 1], boxes[m, entry, a, 4] + pinned[1, w])
+        down = min(boxes[m, entry, a, 0] * pinned[0, w], BIG)
+        up = min(boxes[m, entry, a, 1], boxes[m, entry, a, 4] * pinned[1, w])
         grown, more = boxes[m, entry, a, 2], boxes[m, entry, a, 3]
-        unknown = most_rise(down, up, more, pull) - least_rise(down, up, grown, push)
+        little, much = least_gain(down, up, grown, push), most_gain(down, up, more, pull)
+        unknown = (much - little) / (1 + little)
         if share * unknown > tolerance and depth + 1 < kept.shape[0] and visits[0] < most:
-            reach = most_rise(down, up, more, pull) / max(more, 1e-300)
+            reach = min(much * (1 + more) / ((1 + much) * max(more, 1e-300)), 1.0)
             found = explore(
-                *(w, depth + 1, share * reach, tolerance, most, low, high, epsilon, near, degree),
+                *(w, depth + 1, share * reach, tolerance, most, low, high, own, near, degree),
                 *(weak, strong, boxes, gone, pinned, kept, visits),
             )
             down, up = max(down, found[0]), min(up, found[1])
             grown, more = max(grown, found[2]), min(more, found[3])
-        size += abs(down) + abs(up) + more  # `felt` is off by units of these
-        lower += max(felt(down, push), 0.0)
-        upper += felt(up, pull)
-        least += least_rise(down, up, grown, push)
-        greatest += most_rise(down, up, more, pull)
-        size += pull
-        pinned[0, w] += push  # later contacts see this entry as 1 at w
-        pinned[1, w] += pull
+            little, much = least_gain(down, up, grown, push), most_gain(down, up, more, pull)
+        lower, upper = together(lower, felt(down, push)), together(upper, felt(up, pull))
+        least, greatest = together(least, little), together(greatest, much)
+        pinned[0, w] *= 1 + push  # later contacts see this entry as 1 at w
+        pinned[1, w] *= 1 + pull
     gone[entry] = False
     for a in range(degree[entry]):
         w = near[entry, a]
         pinned[0, w], pinned[1, w] = kept[depth, 0, a], kept[depth, 1, a]
-    margin = 32 * (degree[entry] + 4) * UNIT * (1 + size)
-    return lower - margin, upper + margin, max(least - margin, 0.0), greatest + margin
+    margin = 32 * (degree[entry] + depth + 4) * UNIT
+    bottom = min(low[entry] * pinned[0, entry] * (1 + lower) * (1 - margin), BIG)
+    top = high[entry] * pinned[1, entry] * (1 + upper) * (1 + margin)
+    least = min(max(least * (1 - margin) - LEAST, 0.0), HUGE)
+    return bottom, top, least, greatest * (1 + margin) + LEAST

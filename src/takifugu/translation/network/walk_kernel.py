@@ -30,6 +30,34 @@ def reweighted(spread: float, rise: float) -> float:
 
 
 @compiled
+def summed(
+    first: int,
+    last: int,
+    offsets: Integers,
+    near: Integers,
+    spreads: Floats,
+    cost: Floats,
+    behind: Floats,
+    total: Floats,
+) -> None:
+    """Add to ``total``, ``[x, y]``, what the contacts ``first`` to ``last`` of an entry add.
+
+    ``spreads[offsets[k]:offsets[k + 1]]`` is the range of the table of contact k for each pair of
+    own values, and ``behind`` bounds what lies behind each of them.
+    """
+    size = total.shape[0]
+    for k in range(first, last):
+        grown = (cost[near[k]] + behind[k - first]) * (1 + 2 * UNIT)
+        for x in range(size):
+            for y in range(size):
+                total[x, y] += reweighted(spreads[offsets[k] + x * size + y], grown)
+    margin = 1 + 4 * (last - first + 2) * UNIT
+    for x in range(size):
+        for y in range(size):
+            total[x, y] *= margin
+
+
+@compiled
 def walked(
     entry: int,
     depth: int,

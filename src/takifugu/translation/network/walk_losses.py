@@ -29,6 +29,7 @@ rounds as there are entries: no self-avoiding walk is longer.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import fsum
 
@@ -111,6 +112,116 @@ def _spread(table: Floats) -> Floats:
     return np.where(widths > 0, widths + margin, 0.0)
 
 
+class PairwiseWalks:
+    """A pairwise field and its secrets, read once: bounds for any spending.
+
+    Tables on more than two entries, and zeros in tables on two, are refused (`TooLarge`).
+    """
+
+    def __init__(self, model: FactorModel, secrets: Secrets | None = None) -> None:
+        self.model, self._protected = model, secrets or Secrets()
+        self._contacts = contacts_of(model)
+
+    @cached_property
+    def _sides(self) -> dict[int, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
+        """The secret pairs of each entry that has some, as sets of its values."""
+        chosen = chosen_entries(self.model, self._protected)
+        known = {states: self._protected.sides(states) for states in set(self.model.states)}
+        return {v: known[self.model.states[v]] for v in chosen if known[self.model.states[v]]}
+
+    @cached_property
+    def _pairs(self) -> tuple[SecretPair, ...]:
+        found = []
+        for entry, sides in self._sides.items():
+            name, states = self.model.entries[entry], self.model.states[entry]
+            for pair in sides:
+                one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in pair)
+                found.append(SecretPair(one, other))
+        return tuple(found)
+
+    @cached_property
+    def _spreads(self) -> tuple[Floats, Integers]:
+        """The ranges of all tables for each pair of own values, and where those of each begin."""
+        parts = [_spread(table).ravel() for table in self._contacts.tables]
+        starts = np.cumsum([0, *map(len, parts)])
+        return np.concatenate([*parts, np.zeros(0)]), starts
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """``[entry]``: the sum of Δ over its contacts."""
+        ends = self._contacts.start.tolist()
+        return np.array([fsum(self._contacts.spread[a:b]) for a, b in pairwise(ends)])
+
+    def losses(
+        self, epsilon: EntrySpending, *, depth: int = DEPTH, visits: int = VISITS
+    ) -> NetworkLosses:
+        """Bound the loss of all secrets.
+
+        Every entry gets the non-backtracking bound. From the entries with the largest,
+        self-avoiding walks of up to ``depth`` steps, ``visits`` visits in all, are followed; what
+        lies behind is bounded as before.
+        """
+        from takifugu.translation.network import walk_kernel
+
+        contacts = self._contacts
+        costs = cost_matrices(self.model, epsilon)
+        largest = np.array(largest_costs(costs))
+        whole = float(up(fsum(largest))) if largest.any() else 0.0  # group privacy
+        behind = self._behind(largest, whole)
+        spreads, offsets = self._spreads
+
+        def losses(entry: int, inner: Floats) -> list[float]:
+            """The bounds of the pairs of one entry, given bounds behind each of its contacts."""
+            total = np.array(costs[entry])
+            first, last = contacts.start[entry : entry + 2]
+            walk_kernel.summed(
+                *(first, last, offsets, contacts.near, spreads, largest, inner, total)
+            )
+            return [
+                min(whole, float(total[np.ix_(left, right)].max()))
+                for left, right in self._sides[entry]
+            ]
+
+        upper = {v: losses(v, behind[slice(*contacts.start[v : v + 2])]) for v in self._sides}
+        worst = sorted(upper, key=lambda v: -max(upper[v]))[:STARTS]
+        done = 0.0
+        shared = (largest, contacts.start, contacts.near, contacts.spread, behind)
+        for v in worst if depth > 0 else ():
+            if max(upper[v]) <= done:
+                break  # the largest loss is that of an entry whose walks were followed
+            inner = behind[slice(*contacts.start[v : v + 2])].copy()
+            gone = np.zeros(len(largest), dtype=np.bool_)
+            gone[v] = True
+            left = np.array([visits // STARTS], dtype=np.int64)
+            for k, j in enumerate(contacts.near[slice(*contacts.start[v : v + 2])]):
+                found = walk_kernel.walked(int(j), depth - 1, left, *shared, gone)
+                inner[k] = min(inner[k], found)
+            upper[v] = np.minimum(upper[v], losses(v, inner)).tolist()
+            done = max(done, *upper[v])
+        by_entry = np.full(len(largest), -np.inf)
+        by_entry[list(upper)] = [max(found) for found in upper.values()]
+        values = [value for found in upper.values() for value in found]
+        return NetworkLosses(
+            self.model.entries, frozen(largest), self._pairs, frozen(values), frozen(by_entry)
+        )
+
+    def _behind(self, largest: Floats, whole: float) -> Floats:
+        """``[contact]``: the non-backtracking bound L of what lies behind each contact."""
+        from takifugu.translation.network import walk_kernel
+
+        contacts = self._contacts
+        behind = np.full(len(contacts.near), whole)
+        if len(behind):
+            behind = np.minimum(behind, up(self._sums[contacts.near]))
+        shared = (CLOSE, largest, contacts.start, contacts.near, contacts.back, contacts.spread)
+        walk_kernel.rounds(ROUNDS, *shared, behind, True)
+        if len(largest) <= SHORT:
+            walks = np.zeros_like(behind)
+            walk_kernel.rounds(len(largest), *shared, walks, False)
+            behind = np.minimum(behind, walks)
+        return behind
+
+
 def walk_losses(
     model: FactorModel,
     epsilon: EntrySpending,
@@ -121,80 +232,6 @@ def walk_losses(
 ) -> NetworkLosses:
     """Bound the loss of all secrets of a pairwise field, in time linear in its size.
 
-    Every entry gets the non-backtracking bound. From the entries with the largest, self-avoiding
-    walks of up to ``depth`` steps, ``visits`` visits in all, are followed; what lies behind is
-    bounded as before. Tables on more than two entries, and zeros in tables on two, are refused
-    (`TooLarge`).
+    See `PairwiseWalks`, which reads the field once for many spendings.
     """
-    from takifugu.translation.network import walk_kernel
-
-    protected = secrets or Secrets()
-    contacts = contacts_of(model)
-    costs = cost_matrices(model, epsilon)
-    largest = np.array(largest_costs(costs))
-    whole = float(up(fsum(largest))) if largest.any() else 0.0  # group privacy
-    shared = (largest, contacts.start, contacts.near)
-    behind = np.full(len(contacts.near), whole)
-    sums = np.array([fsum(contacts.spread[a:b]) for a, b in pairwise(contacts.start.tolist())])
-    if len(behind):
-        behind = np.minimum(behind, up(sums[contacts.near]))
-    recursion = (CLOSE, *shared, contacts.back, contacts.spread)
-    walk_kernel.rounds(ROUNDS, *recursion, behind, True)
-    if len(largest) <= SHORT:
-        walks = np.zeros_like(behind)
-        walk_kernel.rounds(len(largest), *recursion, walks, False)
-        behind = np.minimum(behind, walks)
-    chosen = [v for v in chosen_entries(model, protected) if protected.sides(model.states[v])]
-
-    def losses(entry: int, inner: Floats) -> list[float]:
-        """The bounds of the pairs of one entry, given bounds behind each of its contacts."""
-        sides = protected.sides(model.states[entry])
-        span = range(contacts.start[entry], contacts.start[entry + 1])
-        size = len(model.states[entry])
-        total = np.array(costs[entry])
-        for k in span:
-            spread = _spread(contacts.tables[k])
-            rise = float(up(largest[contacts.near[k]] + inner[k - contacts.start[entry]]))
-            felt = [walk_kernel.reweighted(s, rise) for s in spread.ravel().tolist()]
-            total = total + np.array(felt).reshape(size, size)
-        total = up(total * (1 + 2 * (len(span) + 1) * UNIT))
-        return [min(whole, float(total[np.ix_(left, right)].max())) for left, right in sides]
-
-    upper = {v: losses(v, behind[contacts.start[v] : contacts.start[v + 1]]) for v in chosen}
-    gone = np.zeros(len(model.entries), dtype=np.bool_)
-    for _ in range(min(STARTS, len(chosen))):
-        v = max(upper, key=lambda entry: max(upper[entry]))
-        if gone[v]:
-            break  # its walks are done, and it has the largest loss
-        inner = behind[contacts.start[v] : contacts.start[v + 1]].copy()
-        walked = np.zeros(len(model.entries), dtype=np.bool_)
-        walked[v] = True
-        left = np.array([visits // STARTS], dtype=np.int64)
-        for k, j in enumerate(contacts.near[contacts.start[v] : contacts.start[v + 1]]):
-            if depth > 0:
-                found = walk_kernel.walked(
-                    *(int(j), depth - 1, left, *shared, contacts.spread, behind, walked)
-                )
-                inner[k] = min(inner[k], found)
-        upper[v] = np.minimum(upper[v], losses(v, inner)).tolist()
-        gone[v] = True
-    return _collected(model, protected, largest, upper)
-
-
-def _collected(
-    model: FactorModel, secrets: Secrets, largest: Floats, upper: dict[int, list[float]]
-) -> NetworkLosses:
-    """The bounds of all pairs, entry by entry."""
-    pairs: list[SecretPair] = []
-    values: list[float] = []
-    by_entry = np.full(len(model.entries), -np.inf)
-    for entry, found in upper.items():
-        name, states = model.entries[entry], model.states[entry]
-        for left, right in secrets.sides(states):
-            one, other = (EntryIs(name, tuple(states[v] for v in side)) for side in (left, right))
-            pairs.append(SecretPair(one, other))
-        values += found
-        by_entry[entry] = max(found)
-    return NetworkLosses(
-        model.entries, frozen(largest), tuple(pairs), frozen(values), frozen(by_entry)
-    )
+    return PairwiseWalks(model, secrets).losses(epsilon, depth=depth, visits=visits)

@@ -1,0 +1,148 @@
+"""Pinning: intervals for odds and their gains, against sums over all datasets at any scale."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from takifugu.priors.factors import written_out
+from takifugu.priors.random_field import MarkovRandomField
+from takifugu.translation.network import pinning_kernel as kernel
+from takifugu.translation.network.attractive_losses import attractive_losses
+from takifugu.translation.network.pinning import RisingField, log_odds_rise, pairwise_field
+from tests.oracles import translation as oracle
+
+
+def field_of(
+    seed: int, n: int, *, pull: float, density: float = 0.7, background: float = -2.0
+) -> MarkovRandomField:
+    rng = np.random.default_rng(seed)
+    pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < density]
+    return MarkovRandomField.ising(
+        {i: float(rng.normal(background, 1)) for i in range(n)},
+        {pair: float(rng.exponential(pull)) for pair in pairs},
+    )
+
+
+def exactly(model: MarkovRandomField, spent: np.ndarray, entry: int, value: int) -> float:
+    """The closed form, from all datasets, to 700 digits: also where ε is 1e-300."""
+    with mpmath.workdps(700):
+        weights = [mpmath.mpf(1)] * 2 ** len(model.entries)
+        unary = [[mpmath.mpf(float(w)) for w in table] for table in model.unary]
+        joint = [
+            (a, b, [[mpmath.mpf(float(w)) for w in row] for row in table])
+            for (a, b), table in zip(model.edges, model.weights, strict=True)
+        ]
+        total = {True: mpmath.mpf(0), False: mpmath.mpf(0)}
+        tilted = dict(total)
+        for number in range(len(weights)):
+            x = [number >> i & 1 for i in range(len(model.entries))]
+            p = mpmath.fprod(unary[i][v] for i, v in enumerate(x))
+            p *= mpmath.fprod(table[x[int(a)]][x[int(b)]] for a, b, table in joint)
+            tilt = mpmath.fsum(
+                mpmath.mpf(float(e)) for j, e in enumerate(spent) if j != entry and x[j] == value
+            )
+            total[x[entry] == value] += p
+            tilted[x[entry] == value] += p * mpmath.exp(tilt)
+        ratio = (tilted[True] / total[True]) / (tilted[False] / total[False])
+        return float(mpmath.mpf(float(spent[entry])) + mpmath.log(ratio))
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    pull=st.sampled_from([0.0, 0.01, 0.3, 1.5, 20.0]),
+    background=st.sampled_from([-30.0, -4.0, 0.0, 25.0]),
+    epsilon=st.sampled_from([1e-300, 1e-12, 0.01, 0.5, 3.0, 50.0]),
+    visits=st.sampled_from([1, 40, 3000]),
+)
+def test_the_loss_lies_between_the_bounds_at_every_scale(
+    seed: int, pull: float, background: float, epsilon: float, visits: int
+) -> None:
+    model = field_of(seed, 5, pull=pull, background=background)
+    rng = np.random.default_rng(seed)
+    spent = epsilon * rng.choice([0.0, 0.3, 1.0], 5)
+    found = attractive_losses(model, spent, largest=1, visits=visits)
+    for pair, lower, upper in zip(found.pairs, found.lower, found.upper, strict=True):
+        truth = exactly(model, spent, pair.left.entry, pair.left.values[0])  # type: ignore[union-attr,arg-type]
+        assert lower <= truth * (1 + 1e-14) + 1e-322
+        assert truth * (1 - 1e-14) <= upper
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-200, 1e-15, 1e-3])
+def test_small_losses_keep_their_digits(epsilon: float) -> None:
+    model = field_of(1, 6, pull=0.4)
+    spent = np.full(6, epsilon)
+    lower, upper = log_odds_rise(pairwise_field(model), spent, [2], visits=10**5, close=0.0)
+    truth = exactly(model, spent, 2, 1)
+    assert lower[0] == pytest.approx(truth, rel=1e-9) == upper[0]
+    assert 1.2 < truth / epsilon < 6
+
+
+def test_without_couplings_everybody_loses_their_own() -> None:
+    for pull in (0.0, 1e-300):
+        model = MarkovRandomField.ising(dict.fromkeys(range(40), -3.0), {(0, 1): pull, (1, 2): 0.0})
+        spent = np.linspace(0, 1, 40)
+        lower, upper = log_odds_rise(pairwise_field(model), spent, range(40), visits=0)
+        assert lower == pytest.approx(spent, rel=1e-12) == upper
+        assert (lower <= spent).all() and (spent <= upper).all()
+
+
+@pytest.mark.parametrize("pull", [20.0, 300.0])
+def test_couplings_as_strong_as_certainty_make_one_person_of_two(pull: float) -> None:
+    model = MarkovRandomField.ising({0: -pull / 2, 1: -pull / 2, 2: -1.0}, {(0, 1): pull})
+    found = attractive_losses(model, [0.3, 0.2, 0.4], largest=1, visits=1000)
+    assert found.by_entry[:2] == pytest.approx([0.5, 0.5], rel=1e-3)
+    assert found.by_entry[2] == pytest.approx(0.4, rel=1e-12)
+
+
+def test_couplings_beyond_exponentials_leave_group_privacy() -> None:
+    far = np.array([[1e150, 1e-150], [1e-150, 1e150]])  # a log cross-ratio of 1382
+    ones = (np.ones(2), np.ones(2))
+    model = MarkovRandomField((0, 1), ((0, 1), (0, 1)), ones, ((0, 1),), (far,))
+    rising = RisingField(pairwise_field(model), np.array([0.3, 0.2]), [0, 1])
+    assert not rising.computes
+    assert np.isinf(rising.upper).all() and (rising.lower <= [0.3, 0.2]).all()
+    found = attractive_losses(model, [0.3, 0.2], largest=1)
+    assert found.loss == pytest.approx(0.5, rel=1e-12) and found.attained <= 0.5
+
+
+@settings(max_examples=100)
+@given(
+    low=st.floats(-30, 30),
+    width=st.floats(0, 8),
+    grown=st.sampled_from([1e-300, 1e-9, 0.1, 3.0, 1e80, np.inf]),
+    more=st.sampled_from([0.0, 1e-12, 0.2, 3.0, 1e8, 1e150]),
+    share=st.floats(0, 1),
+)
+def test_no_odds_of_an_interval_gain_more_or_less_than_its_bounds(
+    low: float, width: float, grown: float, more: float, share: float
+) -> None:
+    ends = np.exp(low), np.exp(low + width)
+    between = float(np.exp(low + share * width))
+    with mpmath.workdps(400):
+        z, d, a = mpmath.mpf(between), mpmath.mpf(grown), mpmath.mpf(more) + 1
+        last = mpmath.mpf(1) if np.isinf(grown) else z * d / (1 + z + z * d)
+        truth = (a - 1) / (1 + a * z) * last
+        assert kernel.least_gain(*ends, min(grown, kernel.HUGE), more) <= truth * (1 + 1e-14)
+        assert truth * (1 - 1e-14) <= kernel.most_gain(*ends, grown, more) + kernel.LEAST
+
+
+@settings(max_examples=60)
+@given(values=st.lists(st.floats(0, 5), min_size=1, max_size=8), keep=st.integers(0, 9))
+def test_products_without_one_factor(values: list[float], keep: int) -> None:
+    count = len(values)
+    found, room = np.zeros(count), np.zeros(count + 1)
+    kernel.without_each(np.array(values), count, keep, room, found)
+    for r in range(count):
+        others = [v for k, v in enumerate(values) if k != r][:keep]
+        assert found[r] == pytest.approx(np.prod([1 + v for v in others]) - 1, rel=1e-9, abs=1e-12)
+
+
+def test_the_oracle_agrees_with_that_of_the_closed_form() -> None:
+    model = field_of(8, 4, pull=0.7)
+    spent = np.array([0.2, 0.0, 0.5, 0.1])
+    law = written_out(model).probability
+    other = oracle.attractive_loss(law, (2,) * 4, 3, 1, tuple(spent.tolist()))
+    assert exactly(model, spent, 3, 1) == pytest.approx(float(other), rel=1e-12)
