@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu._atomic import refuse_special
+from takifugu.cli.commands.prior_compare import run_compare
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
+
+app.command("compare")(run_compare)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
 
