@@ -11,6 +11,7 @@ from takifugu.engines import DatabaseFailed, Source, open_engine
 from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, Store, Stored, opened, rows
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.ledger import postgres
 from tests.raising import raises

@@ -20,6 +20,7 @@ from takifugu.session import Session
 from takifugu.translation.translation import Translation
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import LABELS, Store, Stored, opened, rows
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.engines.storing import store_duckdb
 from tests.raising import raises

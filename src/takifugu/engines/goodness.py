@@ -189,7 +189,8 @@ def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
 def _stationarity(
     engine: Engine, columns: tuple[str, ...], scope: Scope, cuts: Sequence[Fraction] | None
 ) -> FitTest:
-    tables, names, states = [], [], ()
+    tables, names = list[Integers](), list[str]()
+    states: Sequence[Any] = ()
     for name, part in parts_of(engine, scope):
         found = engine.runs(columns, 1, part, cuts=cuts)
         tables.append(found.counts)
