@@ -127,7 +127,7 @@ def goodness(
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     return GoodnessOfFit(
-        (_order(engine, names, scope, order, cuts), _stationarity(engine, names, scope, cuts))
+        (_order(engine, names, scope, order, cuts), stationarity(engine, names, scope, cuts))
     )
 
 
@@ -186,9 +186,10 @@ def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
     return FitTest("order", "does not fit", sentence, numbers, panel)
 
 
-def _stationarity(
+def stationarity(
     engine: Engine, columns: tuple[str, ...], scope: Scope, cuts: Sequence[Fraction] | None
 ) -> FitTest:
+    """Whether transitions stay the same over the days of ``scope``."""
     tables, names = list[Integers](), list[str]()
     states: Sequence[Any] = ()
     for name, part in parts_of(engine, scope):

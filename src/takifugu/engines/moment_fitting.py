@@ -15,6 +15,7 @@ import numpy as np
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fit_kinds import Estimate, FitOptions
+from takifugu.engines.goodness import GoodnessOfFit
 from takifugu.engines.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.engines.lag_moments import LagMoments, lag_moments
 from takifugu.engines.scope import EVERYTHING, Scope
@@ -176,9 +177,21 @@ def fit_gaussian(
         margin=0.0 if options.margin is None else options.margin,
         length=options.length,
     )
-    products = int(found.moments.products[1:].sum())
+
+    def goodness() -> GoodnessOfFit:
+        from takifugu.engines.process_goodness import process_goodness
+
+        return process_goodness(engine, columns[0], found, train)
+
     return Estimate(
-        found.prior, products, "products", found.rests, found.notes, found.document(), "sequence"
+        found.prior,
+        int(found.moments.products[1:].sum()),
+        "products",
+        found.rests,
+        found.notes,
+        found.document(),
+        "sequence",
+        goodness,
     )
 
 
