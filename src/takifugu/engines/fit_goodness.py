@@ -6,6 +6,7 @@ from takifugu.engines.goodness import GoodnessOfFit, goodness, stationarity
 from takifugu.engines.network_goodness import network_goodness
 from takifugu.engines.scope import Scope
 from takifugu.priors.bayesian_network import BayesianNetwork
+from takifugu.priors.higher_order import HigherOrderChain
 
 
 def goodness_of(
@@ -25,4 +26,6 @@ def goodness_of(
         return network_goodness(engine, estimate.prior, train)
     if options.by_hour:
         return GoodnessOfFit((stationarity(engine, columns, train, options.cuts),))
-    return goodness(engine, columns, train, order=options.order or 1, cuts=options.cuts)
+    chain = estimate.prior
+    order = chain.order if isinstance(chain, HigherOrderChain) else 1
+    return goodness(engine, columns, train, order=order, cuts=options.cuts)

@@ -25,6 +25,7 @@ from takifugu.engines import (
     open_engine,
     read_declaration,
 )
+from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
@@ -111,6 +112,11 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
 
 def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
+
+
+def _about(column: str, options: FitOptions) -> tuple[str, ...]:
+    """The columns that a prior of a dataset is about, if the options name none."""
+    return (column,) if KINDS[str(options.kind)].columns == "the one" else ()
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -396,11 +402,13 @@ class Project:
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
+        tested: bool = False,
     ) -> tuple["Project", Path, Any, Fitted]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Earlier priors are replaced or kept, as requested.
+        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
+        fit knows whether the prior describes its rows.
         """
         policy = self.dataset(name)
         if policy.priors and replace == keep:
@@ -413,7 +421,7 @@ class Project:
         found = self.load(name)
         declaration, column = found.declaration, found.about
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, (column,), options)
+            fitted = fit_prior(engine, _about(column, options), options, tested=tested)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
