@@ -68,11 +68,12 @@ class FittedProcess:
         raised = ""
         if self.margin:
             raised = f", raised by {four_digits(self.margin)} standard errors"
+        size = f"{moments.rows:,} rows of {moments.entities:,} entities"
         return (
             f"Its kernel is {fit.family.word} with {fit.family.parameter}"
             f" {four_digits(fit.parameter)} ± {four_digits(fit.error, 'up')} (standard error by"
-            f" Bartlett's formula){raised}, by moments of {moments.rows:,} rows of {moments.entities:,} entities at lags 0 to"
-            f" {moments.longest}; each value is taken by how far it is from {usual}.",
+            f" Bartlett's formula){raised}, by moments of {size} at lags 0 to {moments.longest};"
+            f" each value is taken by how far it is from {usual}.",
             "Means do not matter to the loss: it holds whatever they are, if the adversary knows"
             " them.",
         )

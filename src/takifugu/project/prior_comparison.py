@@ -121,7 +121,7 @@ def compare_priors(
         project: The project.
         name: The dataset.
         files: Priors, each of which is compared by itself.
-        over: What the entries of these are; None where only one reading is possible.
+        over: What the entries of these are; None for what those of the policy are.
         analyst: Compare what was released to this analyst; None for all.
         last: How many of the latest releases are listed; None for all.
         backend: What reads the data, of which only public facts are looked at.
@@ -149,10 +149,21 @@ def _others(
             f" {PRESENT!r}; name each file once",
             field="priors",
         )
+    reading = _reading(found.policy.priors, over)
     for called, file in zip(names, files, strict=True):
-        prior = PriorPolicy(str(Path(file).absolute()), over=over)
+        prior = replace(reading, file=str(Path(file).absolute()))
         policy = replace(found.policy, priors=(prior,), table=False)
         yield called, replace(found, policy=policy)
+
+
+def _reading(priors: Sequence[PriorPolicy], over: str | None) -> PriorPolicy:
+    """What the entries of other priors are: as stated, or as those of the policy, if all agree."""
+    known = {
+        PriorPolicy("", over=p.over, positions=p.positions, household=p.household, member=p.member)
+        for p in priors
+        if over in (None, p.over)
+    }
+    return known.pop() if len(known) == 1 else PriorPolicy("", over=over)
 
 
 def _compared(

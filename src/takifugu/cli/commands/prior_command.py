@@ -9,6 +9,7 @@ import typer
 
 from takifugu.cli.commands.prior_compare import run_compare
 from takifugu.cli.commands.prior_fit import fit
+from takifugu.cli.commands.prior_household import household
 from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.shared_options import (
     AsJson,
@@ -131,6 +132,7 @@ def new(
     print_written(made, out, as_json)
 
 
+app.command()(household)
 app.command()(fit)
 
 

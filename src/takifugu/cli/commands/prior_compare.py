@@ -32,7 +32,9 @@ def run_compare(
     ],
     over: Annotated[
         str | None,
-        typer.Option(help="What the entries of these priors are, as in the policy."),
+        typer.Option(
+            help="What the entries of these priors are; by default, what those of the policy are."
+        ),
     ] = None,
     analyst: Annotated[
         str | None, typer.Option(help="Compare what was released to this analyst.")
