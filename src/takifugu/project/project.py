@@ -435,11 +435,13 @@ class Project:
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
+        tested: bool = False,
     ) -> tuple["Project", Path, Any, Fitted]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Earlier priors are replaced or kept, as requested.
+        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
+        fit knows whether the prior describes its rows.
         """
         policy = self.dataset(name)
         if policy.priors and replace == keep:
@@ -452,7 +454,7 @@ class Project:
         found = self.load(name)
         declaration = found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(found.about, options), options)
+            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
