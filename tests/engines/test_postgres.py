@@ -19,6 +19,7 @@ from tests.contracts.engines import (
     statements,
     two_columns,
 )
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.ledger import postgres
 from tests.raising import raises

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -13,10 +14,12 @@ import numpy as np
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
+from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
+from takifugu.engines.run_counting import RunCounts, count_runs
 from takifugu.engines.scope import (
     EVERYTHING,
     Moment,
@@ -273,6 +276,30 @@ class Engine:
             if arrived is not None and left is not None:
                 counts[left, arrived[0]] += int(count)
         return Transitions(counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
+
+    def runs(
+        self,
+        columns: Sequence[str],
+        depth: int = 1,
+        scope: Scope = EVERYTHING,
+        *,
+        cuts: Sequence[Fraction] | None = None,
+        by_hour: bool = False,
+    ) -> RunCounts:
+        """How many runs of ``depth`` + 1 rows of one entity have each sequence of states.
+
+        A state is the value of a column of labels, the values of several of them together, or with
+        ``cuts`` the range that a number is in. With ``by_hour`` rows must be one an hour, and steps
+        are counted for each hour of the day. Rows that are dropped are skipped, as in
+        `transitions`; where a hole would matter they are refused.
+        """
+        return count_runs(self, columns, depth, scope, cuts=cuts, by_hour=by_hour)
+
+    def cross_tabulations(
+        self, sets: Sequence[Sequence[str]], scope: Scope = EVERYTHING
+    ) -> tuple[Histogram, ...]:
+        """A histogram of each set of columns, all of them in one pass over the rows."""
+        return cross_tabulate(self, sets, scope)
 
     def collect(
         self, make: Callable[[Any], Any], scope: Scope = EVERYTHING

@@ -78,7 +78,7 @@ def shared(rows: Any, entity: str, share: Share) -> Any:
 def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
     """Rows of: one place for each column, and how many rows have them."""
     counted = rows.group_by(list(codes)).aggregate(count=rows.count())
-    return _by_place(counted, codes, {"count": "sum"})
+    return by_place(counted, codes, {"count": "sum"})
 
 
 def marginals(
@@ -122,7 +122,7 @@ def marginals(
 def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:
     """Rows of: places, how many values were added, their sum in steps, and how many are missing."""
     units, missing = clamped(rows[amount.column], amount, kind)
-    added = rows.select(*codes, units=units, missing=_flag(missing))
+    added = rows.select(*codes, units=units, missing=flag(missing))
     measures = {
         "count": added.units.count(),
         "total": added.units.sum(),
@@ -130,7 +130,7 @@ def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> 
     }
     grouped = added.group_by(list(codes)) if codes else added
     counted = grouped.aggregate(**measures)
-    return _by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
+    return by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
 
 
 def distribution(
@@ -142,14 +142,12 @@ def distribution(
     """
     units, missing = clamped(rows[amount.column], amount, kind)
     steps = units - int(amount.low / amount.step)  # 0 or more, so that any division rounds down
-    cells = rows.select(
-        *codes, cell=steps if every == 1 else steps // every, missing=_flag(missing)
-    )
+    cells = rows.select(*codes, cell=steps if every == 1 else steps // every, missing=flag(missing))
     measures = {"count": cells.count(), "missing": cells.missing.sum()}
     counted = cells.group_by([*codes, "cell"]).aggregate(**measures)
     if not codes:
         return counted.select("cell", *measures)
-    return _by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
+    return by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
 
 
 def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
@@ -189,7 +187,7 @@ def transitions(rows: Any, declaration: Declaration, column: str, codes: Lookup)
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
     both = {"before": codes, "here": codes}
-    return _by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    return by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
 
 
 def disorder(rows: Any, declaration: Declaration) -> Any:
@@ -210,7 +208,7 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
     steps = rows.select(
         here=rows[column],
         before=rows[column].lag().over(window),
-        gap=_flag(gap),
+        gap=flag(gap),
         **{f"place_{i}": rows[name] for i, name in enumerate(places)},
         **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
     )
@@ -221,15 +219,15 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
         "before",
         "here",
         "gap",
-        first=_flag(steps.place_before_0.isnull()),
-        tie=_flag(tie),
+        first=flag(steps.place_before_0.isnull()),
+        tie=flag(tie),
     )
 
 
 def lengths(rows: Any, entity: str) -> Any:
     """Rows of: a length, how many entities have it, and whether one of them has no name."""
     each = rows.group_by(entity).aggregate(length=rows.count())
-    each = each.select("length", nameless=_flag(each[entity].isnull()))
+    each = each.select("length", nameless=flag(each[entity].isnull()))
     found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
     return found.select("length", "entities", "nameless")
 
@@ -239,7 +237,7 @@ def entities(rows: Any, entity: str, most: int) -> Any:
 
     A row without an entity comes first of all, wherever a database puts what is missing.
     """
-    owned = rows.select(who=rows[entity], named=_flag(rows[entity].notnull()))
+    owned = rows.select(who=rows[entity], named=flag(rows[entity].notnull()))
     each = owned.group_by(["named", "who"]).aggregate(length=owned.count())
     return each.order_by(["named", "who"]).limit(most).select("who", "length")
 
@@ -263,7 +261,7 @@ def count(rows: Any) -> Any:
     return rows.aggregate(count=rows.count())
 
 
-def _by_place(
+def by_place(
     counted: Any,
     codes: Mapping[str, Lookup],
     measures: Mapping[str, str],
@@ -282,7 +280,7 @@ def _by_place(
     return found.select(*groups, *measures)
 
 
-def _flag(condition: Any) -> Any:
+def flag(condition: Any) -> Any:
     """1 or 0; PostgreSQL does not cast one to the other."""
     import ibis
 
