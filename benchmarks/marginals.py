@@ -107,7 +107,7 @@ def _declared(path: Path | str) -> Any:
 def _counted(engine: Any, query: str, way: str) -> Iterable[Any]:
     by = ["country"] if query == "by country" else []
     if way == "one release":
-        return engine.marginals(tuple(COLUMNS), by)  # type: ignore[no-any-return]
+        return engine.cross_tabulations([(*by, name) for name in COLUMNS])  # type: ignore[no-any-return]
     return [engine.histogram((*by, column)) for column in COLUMNS]
 
 
@@ -138,7 +138,7 @@ def _read(query: str, way: str, path: Path) -> tuple[int, int]:
             asked.append(text)
             return run(text)
 
-        engine._backend.rows = noted  # type: ignore[method-assign]
+        engine._backend.rows = noted  # type: ignore[method-assign, assignment]
         engine.count()  # all modules are loaded, and the file's own description is read
         asked.clear()
         before = _bytes()
