@@ -32,7 +32,7 @@ from tests.raising import raises
 
 HOURS, ZONES = (6, 12, 18, 23), ("a", "b")
 LOADS = (0.0, 0.24, 0.26, 1.5, 9.0, -3.0)  # two are rounded, two are clamped
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"home": f"h{i % 3}", "step": i, "hour": HOURS[(i * i + i // 3) % 4], "zone": ZONES[i % 5 % 2],
      "kwh": LOADS[(i + i // 7) % 6]}
     for i in range(60)
@@ -84,9 +84,9 @@ def truth(weights: Mapping[int, Fraction], zone: str | None = None) -> Fraction:
     total = Fraction(0)
     for row in ROWS:
         if zone is None or row["zone"] == zone:
-            held = min(max(Fraction(row["kwh"]), Fraction(-1)), Fraction(2))  # type: ignore[arg-type]
+            held = min(max(Fraction(row["kwh"]), Fraction(-1)), Fraction(2))
             nearest = (held / Fraction(1, 2) + Fraction(1, 2)).__floor__() * Fraction(1, 2)
-            total += weights.get(row["hour"], Fraction(0)) * nearest  # type: ignore[call-overload]
+            total += weights.get(row["hour"], Fraction(0)) * nearest
     return total
 
 
