@@ -313,6 +313,7 @@ class Project:
                 analyst=analyst,
                 translation_table=cached,
                 home=self.folder,
+                linear=found.policy.linear,
             )
             if table:
                 session.keep_allowances(KeptAllowances(self.folder, name, translation))
