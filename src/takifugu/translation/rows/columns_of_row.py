@@ -1,29 +1,48 @@
 r"""``over = "row"``: the columns of a row depend on each other, and rows are independent.
 
-An entry of the prior is a column, called by its name: a row is one draw. Let a release have the
-cost c on a row. Two bounds hold for a secret about one cell of row r, and the lesser one counts.
+An entry of the prior is a column, called by its name: a row is one draw. Fix all rows but the
+secret's own: they are independent of the secret. What is left of a release is a function g of that
+row whose logarithm moves by at most c(u, v), the row's cost, and a bound on the ratio of its
+expectations given either side holds for the expectation over the other rows as well. If rows lost
+different costs, only that of the secret's own row counts: the largest loss of any of them.
 
-*By the network.* Fix all other rows: they are independent of the secret. What is left is a function
-of row r whose logarithm moves by at most :math:`c_j` if column j alone changes, with :math:`c_j`
-what c makes of such a change. The translation of the network bounds the ratio of its expectations
-given either side, and the expectation over the other rows keeps the bound.
+Of the following bounds the least counts. What every move between the two sides costs is taken out
+first (`RowSpending`).
 
-*By the row.* Any two values of row r differ by at most C, the scalar of c, whatever they are. So
-the ratio of two expectations over row r is at most e^C. That is group DP for a row: all its columns
-at once. A single column asked at ε costs ε by either.
+*By the columns that were read*, if they are few: exact (`ChargedColumns`).
+
+*By the network.* A change of several columns costs at most what changes of them one after the other
+cost, which is :math:`\sum_j c_j`, c_j being what c makes of a change of column j alone. That is a
+profile on the entries of the network, which has a translation. A cross-tabulation that does not
+hold the secret's column may also be left out of it and be added as a whole: if :math:`c = c' + c''`
+and c'' is at most C, all gains of a coupling rise by at most a factor of e^C.
+
+*By the row.* Any two rows are apart by at most C, the scalar of c. So is the ratio of two
+expectations, whatever their laws: group DP for a row, all its columns at once.
+
+An ``uncertainty`` is about the law of a row; rows stay independent. It raises the first two bounds
+by log((1+r)/(1−r)) and leaves the third as it is, which holds for every law.
 """
 
-from collections.abc import Mapping
-from functools import cached_property, reduce
+from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from takifugu._rounding import float_up, up
 from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
+from takifugu.priors.explicit import Explicit
+from takifugu.priors.factors import NetworkPrior
+from takifugu.priors.independent import IndependentEntries
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.universe import Name
 from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.rows.row_translation import RowTranslation
+from takifugu.translation.rows.charged_columns import ChargedColumns, Sides
+from takifugu.translation.rows.row_spending import RowSpending
+from takifugu.translation.rows.row_translation import RowTranslation, maximal
 from takifugu.translation.translation import Translation
 
 
@@ -32,47 +51,142 @@ class ColumnsOfRow(RowTranslation):
 
     over = "row"
 
+    def __init__(
+        self,
+        priors: Mapping[str, Prior],
+        secrets: Mapping[str, Secrets],
+        uncertainty: float = 0.0,
+    ) -> None:
+        super().__init__(priors, secrets, uncertainty)
+        for name, prior in self.priors.items():
+            if not isinstance(prior, NetworkPrior | IndependentEntries | Explicit):
+                raise UnsoundRequest(
+                    f"{name} is a {type(prior).__name__}; the columns of a row need a network whose"
+                    " nodes are the columns, or a table of them",
+                    field=name,
+                    given=type(prior).__name__,
+                )
+            self._refuse_unknown(name, self.secrets)
+        for column, kept in self.secrets.items():
+            if kept.entries is not None:
+                raise UnsoundRequest(
+                    f"the secrets of column {column!r} name entries; the entries of a row are its"
+                    " columns, so leave out columns instead",
+                    field="entries",
+                    given=kept.entries,
+                )
+
     def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
-        """The lesser bound of each column: by the network, or all of a row at once."""
-        r = self.uncertainty
-        shift = float(np.log1p(r) - np.log1p(-r)) if r else 0.0
-        row = float_up(max(cost.scalar for cost in costs))
-        row = float(up(row + shift)) if shift else row
+        """The least bound of each column, of the worst cost and prior."""
         found = dict.fromkeys(self.secrets, 0.0)
-        for name in self.priors:
-            for column in self.secrets:
-                loss = min(row, self._by_network(name, column, costs))
-                found[column] = max(found[column], loss)
+        for cost in maximal(costs):
+            spending = RowSpending.of(cost)
+            row = float_up(cost.scalar)
+            for name in self.priors:
+                self._refuse_unknown(name, spending.columns)
+                self._refuse_labels(name, cost)
+                for column in self.secrets:
+                    loss = min(row, self._loss(name, column, spending))
+                    found[column] = max(found[column], loss)
         return found
 
-    def _by_network(self, name: str, column: str, costs: tuple[Cost, ...]) -> float:
-        translation = self._translations[name, self._asked(column)]
+    def _loss(self, name: str, column: str, spending: RowSpending) -> float:
+        """By the columns that were read, or by the network."""
+        own, rest = float_up(spending.constant(column)), spending.beside(column)
+        if not rest.columns:
+            return own
+        if name in self._charged:
+            exact = self._charged[name].losses(rest, column, self._sides[name, column])
+            if exact is not None:
+                loss = max(float(exact.max(initial=0.0)), 0.0)
+                return float(up(loss + own + self._shift))
+        loss = self._by_network(name, column, rest)
+        if rest.together:
+            apart = RowSpending(Fraction(0), {}, rest.alone)
+            whole = float_up(rest.at_once)
+            other = self._by_network(name, column, apart) if apart.columns else 0.0
+            loss = min(loss, float(up(other + whole)))
+        return float(up(loss + own)) if own else loss
+
+    def _by_network(self, name: str, column: str, spending: RowSpending) -> float:
+        asked = None if self.secrets[column] == Secrets() else column
+        translation = self._translation(name, asked)
         entries = translation.entries or ()
-        charged = [reduce(Cost.joined, (cost.on_column(str(e)) for cost in costs)) for e in entries]
-        bound = translation.cost_bound(EntryCosts(by_entry=tuple(charged)))
-        if self._asked(column) is None and bound.by_entry is not None:
+        profile = tuple(spending.by_column(str(entry)) for entry in entries)
+        bound = translation.cost_bound(EntryCosts(by_entry=profile))
+        if asked is None and bound.by_entry is not None:
             return float(bound.by_entry[entries.index(column)])
         return bound.value
 
-    def _asked(self, column: str) -> str | None:
-        """The column whose secrets are translated by themselves; None if all are at once."""
-        return None if self.secrets[column] == Secrets() else column
+    def _translation(self, name: str, asked: str | None) -> Translation:
+        """Of the secrets of one column; of all columns, whose pairs are all kept, if None."""
+        if (name, asked) not in self._translations:
+            secrets = Secrets()
+            if asked is not None:
+                secrets = Secrets((asked,), self.secrets[asked].pairs)
+            self._translations[name, asked] = Translation(
+                self.priors[name], secrets, uncertainty=self.uncertainty
+            )
+        return self._translations[name, asked]
+
+    def _refuse_unknown(self, name: str, columns: Iterable[str]) -> None:
+        """Refuse a column that the prior does not relate to the others."""
+        known = self._values[name]
+        for column in columns:
+            if column not in known:
+                raise UnsoundRequest(
+                    f"{name} has no column {column!r}; its columns: {', '.join(map(str, known))}",
+                    field=name,
+                    reason="unknown column",
+                    given=column,
+                    needed=tuple(known),
+                )
+
+    def _refuse_labels(self, name: str, cost: Cost) -> None:
+        """Refuse a label that its column cannot have: it would count as telling nothing."""
+        for column, label in cost.labels():
+            values = self._values[name][str(column)]
+            if label not in values:
+                raise UnsoundRequest(
+                    f"a cost is about label {label!r:.80} of column {column!r}, which {name} does"
+                    " not have; labels are matched by name",
+                    field="cost",
+                    reason="unknown label",
+                    given=label,
+                )
 
     @cached_property
-    def _translations(self) -> Mapping[tuple[str, str | None], Translation]:
-        found = {}
-        for name, prior in self.priors.items():
-            unknown = [c for c in self.secrets if c not in (prior.entry_names or ())]
-            if unknown:
-                raise UnsoundRequest(
-                    f"{name} has no column {unknown[0]!r}, whose secrets are to be kept",
-                    field=name,
-                    given=unknown[0],
-                    needed=prior.entry_names,
-                )
-            for column, kept in self.secrets.items():
-                asked = self._asked(column)
-                secrets = Secrets() if asked is None else Secrets((column,), kept.pairs)
-                if (name, asked) not in found:
-                    found[name, asked] = Translation(prior, secrets, uncertainty=self.uncertainty)
-        return found
+    def _translations(self) -> dict[tuple[str, str | None], Translation]:
+        """A cache: made where they are needed, which is not for few columns."""
+        return {}
+
+    @cached_property
+    def _charged(self) -> Mapping[str, ChargedColumns]:
+        """By prior, of networks."""
+        return {
+            name: ChargedColumns(prior)  # type: ignore[arg-type]
+            for name, prior in self.priors.items()
+            if isinstance(prior, NetworkPrior)
+        }
+
+    @cached_property
+    def _sides(self) -> Mapping[tuple[str, str], Sides]:
+        """The ordered secret pairs of a column under a prior, by number of value."""
+        return {
+            (name, column): kept.sides(self._values[name][column])
+            for name in self.priors
+            for column, kept in self.secrets.items()
+        }
+
+    @cached_property
+    def _values(self) -> Mapping[str, Mapping[Name, tuple[Hashable, ...]]]:
+        """By prior and column: the values."""
+        return {
+            name: dict(zip(prior.entry_names or (), prior.entry_values, strict=True))
+            for name, prior in self.priors.items()
+        }
+
+    @cached_property
+    def _shift(self) -> float:
+        r = self.uncertainty
+        return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0

@@ -11,6 +11,7 @@ from functools import cached_property
 from takifugu.costs import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.rows.row_translation import RowTranslation
@@ -22,16 +23,13 @@ class JointColumns(RowTranslation):
 
     over = "sequence"
 
-    def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
-        """The translation of joint costs, for the secrets of each column."""
-        charged = EntryCosts(costs)
-        found = {c: t.cost_bound(charged).value for c, t in self._translations.items()}
-        return found
-
-    @cached_property
-    def _translations(self) -> Mapping[str, Translation]:
-        """By column: all priors, with the secrets of that column."""
-        chains = {}
+    def __init__(
+        self,
+        priors: Mapping[str, Prior],
+        secrets: Mapping[str, Secrets],
+        uncertainty: float = 0.0,
+    ) -> None:
+        super().__init__(priors, secrets, uncertainty)
         for name, prior in self.priors.items():
             if not isinstance(prior, MarkovChain) or prior.columns is None:
                 raise UnsoundRequest(
@@ -39,26 +37,32 @@ class JointColumns(RowTranslation):
                     " with `columns`",
                     field=name,
                 )
-            chains[name] = prior
-        first = next(iter(chains.values()))
-        for name, chain in chains.items():
-            if (chain.columns, chain.states) != (first.columns, first.states):
-                raise UnsoundRequest(
-                    f"{name} has other joint states than the first prior, or lists them in another"
-                    " order; give all the same",
-                    field=name,
-                )
-        return {
-            column: Translation(
-                chains,
-                Secrets.of_column(
+            for column, kept in self.secrets.items():
+                self._joint[name, column] = Secrets.of_column(
                     column,
-                    first.columns or (),
-                    first.states,
+                    prior.columns,
+                    prior.states,
                     pairs=kept.pairs,  # type: ignore[arg-type]
                     entries=kept.entries,
-                ),
-                uncertainty=self.uncertainty,
-            )
-            for column, kept in self.secrets.items()
+                )
+
+    @cached_property
+    def _joint(self) -> dict[tuple[str, str], Secrets]:
+        """By prior and column: what a column is, as pairs of groups of joint states."""
+        return {}
+
+    def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
+        """The translation of joint costs, for the secrets of each column; of the worst prior."""
+        charged = EntryCosts(costs)
+        found = dict.fromkeys(self.secrets, 0.0)
+        for (_, column), translation in self._translations.items():
+            found[column] = max(found[column], translation.cost_bound(charged).value)
+        return found
+
+    @cached_property
+    def _translations(self) -> Mapping[tuple[str, str], Translation]:
+        """By prior and column: of the secrets of that column, whatever the other columns are."""
+        return {
+            key: Translation(self.priors[key[0]], secrets, uncertainty=self.uncertainty)
+            for key, secrets in self._joint.items()
         }

@@ -9,9 +9,10 @@ largest of them.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any, ClassVar
 
 from takifugu._rounding import float_down, float_up
@@ -24,11 +25,15 @@ from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.protocol import LossTranslation
 
 KEPT = 256  # translated costs that are cached
+NEARLY = 1 - 2.0**-44  # a room that was rounded is tried first a little below
 MOST_GAINED = 64.0  # times the target: the largest factor that is tried
 
 
 class RowTranslation(ByContent, LossTranslation):
     """A translation of what rows have lost, for one reading of the priors.
+
+    Not every pair of values of a row is secret (`every_pair` is False): a cost on two columns may
+    mean less than its scalar.
 
     Implementers: `ColumnsOfRow` (``over = "row"``), `JointColumns` (``"sequence"``, of several
     columns) and `Household`. An implementer says `by_column`, and inherits the rest.
@@ -54,6 +59,20 @@ class RowTranslation(ByContent, LossTranslation):
         self.priors = dict(priors)
         self.secrets = {column: secrets[column] for column in sorted(secrets)}
         self.uncertainty = float(uncertainty)
+        if not 0 <= self.uncertainty < 1:
+            raise UnsoundRequest(
+                f"uncertainty is {uncertainty}; it must be at least 0 and below 1",
+                field="uncertainty",
+                given=uncertainty,
+            )
+        for column, kept in self.secrets.items():
+            if kept.within is not None:
+                raise UnsoundRequest(
+                    f"the secrets of column {column!r} are numbers within a distance; those of"
+                    " columns that depend on each other are pairs of labels, or of ranges",
+                    field="within",
+                    given=kept.within,
+                )
         self._known: dict[tuple[Cost, ...], Mapping[str, float]] = {}
 
     def identity(self) -> Any:
@@ -99,8 +118,14 @@ class RowTranslation(ByContent, LossTranslation):
 
         Rows that are read have lost one of ``spent`` before, others one of ``beside``.
         """
+        if not 0 <= pufferfish < inf:  # also false for NaN
+            raise UnsoundRequest(
+                f"the loss is {pufferfish}; it must be 0 or more, and finite",
+                field="pufferfish",
+                given=pufferfish,
+            )
         before = self.cost_to_pufferfish(*spent, *beside)
-        if not unit.scalar or not before <= pufferfish:
+        if not unit.scalar or not before < pufferfish:
             return Fraction(0)
 
         def loss(factor: float) -> float:
@@ -112,7 +137,7 @@ class RowTranslation(ByContent, LossTranslation):
             loss,
             pufferfish,
             tolerance=self.tolerance,
-            first=(pufferfish - before) / size or None,
+            first=(pufferfish - before) / size * NEARLY,
             most=MOST_GAINED * pufferfish / size,
         )
         return Fraction(found)
@@ -121,3 +146,13 @@ class RowTranslation(ByContent, LossTranslation):
     def tolerance(self) -> float:
         """How close to the largest factor a search ends."""
         return 1e-4
+
+
+def maximal(costs: Iterable[Cost]) -> tuple[Cost, ...]:
+    """The costs that no other one is at least as large as, for every change of value."""
+    listed = tuple(dict.fromkeys(costs))
+    return tuple(
+        cost
+        for cost in listed
+        if not any(other != cost and other.dominates(cost) for other in listed)
+    )
