@@ -104,7 +104,8 @@ def fit_markov_chain(
         )
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    return steps_estimate(chain, counts.states, counts.counts)
+    found = steps_estimate(chain, counts.states, counts.counts)
+    return found if counts.columns is None else replace(found, over="sequence")
 
 
 def fit_interval_chain(

@@ -115,9 +115,11 @@ def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
 
 
-def _about(column: str, options: FitOptions) -> tuple[str, ...]:
-    """The columns that a prior of a dataset is about, if the options name none."""
-    return (column,) if KINDS[str(options.kind)].columns == "the one" else ()
+def _about(declaration: Declaration, about: str | None, options: FitOptions) -> tuple[str, ...]:
+    """The column that a prior of a dataset is about; none if the options or the kind say it."""
+    if options.columns or KINDS[str(options.kind)].columns != "the one":
+        return ()
+    return (protected_column(declaration, about),)
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -450,9 +452,9 @@ class Project:
             )
         found = self.load(name)
         declaration = found.declaration
-        column = protected_column(declaration, policy.about)
+        about = _about(declaration, policy.about, options)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(column, options), options)
+            fitted = fit_prior(engine, about, options)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
