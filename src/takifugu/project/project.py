@@ -115,11 +115,9 @@ def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
 
 
-def _about(declaration: Declaration, about: str | None, options: FitOptions) -> tuple[str, ...]:
-    """The column that a prior of a dataset is about; none if the options or the kind say it."""
-    if options.columns or KINDS[str(options.kind)].columns != "the one":
-        return ()
-    return (protected_column(declaration, about),)
+def _about(column: str, options: FitOptions) -> tuple[str, ...]:
+    """The columns that a prior of a dataset is about, if the options name none."""
+    return (column,) if KINDS[str(options.kind)].columns == "the one" else ()
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -452,9 +450,9 @@ class Project:
             )
         found = self.load(name)
         declaration = found.declaration
-        about = _about(declaration, policy.about, options)
+        columns = () if found.about is None else _about(found.about, options)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, about, options)
+            fitted = fit_prior(engine, columns, options)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
