@@ -52,7 +52,7 @@ LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
 VISITS = 400_000  # entries that pinning visits before it stops
 VISITS_EACH = 1000  # the same for each entry, where that is more
-ROUGH = 60_000  # visits of a guess
+ROUGH = 20_000  # visits of a guess
 LIKELY = 2  # pairs that a guess is made for
 
 
