@@ -20,11 +20,10 @@ separator that cannot happen has no message and needs none.
 """
 
 from dataclasses import dataclass
-from math import fsum, isqrt
+from math import isqrt
 
 import numpy as np
 
-from takifugu._rounding import up
 from takifugu.influence.network.network_curves import chosen_entries
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
@@ -33,7 +32,12 @@ from takifugu.priors.universe import Name
 from takifugu.translation.network.coupling_steps import AnyTerm, CouplingSteps, PossibleStates, Term
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
-from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
+from takifugu.translation.network.spending import (
+    EntrySpending,
+    cost_matrices,
+    group_loss,
+    largest_costs,
+)
 
 LARGEST = 2**22  # states of a clique, possible or not
 AT_LAST = 256  # states that are coupled in the step to a secret, of which there are few
@@ -88,7 +92,7 @@ def network_losses(
     protected = secrets or Secrets()
     costs = cost_matrices(model, epsilon)
     spent = largest_costs(costs)
-    whole = float(up(fsum(spent))) if spent.any() else 0.0  # group privacy
+    whole = group_loss(spent.tolist())
     chosen = chosen_entries(model, protected)
     tree = junction_tree(model, largest=largest)
     recursion = _Recursion(tree, PartitionSums(tree, model.factors()), costs)
@@ -131,7 +135,7 @@ class _Recursion:
         near = [c for c in self.tree.around(one) if c != other]
         behind = frozenset(self.tree.cliques[one]).union(*(self._behind[c, one] for c in near))
         self._behind[one, other] = behind - set(separator)
-        whole = float(up(fsum(self.costs[v].max() for v in sorted(self._behind[one, other]))))
+        whole = group_loss(self.costs[v].max() for v in self._behind[one, other])
         self.sent[one, other] = self.steps.message(
             law,
             self._terms(one, but=other, paid=separator),
