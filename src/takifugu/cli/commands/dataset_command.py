@@ -131,7 +131,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
 
     Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
     guarantee; for a dataset of a project also dataset, about (null if it is about several
-    columns), columns, priors, over, pairs, entries, uncertainty, analysts, released_from and
+    columns), columns, priors, over, pairs, entries, uncertainty, analysts, linear (queries by
+    name: column, by and weights), released_from and
     released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
     """
@@ -162,6 +163,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
                 echo(f"{name:<11}  {', '.join(policy['columns'])}")
             elif policy[name]:
                 echo(f"{name:<11}  {policy[name]}")
+        for name, query in policy["linear"].items():
+            echo(f"linear       {name}: {query['column']}, weighted by {query['by']}")
         if policy["released_from"] is not None:
             echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
@@ -349,6 +352,14 @@ def _policy(project: "Project", name: str) -> dict[str, Any]:
         "secrets_within": None if policy.within is None else str(policy.within),
         "uncertainty": policy.uncertainty,
         "analysts": list(policy.analysts),
+        "linear": {
+            query: {
+                "column": one.column,
+                "by": one.by,
+                "weights": {str(key): str(weight) for key, weight in one.weights},
+            }
+            for query, one in policy.linear.items()
+        },
         "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
         "released_share": None if share is None else str(share.high - share.low),
         "fitted": list(kept.statements),
