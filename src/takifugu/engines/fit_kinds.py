@@ -160,7 +160,7 @@ KINDS: Mapping[str, FitKind] = {
         "takifugu.engines.chain_fitting",
         "fit_markov_chain",
         "a Markov chain; of several columns on their joint states",
-        ("other", "tau", "length", "cuts"),
+        ("other", "tau", "length", "cuts", "by_hour"),
     ),
     "interval": FitKind(
         "takifugu.engines.chain_fitting",

@@ -93,6 +93,13 @@ def fit(
             " bound, as '0,0.5,1,2'."
         ),
     ] = None,
+    by_hour: Annotated[
+        bool,
+        typer.Option(
+            "--by-hour",
+            help="markov: a matrix for each hour of the day, where rows are one an hour.",
+        ),
+    ] = False,
     structure: Annotated[
         Path | None,
         typer.Option(
@@ -161,10 +168,11 @@ def fit(
     Releases from rows that it was fitted on are refused, except after --all-rows or with
     release_fitted_rows = true in the policy; then they come with a warning.
 
-    Kinds: markov, a Markov chain, of several columns on their joint states, or over the ranges of
-    a number; interval, all chains that the counts do not rule out; higher-order, in which an entry
-    depends on several before it; network, a Bayesian network over the columns of a row; gaussian, a
-    Gaussian process over the rows of a column of numbers, by its moments.
+    Kinds: markov, a Markov chain, of several columns on their joint states, over the ranges of a
+    number, or with a matrix for each hour of the day; interval, all chains that the counts do not
+    rule out; higher-order, in which an entry depends on several before it; network, a Bayesian
+    network over the columns of a row; gaussian, a Gaussian process over the rows of a column of
+    numbers, by its moments.
 
     A prior that does not fit is a guarantee about another world. So it is tested: chains for their
     order (likelihood ratio) and for transitions that change over the days, networks for pairs of
@@ -181,7 +189,7 @@ def fit(
         dataset_only = {
             "--kind": kind, "--first-days": first_days, "--share": share,
             "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
-            "--columns": columns, "--cuts": cuts,
+            "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
             "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
             "--project": folder, "--backend": backend, "--plot": plot,
@@ -223,6 +231,7 @@ def fit(
         confidence=confidence,
         order=None if order is None else _whole(order),
         cuts=None if cuts is None else _cuts(cuts),
+        by_hour=by_hour,
         structure=None if structure is None else read_structure(structure),
         smoothing=smoothing,
         kernel=kernel,
