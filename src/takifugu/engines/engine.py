@@ -163,18 +163,6 @@ class Engine:
         self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
         return Histogram(names, keys, _still(counts))
 
-    def marginals(
-        self, columns: Sequence[str], by: Sequence[str] = (), scope: Scope = EVERYTHING
-    ) -> tuple[Histogram, ...]:
-        """The `histogram` of ``(*by, column)`` for each column, in one pass over the rows."""
-        if not columns or set(columns) & set(by) or len(set(columns)) < len(columns):
-            raise InvalidQuery(
-                "columns",
-                given="repeat a column" if columns else "are none",
-                needed="name at least one column, each one once",
-            )
-        return cross_tabulate(self, [(*by, column) for column in columns], scope)
-
     def _add(
         self, counts: Integers, codes: Mapping[str, Lookup], found: Sequence[tuple[Any, ...]]
     ) -> None:
