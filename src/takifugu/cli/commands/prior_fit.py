@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from takifugu.priors import Prior
     from takifugu.project import Project
 
-KINDS = "markov, interval, higher-order, network or gaussian"
+KINDS = "markov, interval, higher-order, household, network or gaussian"
 
 
 def fit(
@@ -123,6 +123,13 @@ def fit(
     own_levels: Annotated[
         bool, typer.Option("--own-levels", help="gaussian: each entity has a mean of its own.")
     ] = False,
+    household: Annotated[
+        str | None, typer.Option(help="household: the public column that groups entities.")
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(help="household: the public column that says who is which member."),
+    ] = None,
     state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
     entity: Annotated[
         str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
@@ -151,7 +158,8 @@ def fit(
 
     Kinds: markov, a Markov chain, of several columns on their joint states, or over the ranges of
     a number; interval, all chains that the counts do not rule out; higher-order, in which an entry
-    depends on several before it; network, a Bayesian network over the columns of a row; gaussian, a
+    depends on several before it; household, a chain on the joint states of the people that a public
+    column groups; network, a Bayesian network over the columns of a row; gaussian, a
     Gaussian process over the rows of a column of numbers, by its moments.
 
     Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
@@ -166,7 +174,8 @@ def fit(
             "--columns": columns, "--cuts": cuts,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
             "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
-            "--project": folder, "--backend": backend,
+            "--household": household, "--member": member, "--project": folder,
+            "--backend": backend,
         }  # fmt: skip
         _refuse_given(dataset_only, "a CSV file")
         if state is None or entity is None or out is None:
@@ -205,6 +214,8 @@ def fit(
         margin=margin,
         profile=profile,
         own_levels=own_levels,
+        household=household,
+        member=member,
     )
     project = the_project(folder)
     with Spinner(f"counting the rows of {data}"):
