@@ -76,7 +76,7 @@ def test_a_household_is_planned_released_and_counted(made: Call) -> None:
     text = " ".join(made("plan study histogram --epsilon 1").out.split())
     assert "in one `home`, told apart by `role`" in text
     assert made("release study histogram --epsilon 1 --json").status == 0
-    assert made("release study histogram --epsilon 1 --json").json()["cost"]["on_top"] == 0
+    assert made("release study histogram --epsilon 1 --json").json()["free"]
     assert made("release study count --values ill --by role --epsilon 2").status != 0
     assert made("ledger verify").status == 0
     shown = made("dataset show study --json").json()
