@@ -21,7 +21,7 @@ from takifugu.engines.household_facts import (
     uneven_households,
     uneven_positions,
 )
-from takifugu.engines.household_fitting import joint_steps
+from takifugu.engines.household_fitting import People, joint_runs
 from takifugu.engines.scope import EVERYTHING
 from takifugu.priors import MarkovChain, is_exchangeable
 from tests.contracts.engines import LABELS, Store, Stored
@@ -227,14 +227,18 @@ def normalised(counts: Any) -> Any:
 def test_joint_steps_of_named_members_are_counted(pairs: Stored) -> None:
     parents = {row["person"]: int(row["hidden"] == "child") for row in couples()}
     with at_home(pairs) as engine:
-        exact = joint_steps(engine, "label", "home land", "hidden", MEMBERS, EVERYTHING)
+        people = People(engine, "label", "home land", "hidden", MEMBERS)
+        exact = joint_runs(people, EVERYTHING)
+        longer = joint_runs(people, EVERYTHING, 2)
         options = FitOptions(kind="household", household="home land", member="hidden")
-        found = fit_prior(engine, ("label",), options)
+        found = fit_prior(engine, ("label",), options, tested=True)
     chain = found.prior
     assert isinstance(chain, MarkovChain)
     assert chain.columns == MEMBERS and len(chain.states) == len(LABELS) ** 2
     steps = joint_paths(couples(), parents)
     assert exact.tolist() == matrix(chain, steps)
+    assert longer.sum() == steps.total() - 7 and (longer.sum(axis=0) <= exact).all()
+    assert found.goodness is not None and len(found.goodness.tests) == 2
     assert found.estimate.counted == steps.total() > 20
     assert np.allclose(chain.transition, normalised(exact), atol=1e-3)  # smoothed
     assert found.estimate.over == "household"

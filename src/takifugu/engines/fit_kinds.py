@@ -119,9 +119,9 @@ class Estimate:
         notes: What else the owner should see once: states hardly seen, what does not fit.
         facts: The same for programs, as JSON.
         over: What the entries of the prior are, where that is not plain from its kind.
-        stated: What a policy says of that beside: the columns that group people.
         goodness: Tests whether it describes the rows; None for the tests of its kind, by
             `fit_goodness`.
+        stated: What a policy says of ``over`` beside: the columns that group people.
     """
 
     prior: Prior
@@ -131,8 +131,8 @@ class Estimate:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     over: str | None = None
-    stated: Mapping[str, str] = field(default_factory=dict)
     goodness: "Callable[[], GoodnessOfFit] | None" = field(default=None, repr=False, compare=False)
+    stated: Mapping[str, str] = field(default_factory=dict)
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]

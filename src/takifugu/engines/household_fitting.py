@@ -7,10 +7,10 @@ them: the chain is then the same whatever order its members are put in, exactly.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from takifugu.priors import Name, Transitions
 from takifugu.priors.fitting import TAU
 from takifugu.priors.households import refuse_large_household
 
+if TYPE_CHECKING:
+    from takifugu.engines.goodness import GoodnessOfFit
+
+MOST_CELLS = 2**24  # of counts of three joint states that follow one another
 SHOWN = 5  # households or entities that a message lists
 
 
@@ -63,7 +67,8 @@ def fit_household(
     members = _members(engine, options.household, options.member)
     labels = engine.keys(column)
     refuse_large_household(len(members), len(labels) ** len(members))
-    counts = joint_steps(engine, column, options.household, options.member, members, train)
+    people = People(engine, column, options.household, options.member, members)
+    counts = joint_runs(people, train)
     states = tuple(product(labels, repeat=len(members)))
     steps = Transitions(counts, states, columns=members)
     if options.member is None:
@@ -76,59 +81,70 @@ def fit_household(
     stated = {"household": options.household}
     if options.member is not None:
         stated["member"] = options.member
-    people = f"It is about households of {len(members)} by `{options.household}`."
-    return replace(found, rests=(*found.rests, people), over="household", stated=stated)
+    about = f"It is about households of {len(members)} by `{options.household}`."
+    return replace(
+        found,
+        rests=(*found.rests, about),
+        over="household",
+        stated=stated,
+        goodness=lambda: _goodness(people, states, train),
+    )
 
 
-def joint_steps(
-    engine: Engine,
-    column: str,
-    household: str,
-    member: str | None,
-    members: Sequence[str],
-    scope: Scope,
-) -> Integers:
-    """``[state, next state]``: how many times one joint state of a household followed another."""
-    expression = _steps(engine, column, household, member, members, scope)
-    size, labels = len(members), len(engine.keys(column))
-    counts = np.zeros((labels**size, labels**size), dtype=np.int64)
-    codes = {column: engine.lookup(column)}
+@dataclass(frozen=True)
+class People:
+    """Whose joint states are counted.
+
+    Attributes:
+        engine: The table.
+        column: The protected column.
+        household: The public column that groups entities.
+        member: The public column that says who is which member; None if they count by name.
+        members: What the members are called, in the order of a joint state.
+    """
+
+    engine: Engine
+    column: str
+    household: str
+    member: str | None
+    members: tuple[str, ...]
+
+
+def joint_runs(people: People, scope: Scope, depth: int = 1) -> Integers:
+    """``[state, …, state]``: how often joint states of a household followed one another."""
+    engine, size = people.engine, len(people.members)
+    labels = len(engine.keys(people.column))
+    counts = np.zeros([labels**size] * (depth + 1), dtype=np.int64)
+    codes = {people.column: engine.lookup(people.column)}
 
     def state(at: Sequence[Any]) -> int:
         values = [engine._cell(codes, (place,)) for place in at]
         found = [0 if value is None else value[0] for value in values]  # none: nothing is dropped
         return int(np.ravel_multi_index(found, [labels] * size))
 
-    for *at, whole, count in engine._run(expression):
-        here = state(at[size:])
+    for *at, whole, count in engine._run(_runs(people, scope, depth)):
+        last = state(at[depth * size :])  # every row is the last of a run: values are checked
         if whole:
-            counts[state(at[:size]), here] += int(count)
+            path = [state(at[k * size : (k + 1) * size]) for k in range(depth)]
+            counts[(*path, last)] += int(count)
     return counts
 
 
-def _steps(
-    engine: Engine,
-    column: str,
-    household: str,
-    member: str | None,
-    members: Sequence[str],
-    scope: Scope,
-) -> Any:
-    """Rows of: places of the values before, places of the values here, whether both are, count."""
+def _runs(people: People, scope: Scope, depth: int) -> Any:
+    """Rows of: places of the values of a run, the earliest first, whether it is whole, count."""
     import ibis
 
+    engine, members = people.engine, people.members
     order = engine.declaration.order
     rows = engine._within(scope)
     places = {f"at_{i}": rows[name] for i, name in enumerate((order.column, *order.ties))}
-    who = rows[engine.declaration.entity]
-    if member is None:
-        owned = rows.select(home=rows[household], who=who, value=rows[column], **places)
+    columns = {"home": rows[people.household], "value": rows[people.column], **places}
+    if people.member is None:
+        owned = rows.select(**columns, who=rows[engine.declaration.entity])
         slot = ibis.dense_rank().over(ibis.window(group_by="home", order_by=owned.who))
     else:
-        owned = rows.select(
-            home=rows[household], who=who, value=rows[column], role=rows[member], **places
-        )
-        codes, keys = engine.lookup(member).codes, engine.keys(member)
+        owned = rows.select(**columns, role=rows[people.member])
+        codes, keys = engine.lookup(people.member).codes, engine.keys(people.member)
         slot = ibis.literal(0, "int64")
         for k, name in enumerate(_as_keys(members, keys)):
             raw = [one for one, code in codes.items() if keys[code] == name]
@@ -142,18 +158,36 @@ def _steps(
         }
     )
     window = ibis.window(group_by="home", order_by=[each[name] for name in places])
-    heres = [f"here_{k}" for k in range(len(members))]
-    beside = each.select(
-        *heres,
-        whole=flag(each.at_0.lag().over(window).notnull()),
-        **{f"before_{k}": each[name].lag().over(window) for k, name in enumerate(heres)},
+    lagged = {
+        f"value_{lag}_{k}": each[f"here_{k}"].lag(lag).over(window) if lag else each[f"here_{k}"]
+        for lag in range(depth, -1, -1)
+        for k in range(len(members))
+    }
+    beside = each.select(whole=flag(each.at_0.lag(depth).over(window).notnull()), **lagged)
+    counted = beside.group_by([*lagged, "whole"]).aggregate(count=beside.count())
+    look = engine.lookup(people.column)
+    return by_place(counted, dict.fromkeys(lagged, look), {"count": "sum"}, keep=("whole",))
+
+
+def _goodness(people: People, states: Sequence[tuple[Name, ...]], train: Scope) -> "GoodnessOfFit":
+    """Whether one chain on joint states, of order one, describes the rows."""
+    from takifugu.engines.goodness import (
+        FitTest,
+        GoodnessOfFit,
+        order_test,
+        parts_of,
+        stationarity_test,
     )
-    befores = [f"before_{k}" for k in range(len(members))]
-    counted = beside.group_by([*befores, *heres, "whole"]).aggregate(count=beside.count())
-    look = engine.lookup(column)
-    return by_place(
-        counted, dict.fromkeys((*befores, *heres), look), {"count": "sum"}, keep=("whole",)
-    )
+
+    remedy = "State a prior of your own that is as sure as you are of it (uncertainty)."
+    order = FitTest("order", "not tested", "Whether order one suffices was not tested.", {})
+    if len(states) ** 3 <= MOST_CELLS:
+        order = order_test(joint_runs(people, train, 2), states, 1, remedy=remedy)
+    parts = list(parts_of(people.engine, train))
+    tables = np.array([joint_runs(people, part) for _, part in parts])
+    named = [name for name, _ in parts]
+    kept = "give several priors, one for each part"
+    return GoodnessOfFit((order, stationarity_test(tables, named, states, remedy=kept)))
 
 
 def _members(engine: Engine, household: str, member: str | None) -> tuple[str, ...]:
