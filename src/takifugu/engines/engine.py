@@ -160,15 +160,20 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        found = self._run(ex.histogram(self._within(scope), codes))
-        *places, many = zip(*found, strict=True) if found else [()] * (len(names) + 1)
+        self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
+        return Histogram(names, keys, _still(counts))
+
+    def _add(
+        self, counts: Integers, codes: Mapping[str, Lookup], found: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Add groups of places and a count to a table; those that are dropped are left out."""
+        *places, many = zip(*found, strict=True) if found else [()] * (len(codes) + 1)
         cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
         for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
-            self._cell(codes, found[group][:-1])  # raises, where the rule is to refuse it
+            self._cell(codes, found[int(group)][:-1])  # raises, where the rule is to refuse it
         kept = np.all(np.not_equal(cells, OUTSIDE), axis=0)
         at = tuple(code[kept] for code in cells)
         np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
-        return Histogram(names, keys, _still(counts))
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> ColumnSums:
         """The sum of a column of bounded numbers for each combination of keys, zeros included."""

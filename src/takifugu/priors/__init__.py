@@ -27,6 +27,7 @@ from takifugu.priors.secrets import (
     both_ways,
     entry_pairs,
 )
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.priors.universe import Name, Tables, Universe
 
@@ -59,6 +60,7 @@ __all__ = [
     "SequencePrior",
     "SquaredExponential",
     "Tables",
+    "TimeOfDayChain",
     "Transitions",
     "TruncatedGaussian",
     "Universe",

@@ -115,9 +115,10 @@ def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
 
 
-def _about(column: str, options: FitOptions) -> tuple[str, ...]:
+def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
-    return (column,) if KINDS[str(options.kind)].columns == "the one" else ()
+    one = KINDS[str(options.kind)].columns == "the one"
+    return (column,) if one and column is not None else ()
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -435,11 +436,13 @@ class Project:
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
+        tested: bool = False,
     ) -> tuple["Project", Path, Any, Fitted]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Earlier priors are replaced or kept, as requested.
+        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
+        fit knows whether the prior describes its rows.
         """
         policy = self.dataset(name)
         if policy.priors and replace == keep:
@@ -451,9 +454,8 @@ class Project:
             )
         found = self.load(name)
         declaration = found.declaration
-        columns = () if found.about is None else _about(found.about, options)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, columns, options)
+            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)

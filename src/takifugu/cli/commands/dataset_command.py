@@ -21,6 +21,7 @@ from takifugu.cli.shared_options import (
     Uncertainty,
     echo,
     print_json,
+    read_column_pairs,
     read_secrets,
     the_project,
 )
@@ -92,7 +93,8 @@ def add(
     from takifugu.engines import open_engine
 
     project = the_project(folder)
-    secrets = read_secrets(pairs, entries, secrets_within)
+    by_column = read_column_pairs(pairs)
+    secrets = read_secrets(None if by_column else pairs, entries, secrets_within)
     project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
@@ -104,7 +106,7 @@ def add(
             over=over,
             household=household,
             member=member,
-            pairs=secrets.pairs,
+            pairs=by_column or secrets.pairs,
             entries=secrets.entries,
             within=secrets.within,
             uncertainty=uncertainty,
