@@ -142,7 +142,7 @@ def test_the_ledger_was_charged_twice_and_is_sound(printed: dict[str, Any]) -> N
 def test_losses_are_read_off_the_table_of_the_project(printed: dict[str, Any]) -> None:
     project = open_project(printed["folder"])
     (file,) = (project.folder / ".takifugu").glob("*.table.json")
-    table = TranslationTable.load(file, project.load("check-ins").translation)
+    table = TranslationTable.load(file, project.load("check-ins").entry_translation)
     spent = Fraction(0)
     for release in printed["releases"]:
         own = Fraction(release["cost"]["per_entry"])

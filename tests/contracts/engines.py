@@ -540,7 +540,7 @@ def test_the_same_rows_are_recognised_whichever_database_has_them(
     zone = None if column == "row" else "UTC"
     order = Order(column, kinds[column], zone=zone)  # type: ignore[arg-type]
     with opened(stored, order=order) as engine:
-        found = dict(identities(engine, "label"))["content"]
+        found = dict(identities(engine, ("label",)))["content"]
     total = 0
     for row in rows():
         place = row[column]

@@ -42,7 +42,7 @@ def test_a_table_that_is_not_what_it_was_is_made_anew(
 ) -> None:
     sound, honest = tabulated
     project = open_project(copied(sound, tmp_path / "study", monkeypatch))
-    path = table_path(project.folder, "stays", project.load("stays").translation, 2)
+    path = table_path(project.folder, "stays", project.load("stays").entry_translation, 2)
     before = path.read_bytes()
     if harm == "edited":
         path.write_text(path.read_text().replace('"loss": [0.0', '"loss": [0.1', 1))
@@ -77,7 +77,7 @@ def test_a_price_is_never_below_what_the_translation_says(
     tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
-    translation = project.load("stays").translation
+    translation = project.load("stays").entry_translation
     path = table_path(project.folder, "stays", translation, 2)
     forged(path, 0.3, upto=1.8)  # right where the budget is, too small below
     false = path.read_bytes()
@@ -96,7 +96,7 @@ def test_the_budget_holds_by_the_translation_with_a_table_and_without(
     tabulated: tuple[Path, Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
-    translation = project.load("stays").translation
+    translation = project.load("stays").entry_translation
     for table in (True, False):
         with project.session("stays", table=table) as session:
             most = session.plan.histogram(epsilon=1).cost.most
@@ -111,7 +111,7 @@ def test_a_budget_beyond_the_table_is_translated(
 ) -> None:
     project = open_project(copied(tabulated[0], tmp_path / "study", monkeypatch))
     project.set_budget("stays", "20")
-    translation = project.load("stays").translation
+    translation = project.load("stays").entry_translation
     with project.session("stays") as session:
         assert session.plan.histogram(epsilon=15).cost.alone > 14
     with project.ledger(read_only=True) as ledger:

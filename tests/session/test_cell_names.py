@@ -121,12 +121,12 @@ def test_a_folder_may_be_moved_and_a_path_may_not_become_a_pattern(tmp_path: Pat
 def test_local_times_and_instants_are_not_the_same_clock(tmp_path: Path) -> None:
     declared = timed(tmp_path, [datetime(2026, 3, 1, 1) + timedelta(hours=i) for i in range(4)])
     with open_engine(declared, threads=1) as engine:
-        local = cells_of(engine, "state", tmp_path)
+        local = cells_of(engine, ("state",), tmp_path)
     (tmp_path / "timed.csv").write_text(
         "person,at,state\nAnn,2026-03-01 01:00:00+00,home\nAnn,2026-03-01 02:00:00+00,ward\n"
     )
     with open_engine(declared, threads=1) as engine:
-        assert engine.clock == "instants" and cells_of(engine, "state", tmp_path) != local
+        assert engine.clock == "instants" and cells_of(engine, ("state",), tmp_path) != local
 
 
 def timed(folder: Path, times: Sequence[datetime], zone: str = "UTC") -> Declaration:

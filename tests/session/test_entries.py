@@ -33,7 +33,8 @@ from takifugu.priors import (
 from takifugu.project import init_project, open_project
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.session import Entries, Session
-from takifugu.session.entries import refuse_unmatched
+from takifugu.session.entries import KINDS
+from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.translation.translation import Translation
 from tests.oracles import session as oracle
 from tests.raising import raises
@@ -122,7 +123,7 @@ def test_the_same_field_on_two_rows_a_person_is_not_read_as_a_sequence(tmp_path:
 def test_nothing_is_inferred_from_the_number_of_rows(tmp_path: Path, rows: int) -> None:
     error = refused(tmp_path, field(("ann", "bob")), ward(("ann", "bob"), rows), None)
     assert (error.field, error.reason) == ("prior", "over-missing")
-    assert error.needed == ("sequence", "entities")
+    assert error.needed == KINDS
 
 
 def test_somebody_else_in_the_table_is_refused_with_both_lists(tmp_path: Path) -> None:
@@ -280,7 +281,7 @@ def test_the_entries_of_a_sequence_are_its_places(
         ),
         ((0, 1), "columns", {"field": "over", "given": "columns"}),
         ((0, 1), "people", {"field": "over", "given": "people"}),
-        ((0, 1), 3, {"field": "over", "given": 3, "needed": ("sequence", "entities")}),
+        ((0, 1), 3, {"field": "over", "given": 3, "needed": KINDS}),
         ((0, 1), {"other": "sequence"}, {"given": "other", "needed": ("prior",)}),
     ],
 )
@@ -557,7 +558,7 @@ file = "p"
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('over = "people"', "be one of sequence, entities"),
+        ('over = "people"', "be one of sequence, row, entities, household"),
         ("over = 1", "be text in quotes"),
         ('positions = ["a"]', "go with over = 'sequence'"),
         ('over = "entities"\npositions = ["a"]', "go with over = 'sequence'"),

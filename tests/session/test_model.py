@@ -185,7 +185,7 @@ class World:
     def cells(self) -> Any:
         """What names the cells now."""
         with open_engine(self.declaration(), threads=1) as engine:
-            return cells_of(engine, "state", self.folder)
+            return cells_of(engine, ("state",), self.folder)
 
     def give_up(self) -> None:
         """The owner accepts the loss of history, and names the largest budget there was."""

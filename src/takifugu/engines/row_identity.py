@@ -17,27 +17,31 @@ MOST_BYTES = 256  # of these that are compared by what they hold
 MOST_ROWS = 20_000_000  # of files and servers that are compared by content
 
 
-def identities(engine: Engine, about: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def identities(engine: Engine, columns: tuple[str, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Pairs of a kind of identity and its content: of paths, of bytes, of tables, of rows.
 
-    ``about`` is the protected column that matters: two datasets may be about two columns of one
-    file. Rows are compared by entity and order, which are public, in any order and file format: no
-    protected value is looked at before it is paid for.
+    ``columns`` are the protected columns that matter, each with identities of its own: two datasets
+    may be about two columns of one file, but not about one of them twice. Rows are compared by
+    entity and order, which are public, in any order and file format: no protected value is looked
+    at before it is paid for.
     """
     source = engine.declaration.source
+    found: list[tuple[str, tuple[Any, ...]]] = []
     if source.table is not None:
-        yield "table", (source.url, source.path, source.table, about)
+        found.append(("table", (source.url, source.path, source.table)))
     for place, path in enumerate(engine.files[:MOST_FILES]):
         whole = real_path(path)
-        yield "path", (str(whole), source.table, about)
+        found.append(("path", (str(whole), source.table)))
         if place < MOST_BYTES and source.table is None and whole.stat().st_size:
-            yield "bytes", (file_hash(whole), about)
-    content = _content(engine, about)
+            found.append(("bytes", (file_hash(whole),)))
+    content = _content(engine)
     if content is not None:
-        yield "content", content
+        found.append(("content", content))
+    for column in columns:
+        yield from ((kind, (*what, column)) for kind, what in found)
 
 
-def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
+def _content(engine: Engine) -> tuple[Any, ...] | None:
     """The number of rows and the sum of a hash of each; None where that is out of reach.
 
     Alike in every database, so that a table is recognised by whatever address, name or kind of
@@ -55,7 +59,7 @@ def _content(engine: Engine, about: str) -> tuple[Any, ...] | None:
     number = sql.number.format(f"substr(md5({parts}), 1, 15)")  # 60 bits, never below 0
     total = f"CAST({sql.total.format(number)} AS {sql.text})"
     found = backend.rows(f"SELECT {total} AS total FROM {DATA}")  # noqa: S608 - quoted
-    return int(count), str(found[0][0]), about
+    return int(count), str(found[0][0])
 
 
 def _text(column: str, kind: Kind, sql: HashSQL) -> str:

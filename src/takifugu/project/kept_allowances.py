@@ -17,7 +17,7 @@ from takifugu._exact import exactly
 from takifugu.costs import Cost
 from takifugu.errors import TakifuguError
 from takifugu.priors.documents import read_json, write_json
-from takifugu.translation.translation import Translation
+from takifugu.session.prior_reading import PriorTranslation
 
 FORM = "takifugu-allowances-1"
 FOLDER = ".takifugu"
@@ -27,7 +27,7 @@ MOST = 1000  # allowances in a file; the oldest go first
 class KeptAllowances:
     """The allowances of one translation, in a file that is made when the first is kept."""
 
-    def __init__(self, folder: Path, name: str, translation: Translation) -> None:
+    def __init__(self, folder: Path, name: str, translation: PriorTranslation) -> None:
         mark = f"{translation.fingerprint[:16]}.{__version__}"
         self._path = folder / FOLDER / f"{name}.{mark}.allowances.json"
         self._mark = translation.fingerprint

@@ -20,7 +20,14 @@ from takifugu.session.held_out import (
     fitted_rows_of,
     releasable_rows,
 )
-from takifugu.session.prior_checks import protected_column, refuse_misfit
+from takifugu.session.prior_checks import refuse_misfit
+from takifugu.session.prior_reading import (
+    PriorTranslation,
+    SecretsOption,
+    columns_of,
+    protected_column,
+    translation_of,
+)
 from takifugu.translation.translation import Translation
 
 
@@ -41,9 +48,16 @@ class LoadedDataset:
     declaration: Declaration
 
     @cached_property
-    def about(self) -> str:
-        """The protected column that the priors are about."""
-        return protected_column(self.declaration, self.policy.about)
+    def about(self) -> str | None:
+        """The protected column that the dataset is about; None if it is about several."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The protected columns that the dataset is about: the one that is named, or all."""
+        if self.policy.about is None:
+            return tuple(column.column for column in self.declaration.protected)
+        return (protected_column(self.declaration, self.policy.about),)
 
     @property
     def priors(self) -> dict[str, Prior]:
@@ -72,7 +86,12 @@ class LoadedDataset:
             prior = with_policy(self._against(policy), policy, self.declaration)
             entries = None
             if policy.over is not None:
-                entries = Entries(policy.over, policy.positions or ())  # type: ignore[arg-type]
+                entries = Entries(
+                    policy.over,  # type: ignore[arg-type]
+                    policy.positions or (),
+                    household=policy.household,
+                    member=policy.member,
+                )
             known, before = found.get(prior.fingerprint, (prior, entries))
             if entries != before:
                 raise InvalidProject(
@@ -114,19 +133,45 @@ class LoadedDataset:
         return found
 
     @property
-    def secrets(self) -> Secrets:
-        """The secrets that are kept."""
-        return Secrets(
-            entries=self.policy.entries, pairs=self.policy.pairs, within=self.policy.within
-        )
+    def secrets(self) -> SecretsOption:
+        """The secrets that are kept; by column if the policy has pairs by column."""
+        entries, pairs, within = self.policy.entries, self.policy.pairs, self.policy.within
+        if isinstance(pairs, Mapping):
+            every = Secrets(entries=entries, within=within)
+            named = {c: Secrets(entries=entries, pairs=kept) for c, kept in pairs.items()}
+            return dict.fromkeys(self.columns, every) | named
+        return Secrets(entries=entries, pairs=pairs, within=within)
 
     @cached_property
-    def translation(self) -> Translation:
-        """From per-entry DP losses to Pufferfish losses, by the present policy."""
+    def translation(self) -> PriorTranslation:
+        """What losses on rows mean in Pufferfish privacy, by the present policy."""
         priors = self.priors
         if len(priors) > 1:
             _refuse_sizes(self.name, self._files)
-        return Translation(priors, self.secrets, uncertainty=self.policy.uncertainty)
+        made = translation_of(
+            priors,
+            self.secrets,
+            self.policy.uncertainty,
+            over=self.over,
+            declaration=self.declaration,
+            about=self.policy.about,
+            where=self._where,
+        )
+        columns_of(made, self.declaration, self.policy.about)  # refuses a column that is not named
+        return made
+
+    @property
+    def entry_translation(self) -> Translation:
+        """The translation of priors whose entries are rows of one column."""
+        made = self.translation
+        if isinstance(made, Translation):
+            return made
+        raise InvalidProject(
+            f"dataset, {self.name}, prior",
+            given=f"is over the {made.over} of {', '.join(self.columns)}",
+            needed="be about rows of one column here",
+            reason="over",
+        )
 
     @property
     def releases_fitted_rows(self) -> bool:
@@ -151,12 +196,17 @@ class LoadedDataset:
         """The column and the rows that are released from, by the policy, as JSON."""
         fits = [_fit(prior) for prior in self.policy.priors if prior.fitted is not None]
         entries = [
-            [prior.file, prior.over, *map(str, prior.positions or ())]
+            [
+                prior.file,
+                prior.over,
+                *map(str, prior.positions or ()),
+                *([] if prior.household is None else [prior.household, prior.member or ""]),
+            ]
             for prior in self.policy.priors
             if prior.over is not None
         ]
         return {
-            "about": self.about,
+            "about": list(self.columns) if self.about is None else self.about,
             "over": sorted(entries),
             "release_fitted_rows": self.policy.release_fitted_rows,
             "fits": sorted(fits, key=str),
@@ -164,15 +214,21 @@ class LoadedDataset:
 
     def refuse_misfit(self, engine: Engine) -> None:
         """Raise if the priors do not fit the data."""
-        where = f"; it is a line under [[dataset.{self.name}.prior]] in {self.file.name}"
-        refuse_misfit(self.translation, engine, self.about, self.over, where=where)
+        refuse_misfit(self.translation, engine, self.columns, self.over, where=self._where)
+
+    @property
+    def _where(self) -> str:
+        return f"; it is a line under [[dataset.{self.name}.prior]] in {self.file.name}"
 
     def refuse_unknown_secrets(self) -> None:
         """Raise if a secret is about a value that a prior does not have."""
+        secrets = self.translation.secrets
+        if not isinstance(secrets, Secrets):
+            return  # refused when the translation was made
         for prior in self.priors.values():
-            if isinstance(prior, SequencePrior) or self.secrets.entries is None:
+            if isinstance(prior, SequencePrior) or secrets.entries is None:
                 for values in prior.entry_values:
-                    self.secrets.sides(values)
+                    secrets.sides(values)
 
 
 def with_policy(prior: Prior, policy: PriorPolicy, declaration: Declaration) -> Prior:

@@ -103,23 +103,25 @@ def has_spent(position: Position) -> bool:
     return any(total != ZERO for total in position.worst)
 
 
-def places(declaration: Declaration, about: str) -> frozenset[tuple[Any, ...]]:
-    """The files of a source, under whatever name, or its table; with the column."""
+def places(declaration: Declaration, columns: tuple[str, ...]) -> frozenset[tuple[Any, ...]]:
+    """The files of a source, under whatever name, or its table; with each column."""
     source = declaration.source
     if source.path is None:
-        return frozenset({(source.url, source.table, about)})
+        return frozenset((source.url, source.table, column) for column in columns)
     found: tuple[Path, ...] = ()
     with suppress(TakifuguError, OSError):
         found = source_files(declaration)
     facts = [path.stat() for path in found]
-    return frozenset((fact.st_dev, fact.st_ino, source.table, about) for fact in facts)
+    return frozenset(
+        (fact.st_dev, fact.st_ino, source.table, column) for fact in facts for column in columns
+    )
 
 
 def refuse_same_files(project: "Project", dataset: "LoadedDataset", ledger: Ledger) -> None:
     """Raise if another dataset that was charged before reads a file of this one."""
     name = dataset.name
     others = [other for other in project.policy.datasets if other != name]
-    mine = places(dataset.declaration, dataset.about)
+    mine = places(dataset.declaration, dataset.columns)
     spent = {p.dataset for p in ledger.positions() if p.analyst is None and has_spent(p)}
     for other in others:
         if other not in spent:
@@ -127,6 +129,6 @@ def refuse_same_files(project: "Project", dataset: "LoadedDataset", ledger: Ledg
         shared = frozenset[tuple[Any, ...]]()
         with suppress(TakifuguError, OSError):  # a broken dataset does not stop this one
             found = project.load(other)
-            shared = mine & places(found.declaration, found.about)
+            shared = mine & places(found.declaration, found.columns)
         if shared and other not in ledger.counted_separately(name):
             raise SameRows(name, other, "the same file or table")

@@ -22,12 +22,14 @@ from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
+from takifugu.session.entries import KINDS as OVER
+from takifugu.session.entries import canonical
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
 Side = tuple[State, ...]
+Pairs = tuple[tuple[Side, Side], ...]
 FittedOn = Literal["first-days", "share", "all-rows"]
-OVER = ("sequence", "entities", "columns")  # what entries may be; sessions support some of them
 
 
 class InvalidProject(Malformed):
@@ -46,8 +48,11 @@ class PriorPolicy:
         share: With ``share``: how large a share of the entities it has seen.
         salt: With ``share``: what deals the entities out.
         statement: How the prior was fitted, for readers of the policy.
-        over: What its entries are, ``sequence`` or ``entities``; None where only one is possible.
+        over: What its entries are, one of `takifugu.session.entries.KINDS`; None where only one
+            is possible.
         positions: With ``sequence``: its entries in order, unless they are called 0, 1, 2, …
+        household: With ``household``: the public column that groups entities.
+        member: With ``household``: the public column whose keys are the members of the prior.
         start: Of a Markov chain: ``unknown`` or ``stationary``; None: as its file says.
         known: Of a Markov chain: ``any`` or ``none``, which entries are known; None: as its file.
     """
@@ -63,6 +68,8 @@ class PriorPolicy:
     positions: tuple[Name, ...] | None = None
     start: str | None = None
     known: str | None = None
+    household: str | None = None
+    member: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,11 @@ class DatasetPolicy:
     Attributes:
         name: What it is called, in the ledger too.
         declaration: The declaration, from the folder of the project.
-        about: The protected column that the priors are about; None if there is only one.
+        about: The protected column that the priors are about; None if there is only one, or if
+            they are about all of them.
         priors: What an adversary may believe; the guarantee holds for each.
-        pairs: The secret pairs; None for all pairs of values.
+        pairs: The secret pairs; None for all pairs of values. By column where the priors are about
+            several: all pairs of a column that is not named.
         entries: The entries that have secrets; None for all.
         within: For numbers: how far apart two of them are at most that are a secret pair.
         uncertainty: How far every joint probability may be off.
@@ -87,7 +96,7 @@ class DatasetPolicy:
     declaration: str
     about: str | None = None
     priors: tuple[PriorPolicy, ...] = ()
-    pairs: tuple[tuple[Side, Side], ...] | None = None
+    pairs: Pairs | Mapping[str, Pairs] | None = None
     entries: tuple[Name, ...] | None = None
     within: Fraction | None = None
     uncertainty: float = 0.0
@@ -206,7 +215,7 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
 
 _PRIOR_KEYS = (
     "file", "over", "positions", "fingerprint", "fitted", "released_from", "share", "salt",
-    "statement", "start", "known",
+    "statement", "start", "known", "household", "member",
 )  # fmt: skip
 
 
@@ -223,6 +232,7 @@ def _priors(given: TomlSection) -> tuple[PriorPolicy, ...]:
 
 def _prior(given: TomlSection) -> PriorPolicy:
     fitted, over = given.optional("fitted"), given.optional("over")
+    over = None if over is None else canonical(over)
     if over not in (None, *OVER):
         raise InvalidProject(
             given.at("over"),
@@ -236,6 +246,21 @@ def _prior(given: TomlSection) -> PriorPolicy:
             given="is given",
             needed="go with over = 'sequence'",
             reason="superfluous",
+        )
+    for key in ("household", "member"):
+        if over != "household" and key in given.content:
+            raise InvalidProject(
+                given.at(key),
+                given="is given",
+                needed="go with over = 'household'",
+                reason="superfluous",
+            )
+    if over == "household" and "household" not in given.content:
+        raise InvalidProject(
+            given.at("household"),
+            given="is missing",
+            needed="name the public column that groups entities",
+            reason="missing",
         )
     if fitted not in (None, *get_args(FittedOn)):
         raise InvalidProject(
@@ -274,6 +299,8 @@ def _prior(given: TomlSection) -> PriorPolicy:
         positions=given.names("positions"),
         start=_choice(given, "start", STARTS),
         known=_choice(given, "known", KNOWN),
+        household=given.optional("household"),
+        member=given.optional("member"),
     )
 
 
@@ -347,15 +374,22 @@ def _within(given: TomlSection) -> Fraction | None:
     return within
 
 
-def _pairs(given: TomlSection) -> tuple[tuple[Side, Side], ...] | None:
+def _pairs(given: TomlSection) -> Pairs | Mapping[str, Pairs] | None:
     listed = given.content.get("pairs")
     if listed is None:
         return None
+    if isinstance(listed, dict) and listed:
+        return {column: _listed_pairs(given, column, pairs) for column, pairs in listed.items()}
+    return _listed_pairs(given, None, listed)
+
+
+def _listed_pairs(given: TomlSection, column: str | None, listed: Any) -> Pairs:
     if not isinstance(listed, list) or not listed or not all(map(_is_pair, listed)):
         raise InvalidProject(
-            given.at("pairs"),
+            given.at("pairs") if column is None else f"{given.at('pairs')}, {column}",
             given="is not a list of pairs",
-            needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]]",
+            needed="look like [['hospital', 'home'], ['ward', ['home', 'work']]], or, by column,"
+            " { place = [['hospital', 'home']] }",
             reason="kind",
         )
     return tuple((_side(left), _side(right)) for left, right in listed)

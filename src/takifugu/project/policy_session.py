@@ -88,7 +88,9 @@ class PolicySession(Session):
             options,
             window=window,
             where={name: self._keys(name, keys) for name, keys in options.where.items()},
-            values=self._keys(column, options.values) if options.values else (),
+            values=self._keys(column, options.values)
+            if options.values and column
+            else options.values,
         )
 
     def _keys(self, column: str, texts: Sequence[Name]) -> tuple[Name, ...]:

@@ -36,8 +36,10 @@ id = {id}  # its first event: no other ledger will do
 #
 # [dataset.visits]
 # declaration = "visits.toml"
-# about = "state"                      # the protected column that the priors are about
-# pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values
+# about = "state"                      # the protected column that the priors are about; left out:
+#                                      # the only one, or all of them
+# pairs = [["ward", ["home", "work"]]] # secret pairs; left out: all pairs of values; of several
+#                                      # columns by column: {{ state = [["ward", "home"]] }}
 # entries = [3, 4]                     # entries that have secrets; left out: all
 # secrets_within = 10                  # of numbers: which of two at most this far apart it is
 # uncertainty = 0.2                    # how far every joint probability may be off
@@ -47,7 +49,11 @@ id = {id}  # its first event: no other ledger will do
 #
 # [[dataset.visits.prior]]             # what an adversary may believe; the guarantee holds for each
 # file = "visits.prior.json"
-# over = "entities"                    # of a network: "entities", one row each, or "sequence"
+# over = "entities"                    # of a network: "entities", one row each, "sequence", "row"
+#                                      # (its nodes are columns) or "entities × sequence"; of a
+#                                      # chain with columns: "sequence" or "household"
+# household = "home"                   # of "household": the public column that groups entities
+# member = "role"                      # of "household": the public column with the members
 # start = "unknown"                    # of a chain: whatever the first entry is thought to be
 # known = "any"                        # of a chain: against somebody who knows any other entries
 """
@@ -150,9 +156,12 @@ def _section(header: str, values: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML; texts, numbers, booleans and lists are written as JSON writes them."""
+    """A value as TOML; all but times and tables are written as JSON writes them."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Mapping):
+        parts = (f"{json.dumps(key, ensure_ascii=False)} = {_value(v)}" for key, v in value.items())
+        return f"{{ {', '.join(parts)} }}"
     return json.dumps(value, ensure_ascii=False)
 
 

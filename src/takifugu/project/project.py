@@ -5,7 +5,7 @@ with open_project("study").session("visits") as session:
     print(session.release(plan))                                # charged, then drawn
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,9 +64,10 @@ from takifugu.project.project_cache import (
 from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
-from takifugu.session.prior_checks import protected_column, terms_of
+from takifugu.session.prior_checks import terms_of
+from takifugu.session.prior_reading import PriorTranslation, protected_column
 from takifugu.translation.accounting.translation_table import TranslationTable
-from takifugu.translation.translation import Translation
+from takifugu.translation.rows.row_translation import RowTranslation
 
 LEDGER = "takifugu.ledger"
 
@@ -118,6 +119,11 @@ def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     source = declaration.source
     path = "" if source.path is None else str(real_path(declaration.folder / source.path))
     return source.kind, path, source.table or "", source.url or ""
+
+
+def _written(pairs: Sequence[tuple[Side, Side]]) -> list[list[list[Any]]]:
+    """Secret pairs as a project file has them."""
+    return [[list(left), list(right)] for left, right in pairs]
 
 
 def _details(dataset: LoadedDataset) -> dict[str, Any]:
@@ -210,7 +216,7 @@ class Project:
     def table(
         self,
         name: str,
-        translation: Translation,
+        translation: PriorTranslation,
         ledger: Ledger,
         *,
         progress: Progress | None = None,
@@ -218,8 +224,11 @@ class Project:
         """The translation as a table that is confirmed for the budgets of the ledger.
 
         A new table has points that differ by ``share``. None if the translation is computed each
-        time: by policy, because it is fast, or for budgets beyond the table.
+        time: by policy, because it is fast, for budgets beyond the table, or because the prior is
+        about more than a column: a table knows one number for all of a row.
         """
+        if isinstance(translation, RowTranslation):
+            return None
         by_policy = self.dataset(name).table
         if not (pays(translation) if by_policy is None else by_policy):
             return None
@@ -293,7 +302,7 @@ class Project:
                 over=found.over,
                 release_fitted_rows=found.releases_fitted_rows,
                 rules=rules,
-                about=found.about,
+                about=found.policy.about,
                 analyst=analyst,
                 translation_table=cached,
                 home=self.folder,
@@ -310,7 +319,11 @@ class Project:
         about: str | None = None,
         priors: Sequence[str | Path] = (),
         over: str | None = None,
-        pairs: Sequence[tuple[Side, Side]] | None = None,
+        household: str | None = None,
+        member: str | None = None,
+        pairs: Sequence[tuple[Side, Side]]
+        | Mapping[str, Sequence[tuple[Side, Side]]]
+        | None = None,
         entries: Sequence[Name] | None = None,
         within: Number | None = None,
         uncertainty: float = 0.0,
@@ -326,10 +339,13 @@ class Project:
         Args:
             name: What to call it.
             declaration: The declaration of its table.
-            about: The protected column that the priors are about, if there are several.
+            about: The protected column that the priors are about, if there are several and they
+                are about one of them.
             priors: Files of priors; the guarantee holds for each.
             over: What the entries of the priors are; None where only one reading is possible.
-            pairs: The secret pairs; None for all.
+            household: With ``over = "household"``: the public column that groups entities.
+            member: With that: the public column whose keys are the members that the prior names.
+            pairs: The secret pairs, by column if the priors are about several; None for all.
             entries: The entries that have secrets; None for all.
             within: For numbers: how far apart two of them are at most that are a secret pair.
             uncertainty: How far every joint probability may be off.
@@ -339,12 +355,15 @@ class Project:
         """
         self.refuse_taken_name(name)
         declared = read_declaration(declaration)
-        column = protected_column(declared, about)
+        columns = tuple(column.column for column in declared.protected)
+        if about is not None:
+            columns = (protected_column(declared, about),)
         for known in self.policy.datasets:
             other = self.load(known)
-            there = (_rows_at(other.declaration), other.about)
-            files = places(other.declaration, other.about)
-            if there == (_rows_at(declared), column) or files & places(declared, column):
+            same = set(other.columns) & set(columns)
+            here = _rows_at(other.declaration) == _rows_at(declared)
+            files = places(other.declaration, other.columns) & places(declared, columns)
+            if same and (here or files):
                 raise InvalidProject(
                     "dataset",
                     given=f"{known!r} is about the same column of the same rows",
@@ -353,10 +372,23 @@ class Project:
                 )
         for prior in priors:
             read_prior(prior)
-        entries_of = {} if over is None else {"over": Entries(over).over}  # type: ignore[arg-type]
-        values: dict[str, Any] = {"declaration": self._relative(declaration), "about": column}
-        if pairs is not None:
-            values["pairs"] = [[list(left), list(right)] for left, right in pairs]
+        entries_of: dict[str, Any] = {}
+        if over is None and (household or member):
+            field = "household" if household else "member"
+            raise InvalidProject(
+                field, given="is given", needed="go with over = 'household'", reason="superfluous"
+            )
+        if over is not None:
+            stated = Entries(over, household=household, member=member)  # type: ignore[arg-type]
+            given = {"over": stated.over, "household": household, "member": member}
+            entries_of = {key: value for key, value in given.items() if value is not None}
+        values: dict[str, Any] = {"declaration": self._relative(declaration)}
+        if len(columns) == 1:
+            values["about"] = columns[0]
+        if isinstance(pairs, Mapping):
+            values["pairs"] = {column: _written(kept) for column, kept in pairs.items()}
+        elif pairs is not None:
+            values["pairs"] = _written(pairs)
         if entries is not None:
             values["entries"] = list(entries)
         if within is not None:
@@ -411,7 +443,8 @@ class Project:
                 reason="exists",
             )
         found = self.load(name)
-        declaration, column = found.declaration, found.about
+        declaration = found.declaration
+        column = protected_column(declaration, policy.about)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
             fitted = fit_prior(engine, (column,), options)
             prior = fitted.prior
@@ -523,7 +556,7 @@ class Project:
         found = self.load(name)
         translation = found.translation if found.policy.priors else None
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
-            cells = cells_of(engine, found.about, self.folder)
+            cells = cells_of(engine, found.columns, self.folder)
             return cell_change(ledger, name, cells, translation)
 
     def accept(self, change: CellChange, *, unchanged: bool = False) -> Event:

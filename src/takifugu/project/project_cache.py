@@ -11,11 +11,12 @@ what is spent under them after the policy has changed, the priors and secrets th
 under those fingerprints; what is read back is used only if it has them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from takifugu import __version__
 from takifugu.errors import InvalidFile, TakifuguError, UnsoundRequest
@@ -24,7 +25,9 @@ from takifugu.priors import Secrets, from_document, read_prior
 from takifugu.priors.documents import read_json, write_json
 from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
+from takifugu.session.prior_reading import PriorTranslation, row_translation
 from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
+from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 FOLDER = ".takifugu"  # of a project, for what can be made again
@@ -128,28 +131,49 @@ def _place(folder: Path, terms: Terms) -> Path:
     return folder / FOLDER / f"{terms.prior[:24]}.{terms.secrets[:24]}.terms.json"
 
 
-def keep_terms(folder: Path, translation: Translation) -> None:
+def keep_terms(folder: Path, translation: PriorTranslation) -> None:
     """Cache priors and secrets for when they are replaced; a failure does no harm."""
     path = _place(folder, terms_of(translation))
     if path.exists():
         return
     secrets = translation.secrets
-    pairs = secrets.pairs
     with suppress(OSError, TakifuguError, AttributeError, TypeError, ValueError):
-        document = {
+        document: dict[str, Any] = {
             "form": FORM,
             "priors": {key: prior.to_document() for key, prior in translation.priors.items()},
             "uncertainty": translation.uncertainty,
-            "entries": None if secrets.entries is None else list(secrets.entries),
-            "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
         }
-        if secrets.within is not None:
-            document["within"] = str(secrets.within)
+        if isinstance(translation, RowTranslation):
+            document["over"] = translation.over
+        if isinstance(secrets, Secrets):
+            document |= _secrets_document(secrets)
+        else:
+            document["columns"] = {c: _secrets_document(kept) for c, kept in secrets.items()}
         path.parent.mkdir(exist_ok=True)
         write_json(document, path)
 
 
-def kept_terms(folder: Path, name: str, terms: Terms, like: Translation) -> Translation | None:
+def _secrets_document(secrets: Secrets) -> dict[str, Any]:
+    pairs = secrets.pairs
+    found: dict[str, Any] = {
+        "entries": None if secrets.entries is None else list(secrets.entries),
+        "pairs": None if pairs is None else [[list(a), list(b)] for a, b in pairs],
+    }
+    return found if secrets.within is None else found | {"within": str(secrets.within)}
+
+
+def _secrets_of(document: Mapping[str, Any]) -> Secrets:
+    entries, pairs = document["entries"], document["pairs"]
+    return Secrets(
+        entries=None if entries is None else tuple(entries),
+        pairs=None if pairs is None else tuple((tuple(a), tuple(b)) for a, b in pairs),
+        within=document.get("within"),
+    )
+
+
+def kept_terms(
+    folder: Path, name: str, terms: Terms, like: PriorTranslation
+) -> PriorTranslation | None:
     """The translation under ``terms``, if its priors are cached; None if they are not."""
     for made in _candidates(folder, name, terms, like):
         if terms_of(made) == terms:
@@ -157,20 +181,20 @@ def kept_terms(folder: Path, name: str, terms: Terms, like: Translation) -> Tran
     return None
 
 
-def _candidates(folder: Path, name: str, terms: Terms, like: Translation) -> Iterator[Translation]:
+def _candidates(
+    folder: Path, name: str, terms: Terms, like: PriorTranslation
+) -> Iterator[PriorTranslation]:
     yield like
     with suppress(TakifuguError, AttributeError, KeyError, TypeError, ValueError):
         found = read_json(_place(folder, terms), needed="be kept terms")
-        pairs = found["pairs"]
-        yield Translation(
-            {key: from_document(prior) for key, prior in found["priors"].items()},
-            Secrets(
-                entries=None if found["entries"] is None else tuple(found["entries"]),
-                pairs=None if pairs is None else tuple((tuple(a), tuple(b)) for a, b in pairs),
-                within=found.get("within"),
-            ),
-            uncertainty=found["uncertainty"],
-        )
+        priors = {key: from_document(prior) for key, prior in found["priors"].items()}
+        if "columns" in found:
+            kept = {column: _secrets_of(one) for column, one in found["columns"].items()}
+            yield row_translation(found["over"], priors, kept, found["uncertainty"])
+        else:
+            yield Translation(priors, _secrets_of(found), uncertainty=found["uncertainty"])
+    if not isinstance(like, Translation):
+        return
     for file in sorted(folder.glob(f"{name}.*.prior.json")):  # one that was fitted before
         with suppress(TakifuguError, ValueError):
             yield Translation(

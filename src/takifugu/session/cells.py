@@ -31,11 +31,10 @@ from takifugu.ledger import Cells, Groups, Window
 from takifugu.priors import Name
 
 
-def cells_of(engine: Engine, about: str, home: Path | None) -> Cells:
-    """What names the cells of ``about`` in a table; paths count from ``home`` where they can."""
+def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cells:
+    """What names the cells of ``columns`` in a table; paths count from ``home`` where they can."""
     declaration = engine.declaration
     order = declaration.order
-    column = next(c for c in declaration.protected if c.column == about)
     return Cells.of(
         {
             "source": source_of(declaration, home),
@@ -49,7 +48,9 @@ def cells_of(engine: Engine, about: str, home: Path | None) -> Cells:
             },
             "public": {c.column: _labels(c) for c in declaration.public},
             "protected": {
-                about: _numbers(column) if isinstance(column, Amount) else _labels(column)
+                column.column: _numbers(column) if isinstance(column, Amount) else _labels(column)
+                for column in declaration.protected
+                if column.column in columns
             },
         }
     )

@@ -1,4 +1,4 @@
-"""What the entries of a prior are: the positions of a sequence, or the entities of the table.
+"""What the entries of a prior are: rows in order, columns of a row, people, households.
 
 A network over ann and bob means one thing for two people and another for the first two rows of
 every person. The number of rows does not settle which is meant, so the owner states it as ``over``,
@@ -6,35 +6,45 @@ once: when the session is opened, or in the policy of a project. Names are then 
 
 * ``sequence``: each entity's rows, in order, are a draw from the prior or the beginning of one, and
   entities are independent. Entries are called 0, 1, 2, …, or listed in order (``positions``).
-  Chains and stationary Gaussian processes are always sequences, and so are independent entries by
-  default.
+  Chains and stationary Gaussian processes are sequences, and so are independent entries by
+  default. A chain with ``columns`` has joint states: the values of all protected columns of a row.
+* ``row``: the protected columns of each row are one draw, and rows are independent. Entries are
+  called as the columns are.
 * ``entities``: all rows together are one draw. Every entry is an entity with exactly one row, and
   every entity is an entry. The parts of a product are entities too, each with its own sequence.
+* ``household``: a public column groups a few entities, and their joint states, in order, are a
+  draw from a chain whose ``columns`` are the members. Households are independent.
+* ``entities × sequence``: all rows together are one draw. An entry is called ``ann: 0``: an entity
+  and a position in its rows.
 
-A loss per entry is translated alike under both; they differ in whom the guarantee is about.
-Entities and how many rows each has are public by declaration, so a message may name them.
+They differ in whom the guarantee is about, and in what a loss on rows means. Entities and how many
+rows each has are public by declaration, so a message may name them.
 """
 
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from takifugu.engines import Engine
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.explicit import Explicit
+from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import IndependentEntries, Product
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.priors.universe import Tables
-from takifugu.translation.translation import Translation
+from takifugu.session.name_lists import SHOWN, both_lists, listed, numbers, only_here, typed
 
-Over = Literal["sequence", "entities"]
-KINDS: tuple[str, ...] = ("sequence", "entities")
-SHOWN = 10  # names that a message lists
-WHOLE, LONG = re.compile(r"0|-?[1-9][0-9]*"), 20  # how a whole number of 64 bits is written
+Over = Literal["sequence", "row", "entities", "household", "entities × sequence"]
+KINDS: tuple[Over, ...] = ("sequence", "row", "entities", "household", "entities × sequence")
+SPELLINGS: Mapping[str, Over] = {"entities x sequence": "entities × sequence"}
+
+
+def canonical(over: str) -> str:
+    """A reading as it is stored: × may be typed as x."""
+    return SPELLINGS.get(over, over)
 
 
 @dataclass(frozen=True)
@@ -42,24 +52,23 @@ class Entries:
     """What the entries of one prior are.
 
     Attributes:
-        over: Positions of a sequence, or entities.
+        over: What they are: see `takifugu.session.entries`.
         positions: For a sequence, the names of the entries in its order; none if they are called
             0, 1, 2, …
+        household: For households, the public column whose keys group the entities.
+        member: For households, the public column whose keys are the members that the prior names;
+            None if the prior is the same whoever is which.
     """
 
     over: Over
     positions: tuple[Name, ...] = ()
+    household: str | None = None
+    member: str | None = None
 
     def __post_init__(self) -> None:
-        if self.over == "columns":  # type: ignore[comparison-overlap]
-            raise UnsoundRequest(
-                'over = "columns" is not supported yet: a session is about one protected column;'
-                ' use over = "sequence" or over = "entities"',
-                field="over",
-                given=self.over,
-                needed=KINDS,
-            )
-        if self.over not in KINDS:
+        over = canonical(self.over) if isinstance(self.over, str) else self.over
+        object.__setattr__(self, "over", over)
+        if over not in KINDS:
             raise UnsoundRequest(
                 f"over is {self.over!r:.80}; it must be one of {', '.join(KINDS)}",
                 field="over",
@@ -75,13 +84,30 @@ class Entries:
             raise UnsoundRequest(
                 'positions belong to over = "sequence" alone; leave them out', field="positions"
             )
+        for field in ("household", "member"):
+            value = getattr(self, field)
+            if value is not None and self.over != "household":
+                raise UnsoundRequest(
+                    f'{field} belongs to over = "household" alone; leave it out', field=field
+                )
+            if not isinstance(value, str | None):
+                raise UnsoundRequest(
+                    f"{field} is a {type(value).__name__}; name a public column", field=field
+                )
+        if self.over == "household" and not self.household:
+            raise UnsoundRequest(
+                'over = "household" needs the public column that groups entities; give it as'
+                " `household`",
+                field="household",
+                reason="missing",
+            )
 
 
 EntriesOption = Entries | str | None  # of one prior
 
 
 def stated_entries(
-    translation: Translation,
+    priors: Mapping[str, Prior],
     over: EntriesOption | Mapping[str, EntriesOption],
     *,
     entity: str,
@@ -92,17 +118,16 @@ def stated_entries(
     ``where`` is added to the advice on what is missing.
     """
     if isinstance(over, Mapping):
-        unknown = [name for name in over if name not in translation.priors]
+        unknown = [name for name in over if name not in priors]
         if unknown:
             raise UnsoundRequest(
-                f"over names {unknown[0]!r:.80}; the priors are"
-                f" {', '.join(map(repr, translation.priors))}",
+                f"over names {unknown[0]!r:.80}; the priors are {', '.join(map(repr, priors))}",
                 field="over",
                 given=unknown[0],
-                needed=tuple(translation.priors),
+                needed=tuple(priors),
             )
     entries = {}
-    for name, prior in translation.priors.items():
+    for name, prior in priors.items():
         given = over.get(name) if isinstance(over, Mapping) else over
         stated = Entries(given) if isinstance(given, str) else given  # type: ignore[arg-type]
         if not isinstance(stated, Entries | None):
@@ -113,7 +138,43 @@ def stated_entries(
                 needed=KINDS,
             )
         entries[name] = _entries(name, prior, stated, entity, where)
+    _refuse_mixed(priors, entries)
     return entries
+
+
+def of_several_columns(prior: Prior, read: Entries) -> bool:
+    """Whether a prior, read so, is about all protected columns of a row at once."""
+    joint = isinstance(prior, MarkovChain) and prior.columns is not None
+    return read.over == "row" or (read.over == "sequence" and joint)
+
+
+def _refuse_mixed(priors: Mapping[str, Prior], read: Mapping[str, Entries]) -> None:
+    """Priors of one dataset that are about different things have no loss in common."""
+    found = {
+        name: ("several columns" if of_several_columns(priors[name], one) else "", one)
+        for name, one in read.items()
+        if of_several_columns(priors[name], one) or one.over == "household"
+    }
+    if not found:
+        return
+    name, first = next(iter(found.items()))
+    for other, one in read.items():
+        if found.get(other) != first:
+            raise UnsoundRequest(
+                f"{name} is over {_said(priors[name], read[name])}, and {other} is over"
+                f" {_said(priors[other], one)}; the priors of a dataset must be about the same:"
+                " make two datasets, or give both the same `over`",
+                field="over",
+                reason="mixed",
+                given=(read[name].over, one.over),
+            )
+
+
+def _said(prior: Prior, read: Entries) -> str:
+    if read.over == "sequence" and of_several_columns(prior, read):
+        return "the sequence of several columns"
+    words = f"the {read.over}" if read.over in ("sequence", "row", "household") else read.over
+    return words if read.household is None else f"{words} of {read.household}"
 
 
 def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where: str) -> Entries:
@@ -136,11 +197,18 @@ def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where
         for part, each in prior.parts.items():
             _refuse_part(f"{name}, {part}", each)
         return Entries("entities")
+    if isinstance(prior, MarkovChain) and prior.columns is not None:
+        return _joint(name, prior, stated, where)
     if isinstance(prior, SequencePrior):
         if stated not in (None, Entries("sequence")):
+            household = (
+                "; a household needs a chain whose `columns` name its members"
+                if stated is not None and stated.over == "household"
+                else ""
+            )
             raise UnsoundRequest(
                 f"{name} is a {prior.kind}, whose entries follow one another; leave `over` out or"
-                ' give "sequence"',
+                f' give "sequence"{household}',
                 field=name,
                 reason="over",
                 needed="sequence",
@@ -159,19 +227,69 @@ def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where
     if stated is None and isinstance(prior, IndependentEntries):
         return Entries("sequence")  # they are independent, whichever they are
     if stated is None:
-        named = _listed(tuple(prior.entry_names or ()))
+        named = listed(tuple(prior.entry_names or ()))
         raise UnsoundRequest(
             f"{name} is a {prior.kind} over {named}, and it is not stated what these are; give"
-            f' over = "entities" if each is one `{entity}` with one row, or over = "sequence" if'
-            f" they are the positions in the rows of each `{entity}`{where}",
+            f' over = "entities" if each is one `{entity}` with one row, over = "sequence" if'
+            f' they are the positions in the rows of each `{entity}`, over = "row" if they are'
+            f' the protected columns of a row, or over = "entities × sequence" if each is a'
+            f" position of one `{entity}`{where}",
             field=name,
             reason="over-missing",
             needed=KINDS,
         )
+    _refuse_family(name, prior, stated)
     _refuse_records(name, prior, stated)
     if stated.over == "sequence":
         _refuse_positions(name, prior, stated.positions)
     return stated
+
+
+def _joint(name: str, prior: MarkovChain, stated: Entries | None, where: str) -> Entries:
+    """A chain on joint states: of the columns of a row, or of the members of a household."""
+    columns = prior.columns or ()
+    if stated is None:
+        raise UnsoundRequest(
+            f"{name} is a {prior.kind} on joint states of {listed(columns)}, and it is not stated"
+            ' what these are; give over = "sequence" if they are the protected columns of each'
+            ' row, or over = "household", with the public column that groups people, if they are'
+            f" the members of a household{where}",
+            field=name,
+            reason="over-missing",
+            needed=("sequence", "household"),
+        )
+    if stated.over not in ("sequence", "household") or stated.positions:
+        given = f"over = {stated.over!r}" if not stated.positions else "`positions`"
+        raise UnsoundRequest(
+            f"{name} is a {prior.kind} on joint states, whose entries follow one another, and"
+            f' {given} is given; give over = "sequence" or "household", without positions',
+            field=name,
+            reason="over",
+            needed=("sequence", "household"),
+        )
+    return stated
+
+
+def _refuse_family(name: str, prior: Prior, stated: Entries) -> None:
+    """A household is a chain, and a row is a network of labels: no other family has both."""
+    if stated.over == "household":
+        raise UnsoundRequest(
+            f"{name} is a {prior.kind}; a household needs a markov-chain whose `columns` name its"
+            " members",
+            field=name,
+            reason="over",
+            needed=("sequence", "row", "entities", "entities × sequence"),
+        )
+    networks = NetworkPrior | IndependentEntries | Explicit
+    if stated.over in ("row", "entities × sequence") and not isinstance(prior, networks):
+        raise UnsoundRequest(
+            f'{name} is a {prior.kind}; over = "{stated.over}" needs a prior over named entries:'
+            " a bayesian-network, a markov-random-field, independent-entries or an explicit"
+            " table",
+            field=name,
+            reason="over",
+            needed=("sequence", "entities"),
+        )
 
 
 def _refuse_part(name: str, part: Prior) -> None:
@@ -181,6 +299,13 @@ def _refuse_part(name: str, part: Prior) -> None:
             f"{name} is a product within a product; give each entity one prior",
             field=name,
             reason="nested-product",
+        )
+    if isinstance(part, MarkovChain) and part.columns is not None:
+        raise UnsoundRequest(
+            f"{name} has joint states, and the parts of a product are about one column; give one"
+            " chain on joint states for everybody",
+            field=name,
+            reason="joint-part",
         )
     sequence = isinstance(part, Gaussian) and part.stationary
     if not sequence and not isinstance(part, SequencePrior | IndependentEntries):
@@ -192,7 +317,7 @@ def _refuse_records(name: str, prior: Prior, stated: Entries) -> None:
     if not isinstance(prior, Explicit) or not isinstance(prior.universe, Tables):
         return
     entries, records = prior.universe.entries, prior.universe.records
-    one = stated.over == "sequence" and len(set(records)) == 1
+    one = stated.over in ("sequence", "row") and len(set(records)) == 1
     if records != entries and not one:
         raise UnsoundRequest(
             f"the {len(entries)} entries of {name} belong to {len(set(records))} records by its own"
@@ -205,148 +330,22 @@ def _refuse_records(name: str, prior: Prior, stated: Entries) -> None:
 def _refuse_positions(name: str, prior: Prior, positions: tuple[Name, ...]) -> None:
     names = tuple(prior.entry_names or ())
     if positions:
-        if _typed(positions) != _typed(names) or len(positions) != len(names):
+        if typed(positions) != typed(names) or len(positions) != len(names):
             raise UnsoundRequest(
-                f"{name} and its positions differ in names. {_both(names, 'positions', positions)};"
-                " list each entry once",
+                f"{name} and its positions differ in names."
+                f" {both_lists(names, 'positions', positions)}; list each entry once",
                 field=name,
                 reason="positions-differ",
-                given=_only(names, positions),
-                needed=_only(positions, names),
+                given=only_here(names, positions),
+                needed=only_here(positions, names),
             )
         return
-    if _typed(_numbers(names)) != _typed(range(len(names))):
+    if typed(numbers(names)) != typed(range(len(names))):
         raise UnsoundRequest(
-            f"{name} has the entries {_listed(names)}, which are no positions of a sequence: those"
+            f"{name} has the entries {listed(names)}, which are no positions of a sequence: those"
             f" are called 0 to {len(names) - 1}. Rename them, or list them in order: positions ="
             f" [{', '.join(map(json.dumps, names[:SHOWN]))}{', …' if len(names) > SHOWN else ''}]",
             field=name,
             reason="no-positions",
             given=names,
         )
-
-
-def refuse_unmatched(
-    priors: Mapping[str, Prior], read: Mapping[str, Entries], engine: Engine
-) -> None:
-    """Raise unless the rows of the table are what the entries of every prior are stated to be.
-
-    For an engine that is limited to a share of the entities, the whole table is compared.
-    """
-    entity = engine.declaration.entity
-    longest: int | None = None
-    for name, prior in priors.items():
-        if isinstance(prior, Product):
-            _refuse_parts(name, prior, engine)
-        elif read[name].over == "entities":
-            _refuse_entities(name, prior, engine)
-        elif (size := prior.size) is not None:
-            longest = engine.whole.lengths().longest if longest is None else longest
-            if longest > size:
-                raise UnsoundRequest(
-                    f"{name} has {size} entries but some {entity} has {longest} rows; use a prior"
-                    " that is as long, or an unbounded one",
-                    field=name,
-                    reason="too-short",
-                    given=size,
-                    needed=longest,
-                )
-
-
-def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
-    names = tuple(prior.entry_names or ())
-    if isinstance(prior, IndependentEntries):
-        names = _as_keys(names, engine)
-    rows = _matched(name, names, engine)
-    many = [who for who, count in rows.items() if count != 1]
-    if many:
-        raise UnsoundRequest(
-            f"{name} has one entry for each {engine.declaration.entity}, but {_listed(many)} have"
-            ' more rows than one; over = "entities" needs exactly one row for each',
-            field=name,
-            reason="several-rows",
-            given=tuple(many),
-        )
-
-
-def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
-    parts = dict(zip(_as_keys(tuple(prior.parts), engine), prior.parts.values(), strict=True))
-    for who, count in _matched(name, tuple(parts), engine).items():
-        size = parts[who].size
-        if size is not None and count > size:
-            raise UnsoundRequest(
-                f"{name}, {who} has {size} entries but that {engine.declaration.entity} has"
-                f" {count} rows; use a prior that is as long, or an unbounded one",
-                field=f"{name}, {who}",
-                reason="too-short",
-                given=size,
-                needed=count,
-            )
-
-
-def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
-    """The rows of each entity, if entities and names are the same, in any order."""
-    entity = engine.declaration.entity
-    most = len(names) + SHOWN + 1
-    rows = engine.whole.entities(most)
-    if _typed(rows) == _typed(names):
-        return rows
-    typed = ""
-    if {str(who) for who in rows} == {str(who) for who in names}:
-        typed = " They are whole numbers on one side and text on the other."
-    more = len(rows) == most  # than are listed
-    raise UnsoundRequest(
-        f"{name} and the table differ in names."
-        f" {_both(names, entity, tuple(rows), more=more)}.{typed} Every"
-        f" entry must be a {entity} of the table and every {entity} an entry, by the same name",
-        field=name,
-        reason="types-differ" if typed else "names-differ",
-        given=() if more else _only(names, tuple(rows)),
-        needed=_only(tuple(rows), names),
-    )
-
-
-def _both(
-    names: tuple[Name, ...], what: str, others: tuple[Name, ...], *, more: bool = False
-) -> str:
-    """Two lists side by side, and what is in one of them alone; there may be ``more`` others."""
-    lists = [f"Prior: {_listed(names)}", f"{what}: {_listed(others)}"]
-    if not more and (alone := _only(names, others)):
-        lists.append(f"only in the prior: {_listed(alone)}")
-    if alone := _only(others, names):
-        lists.append(f"only in {what}: {_listed(alone)}")
-    return "; ".join(lists)
-
-
-def _only(here: tuple[Name, ...], there: tuple[Name, ...]) -> tuple[Name, ...]:
-    """What is in the first list alone."""
-    others = _typed(there)
-    return tuple(name for name in here if (type(name), name) not in others)
-
-
-def _typed(names: Iterable[Name]) -> frozenset[tuple[type, Name]]:
-    """Names with their types: 1 is not "1"."""
-    return frozenset((type(name), name) for name in names)
-
-
-def _as_keys(names: tuple[Name, ...], engine: Engine) -> tuple[Name, ...]:
-    """Names that JSON holds as keys of an object, and so as text, as the column has them."""
-    keys = _numbers(names) if engine.whole_entities else names
-    return keys if len(set(keys)) == len(names) else names
-
-
-def _numbers(names: tuple[Name, ...]) -> tuple[Name, ...]:
-    """Names that are written as whole numbers are whole numbers."""
-    return tuple(_number(name) for name in names)
-
-
-def _number(name: Name) -> Name:
-    if isinstance(name, str) and len(name) < LONG and WHOLE.fullmatch(name):
-        return int(name)
-    return name
-
-
-def _listed(names: Collection[Name]) -> str:
-    """The first names; what cannot be printed is escaped."""
-    shown = ", ".join(repr(name)[:80] for name in list(names)[:SHOWN])
-    return shown + (", …" if len(names) > SHOWN else "") if names else "nobody"

@@ -1,6 +1,6 @@
 """What is guaranteed, in plain words: against which prior, which secrets, on which assumptions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
@@ -14,6 +14,8 @@ from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
+from takifugu.session.prior_reading import PriorTranslation
+from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 
@@ -23,8 +25,8 @@ MOST_NAMED = 12  # entries or pairs of values that are listed
 
 def guarantee(
     declaration: Declaration,
-    translation: Translation,
-    about: str,
+    translation: PriorTranslation,
+    columns: tuple[str, ...],
     read: Mapping[str, Entries],
     *,
     delta: Fraction,
@@ -32,10 +34,11 @@ def guarantee(
 ) -> str:
     """The guarantee of the declaration, and what the prior adds to it."""
     parts = [
-        f"The loss is about `{about}` alone, against {_priors(translation)}.",
+        f"The loss is about {_about(columns)}, against {_priors(translation)}.",
         *_drawn(declaration, translation, read),
         *_assumed(declaration, translation),
     ]
+    about = columns[0]
     column = next(c for c in declaration.protected if c.column == about)
     priors = list(_people(translation.priors.values()))
     plain = [p for p in priors if not isinstance(p, Gaussian | TruncatedGaussian)]
@@ -45,13 +48,12 @@ def guarantee(
             " they are clamped and rounded; a query is charged by how far it sees two of them"
             " apart."
         )
-    if isinstance(column, Amount) and plain:
+    if isinstance(column, Amount) and plain and isinstance(translation, Translation):
         parts.append(
             f"The states of a prior stand for ranges of `{about}`; within them numbers are taken to"
             " be independent of all else."
         )
-    if translation.secrets != Secrets():
-        parts.append(_secrets(translation.secrets))
+    parts += _kept(translation)
     if delta > 0:
         most = four_digits(delta, "up")
         parts.append(f"Except with probability at most {most}, the loss is what is stated.")
@@ -61,7 +63,38 @@ def guarantee(
     return f"{declaration.guarantee()}\n{text}\n"
 
 
-def _priors(translation: Translation) -> str:
+def _about(columns: tuple[str, ...]) -> str:
+    named = [f"`{column}`" for column in columns]
+    if len(named) == 1:
+        return f"{named[0]} alone"
+    together = "two" if len(named) == 2 else "all"
+    return (
+        f"{_and(named)}, which share one budget: it is the largest loss of"
+        f" {'either' if together == 'two' else 'any'} of them, from all queries on {together}"
+    )
+
+
+def _kept(translation: PriorTranslation) -> Iterator[str]:
+    """Which secrets are kept, if not all of them."""
+    if isinstance(translation.secrets, Secrets):
+        if translation.secrets != Secrets():
+            yield _secrets(translation.secrets)
+        return
+    some = {c: kept for c, kept in translation.secrets.items() if kept != Secrets()}
+    for column, kept in some.items():
+        yield f"Of `{column}`: {_secrets(kept)}"
+    every = [f"`{column}`" for column in translation.secrets if column not in some]
+    if len(translation.secrets) > 1 and every:
+        yield (
+            f"Every pair of values of {_and(every)} is kept secret, whatever the other columns are."
+        )
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _priors(translation: PriorTranslation) -> str:
     named = len(translation.priors) > 1
     listed = [
         f"{name} ({described(prior)})" if named else described(prior)
@@ -98,7 +131,7 @@ def described(prior: Prior) -> str:
 
 
 def _drawn(
-    declaration: Declaration, translation: Translation, read: Mapping[str, Entries]
+    declaration: Declaration, translation: PriorTranslation, read: Mapping[str, Entries]
 ) -> Iterator[str]:
     """What one draw from each prior is; once for all that are read alike."""
     entity, order = declaration.entity, declaration.order.column
@@ -121,6 +154,25 @@ def _drawn(
                 f" entities of `{entity}`, matched by name, with one row each: they depend on each"
                 " other as it states, and no more."
             )
+        elif over == "row":
+            yield (
+                f"The columns of each row are taken to be one draw from {it}, whose entries are the"
+                " protected columns, matched by name; rows are independent of each other."
+            )
+        elif over == "household":
+            yield from _households(declaration, it, read, names)
+        elif over == "entities × sequence":
+            yield (
+                f"All rows together are taken to be one draw from {it}, whose entries are the rows"
+                f" of each `{entity}` in the order of `{order}`, matched by name and position: they"
+                " depend on each other as it states, and no more."
+            )
+        elif isinstance(translation, RowTranslation):
+            yield (
+                f"The rows of each `{entity}`, in the order of `{order}`, with the values of all"
+                f" protected columns as one joint state each, are taken to be a draw from {it}, or"
+                " the beginning of one, and to be independent of every other one's."
+            )
         else:
             yield (
                 f"The rows of each `{entity}`, in the order of `{order}`, are taken to be a draw"
@@ -128,7 +180,21 @@ def _drawn(
             )
 
 
-def _assumed(declaration: Declaration, translation: Translation) -> Iterator[str]:
+def _households(
+    declaration: Declaration, it: str, read: Mapping[str, Entries], names: Sequence[str]
+) -> Iterator[str]:
+    """What one draw is for the entities that a public column groups."""
+    entity, order = declaration.entity, declaration.order.column
+    for entries in dict.fromkeys(read[name] for name in names):
+        by_name = "" if entries.member is None else f", told apart by `{entries.member}`"
+        yield (
+            f"The rows of all of `{entity}` in one `{entries.household}`{by_name}, in the order of"
+            f" `{order}`, are taken to be a draw of joint states from {it}, or the beginning of"
+            f" one, and to be independent of every other `{entries.household}`."
+        )
+
+
+def _assumed(declaration: Declaration, translation: PriorTranslation) -> Iterator[str]:
     """What an adversary is assumed to know beyond the prior."""
     chains = [chain for prior in translation.priors.values() for chain in chains_of(prior)]
     if any(chain.unknown_start for chain in chains):

@@ -18,8 +18,10 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.losses import Concentrated, Metric, Pure
 from takifugu.mechanisms import Mechanism
-from takifugu.session.entries import Entries, refuse_unmatched
+from takifugu.session.entries import Entries
 from takifugu.session.held_out import ReleasableRows
+from takifugu.session.matched_rows import refuse_unmatched
+from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import WHOLLY, Values
 from takifugu.session.query.query import Aim, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
@@ -28,8 +30,8 @@ from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
 from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.translation import Translation
 
+NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
 LESS_THEN = Fraction(5, 4)  # times a loss per entry that an earlier version may have allowed less
 
 
@@ -49,12 +51,12 @@ class QueryPlanning:
 
     _engine: Engine
     _ledger: Ledger
-    _prior: Translation
+    _prior: PriorTranslation
     _translation: LossTranslation
     _mark: str
     _dataset: str
     _analyst: str | None
-    _about: str
+    _columns: tuple[str, ...]
     _entries: Mapping[str, Entries]
     _values: Values
     _releasable: ReleasableRows
@@ -110,7 +112,7 @@ class QueryPlanning:
             )
         options = checked(options)
         window = self._releasable.opened(options.window)
-        query = query_of(replace(options, window=window), self._engine.declaration, self._about)
+        query = query_of(replace(options, window=window), self._engine.declaration, self._columns)
         self._refuse_rows(query)
         delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
@@ -227,7 +229,7 @@ class QueryPlanning:
         that change while they are open are refused by the engine.
         """
         self._releasable.refuse_fitted(query.rows.scope.start, self._engine.declaration)
-        named = any(entries.over == "entities" for entries in self._entries.values())
+        named = any(entries.over in NAMED for entries in self._entries.values())
         if named or self._engine.may_change:
             refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
@@ -258,7 +260,7 @@ class QueryPlanning:
             if not self._ledger.knows_data(self._dataset, data):
                 marks = tuple(
                     f"{kind} {self._ledger.mark(kind, what)}"
-                    for kind, what in identities(self._engine, self._about)
+                    for kind, what in identities(self._engine, self._columns)
                 )
             self._sources = (data, marks)
         return self._sources[1]

@@ -5,48 +5,28 @@ ward of 75 not for a town. Row counts and declared labels are public, so all of 
 before the first query; `takifugu.session.entries` checks what the entries are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from takifugu.engines import Amount, Category, Declaration, Engine
-from takifugu.errors import UnsoundRequest, one_of
+from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Terms
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
-from takifugu.session.entries import Entries, EntriesOption, refuse_unmatched, stated_entries
+from takifugu.session.entries import Entries, stated_entries
+from takifugu.session.matched_rows import refuse_unmatched
+from takifugu.session.prior_reading import OverOption, PriorTranslation
 from takifugu.translation.translation import Translation
 
 
-def protected_column(declaration: Declaration, about: str | None) -> str:
-    """The column that the prior is about: the one named, or the only one there is."""
-    names = [column.column for column in declaration.protected]
-    if about is None:
-        if len(names) > 1:
-            raise UnsoundRequest(
-                f"{', '.join(names)} are protected and a prior is about one of them; name it with"
-                " `about`",
-                field="about",
-                needed=tuple(names),
-            )
-        return names[0]
-    if about not in names:
-        raise UnsoundRequest(
-            f"about is {about!r}; it must {one_of(names)}",
-            field="about",
-            given=about,
-            needed=tuple(names),
-        )
-    return about
-
-
 def refuse_misfit(
-    translation: Translation,
+    translation: PriorTranslation,
     engine: Engine,
-    about: str,
-    over: EntriesOption | Mapping[str, EntriesOption] = None,
+    columns: tuple[str, ...],
+    over: OverOption = None,
     *,
     where: str = "",
 ) -> dict[str, Entries]:
@@ -61,10 +41,11 @@ def refuse_misfit(
             reason="sizes-differ",
             given=sizes,
         )
-    read = stated_entries(translation, over, entity=engine.declaration.entity, where=where)
+    read = stated_entries(translation.priors, over, entity=engine.declaration.entity, where=where)
     refuse_unmatched(translation.priors, read, engine)
-    for name, prior in _priors(translation):
-        _refuse_values(name, prior, engine.declaration, about)
+    if isinstance(translation, Translation):
+        for name, prior in _priors(translation):
+            _refuse_values(name, prior, engine.declaration, columns[0])
     return read
 
 
@@ -125,7 +106,17 @@ def _priors(translation: Translation) -> Iterator[tuple[str, Prior]]:
             yield name, prior
 
 
-def terms_of(translation: Translation) -> Terms:
-    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets."""
-    prior = "belief", dict(translation.priors), float(translation.uncertainty)  # as it is stored
-    return Terms(fingerprint(prior), fingerprint(translation.secrets))
+def terms_of(translation: PriorTranslation) -> Terms:
+    """What a budget holds under, for the ledger: the priors with their uncertainty, the secrets.
+
+    Where a prior relates columns or people, what it is over is one of the terms.
+    """
+    prior: tuple[Any, ...] = (
+        "belief",  # as it is stored
+        dict(translation.priors),
+        float(translation.uncertainty),
+    )
+    if isinstance(translation, Translation):
+        return Terms(fingerprint(prior), fingerprint(translation.secrets))
+    secrets = ("by column", dict(translation.secrets))
+    return Terms(fingerprint((*prior, "over", translation.over)), fingerprint(secrets))

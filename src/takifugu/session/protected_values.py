@@ -13,8 +13,8 @@ sum sees how far two of them are apart. A Gaussian process is about real numbers
 then rounded to steps, and a sum sees how many steps two numbers are apart.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from takifugu._exact import exactly
@@ -25,8 +25,10 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
+from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
+from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 Values = Mapping[str, "ProtectedValues"]  # of each protected column of a session
@@ -64,12 +66,7 @@ class ProtectedValues:
         if any(isinstance(prior, Gaussian | TruncatedGaussian) for prior in priors):
             return cls()
         states = {values for prior in priors for values in prior.entry_values}
-        if isinstance(column, Category):
-            known = all(_are_labels(values, column) for values in states)
-            return cls(labels=frozenset(v for values in states for v in values) if known else None)
-        known = isinstance(column.missing, Fraction) or column.missing == "refuse"
-        known = known and all(_are_numbers(values, column) for values in states)
-        return cls(bounds=(column.low, column.high) if known else None)
+        return _known(states, declaration, about)
 
     @property
     def wholly(self) -> Cost:
@@ -112,6 +109,47 @@ class ProtectedValues:
         return self._named(Cost.of({Distance(*self.bounds): 1}))
 
 
+def values_of(
+    translation: Translation | RowTranslation, declaration: Declaration, columns: tuple[str, ...]
+) -> Values:
+    """What the priors know of each column of a session; costs name it where rows have several."""
+    if isinstance(translation, Translation):
+        return {c: ProtectedValues.of(translation, declaration, c) for c in columns}
+    known = [values_by_column(prior) for prior in translation.priors.values()]
+    if translation.over == "household":  # what a prior calls columns are members
+        (column,) = columns
+        return {column: _known({v for by in known for v in by.values()}, declaration, column)}
+    return {
+        column: replace(_known({by[column] for by in known}, declaration, column), column=column)
+        for column in columns
+    }
+
+
+def _known(
+    states: Collection[tuple[Value, ...]], declaration: Declaration, about: str
+) -> ProtectedValues:
+    """What is known of a column if priors have these lists of states of it."""
+    column = next(c for c in declaration.protected if c.column == about)
+    if isinstance(column, Category):
+        known = all(are_labels(values, column) for values in states)
+        labels = frozenset(v for values in states for v in values)
+        return ProtectedValues(labels=labels if known else None)
+    known = isinstance(column.missing, Fraction) or column.missing == "refuse"
+    known = known and all(are_numbers(values, column) for values in states)
+    return ProtectedValues(bounds=(column.low, column.high) if known else None)
+
+
+def values_by_column(prior: Prior) -> Mapping[Name, tuple[Name, ...]]:
+    """The values that a prior over columns has of each of them, in order."""
+    if isinstance(prior, MarkovChain) and prior.columns is not None:
+        return {
+            column: tuple(dict.fromkeys(state[place] for state in prior.states))  # type: ignore[index]
+            for place, column in enumerate(prior.columns)
+        }
+    entries = zip(prior.entry_names or (), prior.entry_values, strict=True)
+    return {entry: tuple(values) for entry, values in entries}  # type: ignore[arg-type]
+
+
 def telling(unit: Cost) -> str:
     """In words why less is charged than for everything about a value."""
     shapes = [column_and_shape(shape)[1] for shape, _ in unit.terms]
@@ -133,7 +171,7 @@ def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
             yield prior
 
 
-def _are_labels(states: tuple[Value, ...], column: Category) -> bool:
+def are_labels(states: tuple[Value, ...], column: Category) -> bool:
     """Whether states are labels by name; numbered states only if the labels have these numbers.
 
     A state that is no label may stand for a cell that is dropped. It must not be the name of a
@@ -150,7 +188,7 @@ def _are_labels(states: tuple[Value, ...], column: Category) -> bool:
     return keys <= typed and (not beside or (column.outside == "drop" and not beside & mapped))
 
 
-def _are_numbers(states: tuple[Value, ...], column: Amount) -> bool:
+def are_numbers(states: tuple[Value, ...], column: Amount) -> bool:
     """Whether states are the numbers that cells are rounded to, each of them once."""
     if not len(states) == column.cells() <= MOST_NUMBERS:
         return False

@@ -32,14 +32,17 @@ KINDS: Mapping[Kind, type[Query]] = {
 }  # registry: one line for each kind of query
 
 
-def query_of(options: QueryOptions, declaration: Declaration, about: str) -> Query:
-    """The query that options describe; refused unless it reads ``about``, by public columns."""
-    column = options.column or about
-    if column != about:
+def query_of(options: QueryOptions, declaration: Declaration, columns: tuple[str, ...]) -> Query:
+    """The query that options describe; refused unless it reads ``columns``, by public columns."""
+    if options.column is None and len(columns) > 1:
+        raise InvalidQuery("column", given="is missing", needed=one_of(columns))
+    column = options.column or columns[0]
+    if column not in columns:
         raise InvalidQuery(
             column,
             given="is not what the prior is about",
-            needed=f"be {about}; what one column tells of another is in no prior of this session",
+            needed=f"{one_of(columns)}; what one column tells of another is in no prior of this"
+            " session",
         )
     public = [category.column for category in declaration.public]
     for name in options.by:

@@ -16,13 +16,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from takifugu._exact import Number, exactly
-from takifugu.engines import Engine, Table
+from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Ledger, Snapshot, open_ledger
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
-from takifugu.session.entries import EntriesOption
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
@@ -31,12 +30,17 @@ from takifugu.session.held_out import (
     releasable_rows,
 )
 from takifugu.session.planning import QueryPlanning, refuse_stale
-from takifugu.session.prior_checks import (
-    protected_column,
-    refuse_misfit,
-    terms_of,
+from takifugu.session.prior_checks import refuse_misfit, terms_of
+from takifugu.session.prior_reading import (
+    OverOption,
+    PriorTranslation,
+    SecretsOption,
+    columns_of,
+    named_priors,
+    translates_rows,
+    translation_of,
 )
-from takifugu.session.protected_values import ProtectedValues, Values
+from takifugu.session.protected_values import values_of
 from takifugu.session.query.query import draw
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
@@ -48,11 +52,12 @@ from takifugu.session.release_result import Result
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 
 class Session(QueryPlanning):
-    """Queries about one protected column of a declared table, paid from one ledger.
+    """Queries about the protected columns of a declared table, paid from one ledger.
 
     For example::
 
@@ -61,8 +66,10 @@ class Session(QueryPlanning):
             result = session.release(plan)  # charged, then drawn
 
     What the entries of a prior are is given by ``over`` and never guessed: see
-    `takifugu.session.entries`. Rows that a prior was fitted on are not released from: see
-    `takifugu.session.held_out`. `guarantee` states both.
+    `takifugu.session.entries`. A session is about one protected column, unless its prior is over
+    several; these share one budget, a query on one is charged for what it tells about each, and
+    the secrets of each are kept. Rows that a prior was fitted on are not released from: see
+    `takifugu.session.held_out`. `guarantee` states all of this.
 
     The prior and the secrets are those that the owner accepted, or that the budget was last spent
     under: others are refused (`Ledger.accept`). Where analysts have budgets, one of them asks.
@@ -80,17 +87,20 @@ class Session(QueryPlanning):
         budget: The Pufferfish ε of the dataset. It is set if there is no budget yet; another one
             than there is, is refused.
         budget_delta: The Pufferfish δ of the budget.
-        secrets: Which secrets are kept; by default every value of every entry.
+        secrets: Which secrets are kept; by default every value of every entry. By column if the
+            prior is over several; all of a column that is not named.
         uncertainty: By how much of itself each probability of the prior may be off.
-        about: The protected column that the prior is about, if there are several.
+        about: The protected column that the prior is about, if there are several and it is about
+            one of them.
         analyst: Who asks; a budget of their own counts beside that of the whole.
         translation_table: The translation as a table, made by `tabulate` for speed.
         statement: How the prior came about, for readers of the guarantee. A fitted prior says so
             by itself.
         home: What paths of the source are relative to when the ledger compares sources; by default
             the folder of the ledger, so that both may be moved together.
-        over: What the entries of the prior are, ``"sequence"`` or ``"entities"``, or `Entries`; by
-            name if there are several priors. Chains and products need none.
+        over: What the entries of the prior are, ``"sequence"``, ``"row"``, ``"entities"`` or
+            ``"entities × sequence"``, or `Entries`, which ``"household"`` needs; by name if there
+            are several priors. Chains of one column and products need none.
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
         rules: The rules of a policy, which the ledger compares with those that were accepted.
     """
@@ -98,20 +108,20 @@ class Session(QueryPlanning):
     def __init__(
         self,
         table: Table | Engine,
-        prior: Prior | Mapping[str, Prior] | Translation,
+        prior: Prior | Mapping[str, Prior] | PriorTranslation,
         *,
         ledger: Ledger | str | Path,
         dataset: str | None = None,
         budget: Number | None = None,
         budget_delta: Number = 0,
-        secrets: Secrets | None = None,
+        secrets: SecretsOption | None = None,
         uncertainty: float = 0,
         about: str | None = None,
         analyst: str | None = None,
         translation_table: TranslationTable | None = None,
         statement: str = "",
         home: Path | None = None,
-        over: EntriesOption | Mapping[str, EntriesOption] = None,
+        over: OverOption = None,
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
     ) -> None:
@@ -119,12 +129,8 @@ class Session(QueryPlanning):
         _refuse_types(table, translation_table, statement, release_fitted_rows)
         if budget is None and budget_delta:
             raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
-        translation = _translation(prior, secrets, uncertainty)
-        if translation_table is not None and translation_table.about != translation.fingerprint:
-            raise UnsoundRequest(
-                "the table was made for another translation; tabulate this one",
-                field="translation_table",
-            )
+        if over is None and isinstance(prior, RowTranslation):
+            over = prior.over
         self._owns = not (isinstance(table, Engine) and isinstance(ledger, Ledger))
         self._closed = False
         with ExitStack() as opened:
@@ -132,6 +138,9 @@ class Session(QueryPlanning):
             if not isinstance(ledger, Ledger):
                 ledger = opened.enter_context(open_ledger(ledger))
             declaration, dataset = engine.declaration, _name(table, dataset)
+            translation = _translation(
+                prior, secrets, uncertainty, over=over, declaration=declaration, about=about
+            )
             self._releasable = releasable_rows(
                 fitted_rows_of(translation.priors.values()),
                 declaration,
@@ -144,22 +153,29 @@ class Session(QueryPlanning):
             self._engine = HeldOutEngine.of(engine, self._releasable.entities)
             self._ledger, self._prior = ledger, translation
             self._dataset, self._analyst = dataset, analyst
-            self._about = protected_column(declaration, about)
+            self._columns = columns_of(translation, declaration, about)
             self._translation: LossTranslation = translation
             self._mark = translation.fingerprint
             if translation_table is not None:
+                if (
+                    not isinstance(translation, Translation)
+                    or translation_table.about != translation.fingerprint
+                ):
+                    raise UnsoundRequest(
+                        "the table was made for another translation; tabulate this one",
+                        field="translation_table",
+                    )
                 self._translation = TabledTranslation(translation, translation_table)
                 self._mark = translation_table.fingerprint
-            self._entries = refuse_misfit(translation, self._engine, self._about, over)
-            values = ProtectedValues.of(translation, declaration, self._about)
-            self._values: Values = {self._about: values}
+            self._entries = refuse_misfit(translation, self._engine, self._columns, over)
+            self._values = values_of(translation, declaration, self._columns)
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)
             self._terms = terms_of(translation)
             snapshot.refuse(self._terms, rules)
             self._prices = Prices(dataset, self._translation)
-            self._cells = cells_of(engine, self._about, ledger.folder if home is None else home)
+            self._cells = cells_of(engine, self._columns, ledger.folder if home is None else home)
             self._read_as = declared(declaration)
             self._sources: tuple[str, tuple[str, ...]] = ("", ())  # of which data, and its marks
             if budget is not None:
@@ -168,7 +184,8 @@ class Session(QueryPlanning):
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        return f"<Session on {self._about!r} of dataset {self._dataset!r}{state}>"
+        columns = ", ".join(map(repr, self._columns))
+        return f"<Session on {columns} of dataset {self._dataset!r}{state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -188,9 +205,14 @@ class Session(QueryPlanning):
         self._opened.close()
 
     @property
-    def about(self) -> str:
-        """The column that queries are about."""
-        return self._about
+    def columns(self) -> tuple[str, ...]:
+        """The protected columns that queries may be about, in the order of the declaration."""
+        return self._columns
+
+    @property
+    def about(self) -> str | None:
+        """The column that queries are about; None if there are several."""
+        return self._columns[0] if len(self._columns) == 1 else None
 
     @property
     def releasable(self) -> ReleasableRows:
@@ -212,7 +234,7 @@ class Session(QueryPlanning):
         return guarantee(
             self._engine.declaration,
             self._prior,
-            self._about,
+            self._columns,
             self._entries,
             delta=delta,
             statement=self._statement,
@@ -309,16 +331,48 @@ def _refuse_types(table: Any, translation_table: Any, statement: Any, release: A
 
 
 def _translation(
-    prior: Prior | Mapping[str, Prior] | Translation, secrets: Secrets | None, uncertainty: float
-) -> Translation:
-    if not isinstance(prior, Translation):
-        return Translation(prior, secrets or Secrets(), uncertainty=uncertainty)
-    if secrets is not None or uncertainty:
+    prior: Prior | Mapping[str, Prior] | PriorTranslation,
+    secrets: SecretsOption | None,
+    uncertainty: float,
+    *,
+    over: OverOption,
+    declaration: Declaration,
+    about: str | None,
+) -> PriorTranslation:
+    given = isinstance(prior, Translation | RowTranslation)
+    if given and (secrets is not None or uncertainty):
         raise UnsoundRequest(
             "a translation has its own secrets and uncertainty; give these to the translation, or"
             " give the session a prior"
         )
-    return prior
+    if isinstance(prior, Translation):
+        if not translates_rows(prior.priors, over):
+            return prior
+        if prior.secrets != Secrets():
+            raise UnsoundRequest(
+                "the prior is over several columns or members, and the translation keeps some"
+                " secrets of its entries; give the session the prior, and secrets by column",
+                field="secrets",
+                reason="by-column",
+            )
+        secrets, uncertainty = prior.secrets, prior.uncertainty
+    kept: SecretsOption = Secrets() if secrets is None else secrets
+    if isinstance(prior, RowTranslation):
+        kept, uncertainty = prior.secrets, prior.uncertainty
+    priors = named_priors(
+        prior.priors if isinstance(prior, Translation | RowTranslation) else prior
+    )
+    made = translation_of(
+        priors, kept, uncertainty, over=over, declaration=declaration, about=about
+    )
+    if isinstance(prior, RowTranslation) and made.fingerprint != prior.fingerprint:
+        raise UnsoundRequest(
+            f'the translation reads its priors as over = "{prior.over}", or keeps other secrets'
+            " than those of every protected column; give the session the prior",
+            field="over",
+            reason="over",
+        )
+    return prior if isinstance(prior, RowTranslation) else made
 
 
 def _name(table: Table | Engine, dataset: str | None) -> str:

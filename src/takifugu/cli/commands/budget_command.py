@@ -90,6 +90,7 @@ def run_show(
     from takifugu.project.budgets import budget_standings
     from takifugu.translation.accounting.tabled_translation import TabledTranslation
     from takifugu.translation.protocol import LossTranslation
+    from takifugu.translation.translation import Translation
 
     if not 0 <= last <= 10_000:
         raise InvalidOption("--last", given=f"is {last}", needed="be from 0 to 10000")
@@ -110,7 +111,7 @@ def run_show(
         view: LossTranslation | None = None
         if policy.priors:
             view = translation = project.load(name).translation
-            if not no_table:
+            if not no_table and isinstance(translation, Translation):
                 table = project.table(name, translation, ledger, progress=spinner)
                 view = view if table is None else TabledTranslation(translation, table, least=0)
         found = budget_standings(ledger, name, view, last=last)

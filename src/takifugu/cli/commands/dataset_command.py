@@ -1,6 +1,7 @@
 """``takifugu dataset``: add datasets, show what is protected, check the data, accept changes."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,8 +60,17 @@ def add(
     over: Annotated[
         str | None,
         typer.Option(
-            help="The entries of a network: 'entities', with one row each, or 'sequence'."
+            help="What the prior is over: 'sequence', 'row' (its nodes are columns), 'entities'"
+            " (one row each), 'household' or 'entities x sequence'."
         ),
+    ] = None,
+    household: Annotated[
+        str | None,
+        typer.Option(help="With --over household: the public column that groups entities."),
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(help="With --over household: the public column with the prior's members."),
     ] = None,
     pairs: Pairs = None,
     entries: SecretEntries = None,
@@ -92,6 +102,8 @@ def add(
             about=about,
             priors=prior or (),
             over=over,
+            household=household,
+            member=member,
             pairs=secrets.pairs,
             entries=secrets.entries,
             within=secrets.within,
@@ -116,9 +128,10 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     """Show what is protected in DATASET. The data is not read.
 
     Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
-    guarantee; for a dataset of a project also dataset, about, priors, pairs, entries, uncertainty,
-    analysts, released_from and released_share (null if all rows may be released from), fitted
-    (statements about fitted priors).
+    guarantee; for a dataset of a project also dataset, about (null if it is about several
+    columns), columns, priors, over, pairs, entries, uncertainty, analysts, released_from and
+    released_share (null if all rows may be released from), fitted (statements about fitted
+    priors).
     """
     from takifugu.engines import Amount, read_declaration
 
@@ -143,7 +156,9 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
         echo("")
         secrets = ("pairs", "entries", "secrets_within")
         for name in ("about", "priors", *secrets, "uncertainty", "analysts"):
-            if policy[name]:
+            if name == "about" and policy["about"] is None:
+                echo(f"{name:<11}  {', '.join(policy['columns'])}")
+            elif policy[name]:
                 echo(f"{name:<11}  {policy[name]}")
         if policy["released_from"] is not None:
             echo(f"released     from {policy['released_from']} on")
@@ -325,7 +340,9 @@ def _policy(project: "Project", name: str) -> dict[str, Any]:
         "dataset": name,
         "about": loaded.about,
         "priors": [prior.file for prior in policy.priors],
-        "pairs": policy.pairs and [[list(a), list(b)] for a, b in policy.pairs],
+        "columns": list(loaded.columns),
+        "over": [prior.over for prior in policy.priors],
+        "pairs": _pairs(policy.pairs),
         "entries": policy.entries and list(policy.entries),
         "secrets_within": None if policy.within is None else str(policy.within),
         "uncertainty": policy.uncertainty,
@@ -334,6 +351,13 @@ def _policy(project: "Project", name: str) -> dict[str, Any]:
         "released_share": None if share is None else str(share.high - share.low),
         "fitted": list(kept.statements),
     }
+
+
+def _pairs(pairs: Any) -> Any:
+    """Secret pairs as JSON, by column if the policy has them so."""
+    if isinstance(pairs, Mapping):
+        return {column: _pairs(kept) for column, kept in pairs.items()}
+    return pairs and [[list(left), list(right)] for left, right in pairs]
 
 
 def _facts(found: Any) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _add_dataset(folder: Path, rows: int, seed: int, record: DemoRecord) -> Proj
 def _fit(project: Project, record: DemoRecord) -> tuple[Project, Fitted]:
     with record.working("counting transitions"):
         project, _, chain, fitted = project.fit(DATASET, FitOptions(first_days=FIT_DAYS))
-        curve = project.load(DATASET).translation.curve
+        curve = project.load(DATASET).entry_translation.curve
     states, moves = len(chain.states), fitted.estimate.counted
     record.facts["prior"] = {"states": states, "moves": moves, "statement": fitted.statement}
     record.show(
@@ -166,7 +166,7 @@ def _cache_table(project: Project, translation: Translation) -> None:
 def _translate(project: Project, fitted: Fitted, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
-        translation = project.load(DATASET).translation
+        translation = project.load(DATASET).entry_translation
         _cache_table(project, translation)
         with project.ledger() as ledger:
             table = project.table(DATASET, translation, ledger, progress=working)
