@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,106 @@ def test_histograms_count_every_key_under_each_rule(stored: Stored) -> None:
         }
         assert truth["ID", "Café"] > 0
         assert found.at("XX", "Café") == found.at("ID", "empty") == 0
+
+
+CODES = (1, 2, -3)
+TWO_COLUMNS: list[tuple[Outside, Outside]] = [
+    ("other", "drop"),
+    ("drop", "other"),
+    ("drop", "drop"),
+]
+
+
+@pytest.mark.parametrize(("label", "code"), TWO_COLUMNS)
+def test_cross_tabulations_follow_the_rule_of_each_column(
+    stored: Stored, label: Outside, code: Outside
+) -> None:
+    """A row that is dropped for one of its columns is in no cell of the table."""
+    with opened(stored, protected=two_columns(label, code)) as engine:
+        found = engine.histogram(["home land", "label", "code"])
+        keys = (LANDS, engine.keys("label"), engine.keys("code"))
+    truth = recount.histogram(rows(), folds_of(label, code))
+    assert found.keys == keys
+    assert {key: found.at(*key) for key in product(*keys)} == {
+        key: truth[key] for key in product(*keys)
+    }
+    assert 0 < sum(truth.values()) < len(rows())
+
+
+@pytest.mark.parametrize(("label", "code"), TWO_COLUMNS)
+@pytest.mark.parametrize("by", [(), ("home land",)])
+def test_marginals_are_histograms_in_one_query(
+    stored: Stored,
+    label: Outside,
+    code: Outside,
+    by: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row that is dropped for one of its columns still counts for the others."""
+    scope = Scope(start=START + timedelta(minutes=45 * 2), end=START + timedelta(minutes=45 * 21))
+    with opened(stored, protected=two_columns(label, code)) as engine:
+        asked = statements(engine, monkeypatch)
+        found = engine.marginals(["label", "code"], by, scope)
+        assert len(asked) == 1
+        for one, column in zip(found, ("label", "code"), strict=True):
+            assert one.columns == (*by, column)
+            alone = engine.histogram((*by, column), scope)
+            assert one.keys == alone.keys and np.array_equal(one.counts, alone.counts)
+            chosen = [row for row in rows() if scope.start <= row["at"] < scope.end]
+            folds = {name: folds_of(label, code)[name] for name in one.columns}
+            truth = recount.histogram(chosen, folds)
+            assert {key: one.at(*key) for key in product(*one.keys)} == {
+                key: truth[key] for key in product(*one.keys)
+            }
+        empty = engine.marginals(["code"], by, Scope(start="2030-01-01"))
+        assert not empty[0].counts.any()
+
+
+def test_a_value_is_refused_whichever_column_is_named_first(stored: Stored) -> None:
+    """Also in a row that another column would drop; and so by its own marginal alone."""
+    with opened(stored, protected=two_columns("drop", "refuse")) as engine:
+        for columns in (["label", "code"], ["code", "label"]):
+            with raises(InvalidDeclaration, field="code"):
+                engine.histogram(columns)
+            with raises(InvalidDeclaration, field="code"):
+                engine.marginals(columns)
+        engine.marginals(["label"])
+
+
+def test_marginals_of_no_column_or_of_one_twice_are_refused(stored: Stored) -> None:
+    with opened(stored, protected=two_columns("drop", "drop")) as engine:
+        for columns, by in (([], []), (["label", "label"], []), (["label"], ["label"])):
+            with raises(InvalidQuery, field="columns"):
+                engine.marginals(columns, by)
+        with raises(InvalidQuery, field="hidden"):
+            engine.marginals(["label", "hidden"])
+
+
+def two_columns(label: Outside, code: Outside) -> tuple[Category, ...]:
+    return Category("label", LABELS, label), Category("code", CODES, code, other=-99)
+
+
+def folds_of(label: Outside, code: Outside) -> dict[str, recount.Fold]:
+    def numbered(raw: Any) -> Any:
+        return raw if raw in CODES else -99 if code == "other" else None
+
+    return {
+        "home land": recount.fold(LANDS, "drop"),
+        "label": recount.fold(LABELS, label),
+        "code": numbered,
+    }
+
+
+def statements(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The SQL that an engine has its database run from now on."""
+    run, found = engine._backend.rows, list[str]()
+
+    def noted(text: str) -> list[tuple[Any, ...]]:
+        found.append(text)
+        return run(text)
+
+    monkeypatch.setattr(engine._backend, "rows", noted)
+    return found
 
 
 def test_a_refused_value_is_an_error_that_does_not_tell_it(stored: Stored) -> None:

@@ -1,5 +1,7 @@
 """The contract on files, in the DuckDB of this process."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +12,8 @@ import pytest
 from takifugu.engines import Amount, DatabaseFailed, InvalidDeclaration, Scope, Source
 from takifugu.engines import label_lookup as fitness
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import Store, Stored, opened, rows
+from tests.contracts.engines import Store, Stored, opened, rows, statements, two_columns
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
@@ -40,6 +43,28 @@ def file(name: str, table: Table, folder: Path) -> Stored:
 def store(request: pytest.FixtureRequest) -> Store:
     way: Store = request.param
     return way
+
+
+def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(stored, protected=two_columns("drop", "other")) as engine:
+        asked = statements(engine, monkeypatch)
+        engine.marginals(["label", "code"], ["home land"])
+        engine.histogram(["home land", "label"])
+        engine.histogram(["home land", "code"])
+        both = f"SELECT count(*) FROM ({asked[1]}) UNION ALL SELECT count(*) FROM ({asked[2]})"  # noqa: S608
+        for text, scans in ((asked[0], 1), (both, 2)):
+            ((_, plan),) = engine._backend.rows(f"EXPLAIN (FORMAT json) {text}")
+            assert (
+                sum(SCANS.match(name) is not None for name in operators(json.loads(plan))) == scans
+            )
+
+
+SCANS = re.compile("READ_PARQUET|READ_CSV|SEQ_SCAN|TABLE_SCAN")
+
+
+def operators(plan: Any) -> list[str]:
+    """The names of the operators of a plan."""
+    return [name for node in plan for name in (node["name"], *operators(node["children"]))]
 
 
 def test_a_file_that_changes_under_the_engine_is_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from takifugu.engines import (
 )
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import KINDS, LABELS, Store, Stored, opened, rows
+from tests.contracts.fits import *  # noqa: F403
 
 pyarrow = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 

@@ -10,7 +10,16 @@ import pytest
 from takifugu.engines import DatabaseFailed, Source, open_engine
 from takifugu.engines.backends.postgres import PostgresBackend
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import KINDS, Store, Stored, opened, rows
+from tests.contracts.engines import (
+    KINDS,
+    Store,
+    Stored,
+    opened,
+    rows,
+    statements,
+    two_columns,
+)
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.ledger import postgres
 from tests.raising import raises
@@ -49,6 +58,19 @@ def store(server: str) -> Store:
         return Source("postgres", table=f"public.{where[1:-1]}", url=server), {}
 
     return put
+
+
+def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(stored, protected=two_columns("drop", "other")) as engine:
+        backend, asked = engine._backend, statements(engine, monkeypatch)
+        assert isinstance(backend, PostgresBackend)
+        engine.marginals(["label", "code"], ["home land"])
+        table = str(stored[0].table).removeprefix("public.")
+        once = f"SELECT * FROM ({asked[0]}) AS answer"  # noqa: S608 - the engine wrote it
+        for text, scans in ((once, 1), (f"{once} UNION ALL {once}", 2)):
+            whole = f"EXPLAIN WITH data AS NOT MATERIALIZED ({backend._data}) {text}"
+            plan = "\n".join(line for (line,) in backend._connection.execute(whole.encode()))
+            assert plan.count(f'Scan on "{table}"') == scans
 
 
 def test_the_connection_cannot_write(stored: Stored) -> None:

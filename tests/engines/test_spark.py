@@ -19,7 +19,16 @@ from takifugu.priors import MarkovChain
 from takifugu.session import Session
 from takifugu.translation.translation import Translation
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
-from tests.contracts.engines import LABELS, Store, Stored, opened, rows
+from tests.contracts.engines import (
+    LABELS,
+    Store,
+    Stored,
+    opened,
+    rows,
+    statements,
+    two_columns,
+)
+from tests.contracts.fits import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.engines.storing import store_duckdb
 from tests.raising import raises
@@ -62,6 +71,15 @@ def store(session: Any) -> Store:
         return Source("spark", table=f"global_temp.{view}"), {"session": session}
 
     return put
+
+
+def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(stored, protected=two_columns("drop", "other")) as engine:
+        asked = statements(engine, monkeypatch)
+        engine.marginals(["label", "code"], ["home land"])
+        for text, scans in ((asked[0], 1), (f"({asked[0]}) UNION ALL ({asked[0]})", 2)):
+            ((plan,),) = engine._backend.rows(f"EXPLAIN {text}")
+            assert plan.count("FileScan parquet") == scans
 
 
 def test_parquet_files_are_read_by_spark_where_asked(

@@ -25,6 +25,7 @@ OWN: dict[str, dict[str, Any]] = {
     "top_k": {"k": 2},
 }
 OWN["quantile"] = {"level": "0.5"}
+OWN["linear"] = {"query": "evening"}
 
 
 def test_every_registry_has_every_kind() -> None:
@@ -99,6 +100,16 @@ def test_times_and_counts_are_written_as_json() -> None:
     }
 
 
+def test_one_column_is_written_as_before_and_several_as_a_list() -> None:
+    one = QueryOptions("histogram", ["place"], epsilon=1)
+    assert one == QueryOptions("histogram", "place", epsilon=1)
+    assert one.document()["column"] == "place"
+    several = QueryOptions("histogram", ["place", "health"], epsilon=1)
+    assert several.column == ("place", "health")
+    assert several.document()["column"] == ["place", "health"]
+    assert QueryOptions.from_document(several.document()) == several
+
+
 def test_what_is_given_is_copied() -> None:
     by, where, counts = ["zone"], {"zone": ["a"]}, np.array([2.0, 1.0])
     options = QueryOptions("top_k", k=1, by=by, where=where, reference=counts, epsilon=1)
@@ -117,6 +128,13 @@ def test_what_is_given_is_copied() -> None:
     [
         ("kind", {"kind": "median"}),
         ("column", {"column": 3}),
+        ("column", {"column": []}),
+        ("column", {"column": ["place", 3]}),
+        ("column", {"column": ["place", "place"]}),
+        ("column", {"kind": "linear", "query": "evening", "column": "load"}),
+        ("query", {"kind": "linear"}),
+        ("query", {"kind": "linear", "query": 3}),
+        ("query", {"query": "evening"}),
         ("by", {"by": 3}),
         ("by", {"by": [3]}),
         ("by", {"kind": "transitions", "by": "zone"}),

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from takifugu.project.policy_session import PlanFile
 
 KIND_HELP = (
-    "The kind of query: histogram, count, counts, top_k, sum, mean, quantile, proportions or"
-    " transitions."
+    "The kind of query: histogram, count, counts, top_k, sum, mean, quantile, proportions,"
+    " transitions, marginals or linear."
 )
 FLAGS: dict[str, Any] = {
     "column": Annotated[
-        str | None, typer.Option(help="The protected column; by default that of the prior.")
+        list[str] | None,
+        typer.Option(
+            help="The protected column; by default that of the prior. Repeatable: labels of several"
+            " columns are counted together."
+        ),
     ],
     "by": Annotated[
         list[str] | None,
@@ -65,6 +69,9 @@ FLAGS: dict[str, Any] = {
     ],
     "gap": Annotated[
         float | None, typer.Option(help="For a ranking: the lead of each place over the next.")
+    ],
+    "query": Annotated[
+        str | None, typer.Option(help="The linear query, by the name that the policy gives it.")
     ],
     "option": Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fit_kinds import Estimate, FitOptions, fit_prior
+from takifugu.engines.fit_report import refuse_uncut, steps_estimate, the_one
 from takifugu.engines.fitted_part import Split, parts, rows_of, share_of_entities
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.priors import (
@@ -16,10 +17,10 @@ from takifugu.priors import (
     IntervalMarkovChain,
     MarkovChain,
     Name,
-    Prior,
     Transitions,
 )
 from takifugu.priors.fitting import TAU
+from takifugu.priors.higher_order import HigherOrderChain, refuse_order, refuse_windows
 
 CONFIDENCE = 0.95  # of intervals, unless another is given
 
@@ -89,35 +90,63 @@ def fit(
 def fit_markov_chain(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
-    """The stationary chain of relative frequencies, smoothed."""
-    (column,) = columns
-    labels = engine.declaration.category(column).keys
-    if options.other is not None and options.other not in labels:
+    """The stationary chain of relative frequencies, smoothed; of several columns a joint one."""
+    counts = _counts(engine, columns, train, options)
+    if options.other is not None and options.other not in counts.states:
         raise InvalidQuery(
             "other",
-            given=f"{options.other!r} is not a label of {column}",
+            given=f"{options.other!r} is not a label of {', '.join(columns)}",
             needed="be one, since the states of a prior are the labels of its column; declare"
-            f" outside = 'other' for {column}",
+            " outside = 'other' for it",
         )
-    counts = engine.transitions(column, train)
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    return estimate_of(chain, counts)
+    return steps_estimate(chain, counts.states, counts.counts)
 
 
 def fit_interval_chain(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
     """All chains that the counts do not rule out."""
-    (column,) = columns
-    counts = engine.transitions(column, train)
+    counts = _counts(engine, columns, train, options)
     confidence = CONFIDENCE if options.confidence is None else options.confidence
-    return estimate_of(counts.intervals(confidence=confidence, length=options.length), counts)
+    chains = counts.intervals(confidence=confidence, length=options.length)
+    return steps_estimate(chains, counts.states, counts.counts)
 
 
-def estimate_of(prior: Prior, counts: Transitions) -> Estimate:
-    """A prior and the steps that it rests on."""
-    return Estimate(prior, int(counts.counts.sum()), "steps")
+def fit_higher_order(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Estimate:
+    """A chain in which an entry depends on several before it, by counts of windows."""
+    order = 2 if options.order is None else options.order
+    refuse_order(order)
+    column = the_one(columns, "higher-order")
+    refuse_windows(_size(engine, column, options), order)
+    found = engine.runs((column,), order, train, cuts=options.cuts)
+    tau = TAU if options.tau is None else options.tau
+    chain = HigherOrderChain.of_counts(
+        found.counts, found.states, tau=tau or None, length=options.length
+    )
+    return steps_estimate(chain, found.states, found.counts)
+
+
+def _counts(
+    engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
+) -> Transitions:
+    """The steps of one column, of ranges of a number, or of joint states."""
+    if len(columns) == 1 and options.cuts is None:
+        refuse_uncut(engine, columns[0])
+        return engine.transitions(columns[0], train)
+    found = engine.runs(columns, 1, train, cuts=options.cuts)
+    joint = found.columns if len(found.columns) > 1 else None
+    return Transitions(found.counts, found.states, columns=joint)
+
+
+def _size(engine: Engine, column: str, options: FitOptions) -> int:
+    if options.cuts is not None:
+        return len(options.cuts) - 1
+    refuse_uncut(engine, column)
+    return len(engine.declaration.category(column).keys)
 
 
 @overload

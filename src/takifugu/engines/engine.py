@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -13,10 +14,12 @@ import numpy as np
 from takifugu.engines import expressions as ex
 from takifugu.engines.aggregates import ColumnSums, Distribution, Histogram, Keys, Lengths
 from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
+from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
+from takifugu.engines.run_counting import RunCounts, count_runs
 from takifugu.engines.scope import (
     EVERYTHING,
     Moment,
@@ -157,15 +160,53 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        found = self._run(ex.histogram(self._within(scope), codes))
-        *places, many = zip(*found, strict=True) if found else [()] * (len(names) + 1)
+        self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
+        return Histogram(names, keys, _still(counts))
+
+    def marginals(
+        self, columns: Sequence[str], by: Sequence[str] = (), scope: Scope = EVERYTHING
+    ) -> tuple[Histogram, ...]:
+        """The `histogram` of ``(*by, column)`` for each column, in one pass over the rows."""
+        if not columns or set(columns) & set(by) or len(set(columns)) < len(columns):
+            raise InvalidQuery(
+                "columns",
+                given="repeat a column" if columns else "are none",
+                needed="name at least one column, each one once",
+            )
+        axes = [self._axes((*by, column)) for column in columns]
+        fixed = {name: self._codes(name) for name in by}
+        codes = {name: self._codes(name) for name in columns}
+        text = ex.marginals(
+            self._within(scope),
+            fixed,
+            codes,
+            self._backend.kinds,
+            self._backend.dialect,
+            self._backend.hashing.name,
+        )
+        found: list[list[tuple[Any, ...]]] = [[] for _ in columns]
+        many = len(fixed)
+        for row in self._backend.rows(text):
+            which = int(row[-2])
+            found[which].append((*row[:many], row[many + which], row[-1]))
+        tables = []
+        for (names, keys, looks), groups in zip(axes, found, strict=True):
+            counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
+            self._add(counts, looks, groups)
+            tables.append(Histogram(names, keys, _still(counts)))
+        return tuple(tables)
+
+    def _add(
+        self, counts: Integers, codes: Mapping[str, Lookup], found: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Add groups of places and a count to a table; those that are dropped are left out."""
+        *places, many = zip(*found, strict=True) if found else [()] * (len(codes) + 1)
         cells = [look.all(place) for look, place in zip(codes.values(), places, strict=True)]
         for group in np.flatnonzero(np.any(np.equal(cells, OUTSIDE), axis=0)):
-            self._cell(codes, found[group][:-1])  # raises, where the rule is to refuse it
+            self._cell(codes, found[int(group)][:-1])  # raises, where the rule is to refuse it
         kept = np.all(np.not_equal(cells, OUTSIDE), axis=0)
         at = tuple(code[kept] for code in cells)
         np.add.at(counts, at, np.array(many, dtype=np.int64)[kept])
-        return Histogram(names, keys, _still(counts))
 
     def sums(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> ColumnSums:
         """The sum of a column of bounded numbers for each combination of keys, zeros included."""
@@ -235,6 +276,30 @@ class Engine:
             if arrived is not None and left is not None:
                 counts[left, arrived[0]] += int(count)
         return Transitions(counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
+
+    def runs(
+        self,
+        columns: Sequence[str],
+        depth: int = 1,
+        scope: Scope = EVERYTHING,
+        *,
+        cuts: Sequence[Fraction] | None = None,
+        by_hour: bool = False,
+    ) -> RunCounts:
+        """How many runs of ``depth`` + 1 rows of one entity have each sequence of states.
+
+        A state is the value of a column of labels, the values of several of them together, or with
+        ``cuts`` the range that a number is in. With ``by_hour`` rows must be one an hour, and steps
+        are counted for each hour of the day. Rows that are dropped are skipped, as in
+        `transitions`; where a hole would matter they are refused.
+        """
+        return count_runs(self, columns, depth, scope, cuts=cuts, by_hour=by_hour)
+
+    def cross_tabulations(
+        self, sets: Sequence[Sequence[str]], scope: Scope = EVERYTHING
+    ) -> tuple[Histogram, ...]:
+        """A histogram of each set of columns, all of them in one pass over the rows."""
+        return cross_tabulate(self, sets, scope)
 
     def collect(
         self, make: Callable[[Any], Any], scope: Scope = EVERYTHING
@@ -334,15 +399,13 @@ class Engine:
         """Where a group counts; None if nowhere, and an error where the rule is to refuse it."""
         cell = tuple(look.code(place) for look, place in zip(codes.values(), places, strict=True))
         for column, code in zip(codes, cell, strict=True):
-            if code == OUTSIDE:
-                if self._declaration.category(column).outside == "refuse":
-                    raise InvalidDeclaration(
-                        column,
-                        given="has values outside its declared list, or missing",
-                        needed="have none, as declared; or declare outside = 'other' or 'drop'",
-                    )
-                return None
-        return cell
+            if code == OUTSIDE and self._declaration.category(column).outside == "refuse":
+                raise InvalidDeclaration(
+                    column,
+                    given="has values outside its declared list, or missing",
+                    needed="have none, as declared; or declare outside = 'other' or 'drop'",
+                )
+        return None if OUTSIDE in cell else cell
 
     def _within(self, scope: Scope) -> Any:
         """The rows that ``scope`` is about."""

@@ -5,7 +5,7 @@ NULL if it has none, only after the rows were counted by raw value: then the lis
 for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from takifugu.engines.backends.backend import DATA, Kind
@@ -23,6 +23,8 @@ TYPES = {
     "zoned": "timestamp('UTC')",
     "unknown": "binary",
 }
+
+COUNTED = "counted"  # groups of rows, by raw value
 
 
 def relation(kinds: Mapping[str, Kind]) -> Any:
@@ -76,13 +78,51 @@ def shared(rows: Any, entity: str, share: Share) -> Any:
 def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
     """Rows of: one place for each column, and how many rows have them."""
     counted = rows.group_by(list(codes)).aggregate(count=rows.count())
-    return _by_place(counted, codes, {"count": "sum"})
+    return by_place(counted, codes, {"count": "sum"})
+
+
+def marginals(
+    rows: Any,
+    by: Mapping[str, Lookup],
+    codes: Mapping[str, Lookup],
+    kinds: Mapping[str, Kind],
+    dialect: str,
+    quote: Callable[[str], str],
+) -> str:
+    """SQL for rows of: places of ``by`` and of each column, which column is counted, and count.
+
+    One pass over the rows, by GROUPING SETS, which Ibis does not write: a set for each column,
+    beside all of ``by``. In a row of the answer the other columns have no value, and GROUPING says
+    which they are; that a value is missing is another matter.
+    """
+    import ibis
+
+    names = [*by, *codes]
+    renamed = {name: f"key_{i}" for i, name in enumerate(names)}  # none is called like ours
+    read = sql(rows.select(**{short: rows[name] for name, short in renamed.items()}), dialect)
+    keys = [quote(renamed[name]) for name in names]
+    fixed, counted = keys[: len(by)], keys[len(by) :]
+    which = " ".join(f"WHEN GROUPING({key}) = 0 THEN {i}" for i, key in enumerate(counted))
+    sets = ", ".join(f"({', '.join((*fixed, key))})" for key in counted)
+    each = (
+        f"SELECT {', '.join(keys)}, CASE {which} END AS {quote('which')},"  # noqa: S608 - quoted
+        f" count(*) AS {quote('count')} FROM ({read}) AS {quote('rows_read')}"
+        f" GROUP BY GROUPING SETS ({sets})"
+    )
+    table = ibis.table(
+        {renamed[name]: TYPES[kinds[name]] for name in names}
+        | {"which": "int64", "count": "int64"},
+        name=COUNTED,
+    )
+    looks = {renamed[name]: look for name, look in {**by, **codes}.items()}
+    found = _by_place(table, looks, {"count": "sum"}, keep=("which",))
+    return f"WITH {quote(COUNTED)} AS ({each}) {sql(found, dialect)}"
 
 
 def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:
     """Rows of: places, how many values were added, their sum in steps, and how many are missing."""
     units, missing = clamped(rows[amount.column], amount, kind)
-    added = rows.select(*codes, units=units, missing=_flag(missing))
+    added = rows.select(*codes, units=units, missing=flag(missing))
     measures = {
         "count": added.units.count(),
         "total": added.units.sum(),
@@ -90,7 +130,7 @@ def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> 
     }
     grouped = added.group_by(list(codes)) if codes else added
     counted = grouped.aggregate(**measures)
-    return _by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
+    return by_place(counted, codes, dict.fromkeys(measures, "sum")) if codes else counted
 
 
 def distribution(
@@ -102,14 +142,12 @@ def distribution(
     """
     units, missing = clamped(rows[amount.column], amount, kind)
     steps = units - int(amount.low / amount.step)  # 0 or more, so that any division rounds down
-    cells = rows.select(
-        *codes, cell=steps if every == 1 else steps // every, missing=_flag(missing)
-    )
+    cells = rows.select(*codes, cell=steps if every == 1 else steps // every, missing=flag(missing))
     measures = {"count": cells.count(), "missing": cells.missing.sum()}
     counted = cells.group_by([*codes, "cell"]).aggregate(**measures)
     if not codes:
         return counted.select("cell", *measures)
-    return _by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
+    return by_place(counted, codes, dict.fromkeys(measures, "sum"), keep=("cell",))
 
 
 def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
@@ -149,7 +187,7 @@ def transitions(rows: Any, declaration: Declaration, column: str, codes: Lookup)
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
     both = {"before": codes, "here": codes}
-    return _by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    return by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
 
 
 def disorder(rows: Any, declaration: Declaration) -> Any:
@@ -170,7 +208,7 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
     steps = rows.select(
         here=rows[column],
         before=rows[column].lag().over(window),
-        gap=_flag(gap),
+        gap=flag(gap),
         **{f"place_{i}": rows[name] for i, name in enumerate(places)},
         **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
     )
@@ -181,15 +219,15 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
         "before",
         "here",
         "gap",
-        first=_flag(steps.place_before_0.isnull()),
-        tie=_flag(tie),
+        first=flag(steps.place_before_0.isnull()),
+        tie=flag(tie),
     )
 
 
 def lengths(rows: Any, entity: str) -> Any:
     """Rows of: a length, how many entities have it, and whether one of them has no name."""
     each = rows.group_by(entity).aggregate(length=rows.count())
-    each = each.select("length", nameless=_flag(each[entity].isnull()))
+    each = each.select("length", nameless=flag(each[entity].isnull()))
     found = each.group_by("length").aggregate(entities=each.count(), nameless=each.nameless.max())
     return found.select("length", "entities", "nameless")
 
@@ -199,7 +237,7 @@ def entities(rows: Any, entity: str, most: int) -> Any:
 
     A row without an entity comes first of all, wherever a database puts what is missing.
     """
-    owned = rows.select(who=rows[entity], named=_flag(rows[entity].notnull()))
+    owned = rows.select(who=rows[entity], named=flag(rows[entity].notnull()))
     each = owned.group_by(["named", "who"]).aggregate(length=owned.count())
     return each.order_by(["named", "who"]).limit(most).select("who", "length")
 
@@ -223,7 +261,7 @@ def count(rows: Any) -> Any:
     return rows.aggregate(count=rows.count())
 
 
-def _by_place(
+def by_place(
     counted: Any,
     codes: Mapping[str, Lookup],
     measures: Mapping[str, str],
@@ -242,7 +280,7 @@ def _by_place(
     return found.select(*groups, *measures)
 
 
-def _flag(condition: Any) -> Any:
+def flag(condition: Any) -> Any:
     """1 or 0; PostgreSQL does not cast one to the other."""
     import ibis
 

@@ -154,13 +154,26 @@ KINDS: Mapping[str, FitKind] = {
         "takifugu.engines.chain_fitting",
         "fit_markov_chain",
         "a Markov chain; of several columns on their joint states",
-        ("other", "tau", "length"),
+        ("other", "tau", "length", "cuts"),
     ),
     "interval": FitKind(
         "takifugu.engines.chain_fitting",
         "fit_interval_chain",
         "all Markov chains that the counts do not rule out",
-        ("confidence", "length"),
+        ("confidence", "length", "cuts"),
+    ),
+    "higher-order": FitKind(
+        "takifugu.engines.chain_fitting",
+        "fit_higher_order",
+        "a chain in which an entry depends on several before it",
+        ("order", "tau", "length", "cuts"),
+    ),
+    "network": FitKind(
+        "takifugu.engines.network_fitting",
+        "fit_network",
+        "a Bayesian network over the columns of a row",
+        ("structure", "smoothing"),
+        "labels",
     ),
     "gaussian": FitKind(
         "takifugu.engines.moment_fitting",

@@ -1,7 +1,7 @@
 """Chains from sequences of states: counts, smoothing, and confidence intervals."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +10,9 @@ from takifugu.errors import InvalidPrior
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import named_states
+from takifugu.priors.prior import joint_states, named_states
 from takifugu.priors.provenance import Provenance
-from takifugu.priors.universe import Name
+from takifugu.priors.universe import Name, State
 
 TAU = 1e-5  # the paper's tolerance, appendix "Smoothing and Stability"
 
@@ -24,10 +24,18 @@ class Transitions(Provenance):
     >>> Transitions.of(["aab", "ba"], states=("a", "b")).counts
     array([[1, 1],
            [1, 0]])
+
+    Attributes:
+        counts: ``[x, y]``: how many times y followed x.
+        states: The names of the states; with ``columns`` a state is the tuple of their values.
+        columns: The columns whose values a joint state lists; None if there is one.
     """
 
     counts: Integers
-    states: tuple[Name, ...] = ()
+    states: tuple[State, ...] = ()
+    columns: tuple[str, ...] | None = field(
+        default=None, metadata={"unless_default": True}, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts)
@@ -41,7 +49,12 @@ class Transitions(Provenance):
         counts = counts.astype(np.int64)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "states", named_states(self.states, len(counts)))
+        if self.columns is None:
+            object.__setattr__(self, "states", named_states(self.states, len(counts)))
+            return
+        names, columns = joint_states(self.states, len(counts), self.columns)
+        object.__setattr__(self, "states", names)
+        object.__setattr__(self, "columns", columns)
 
     @classmethod
     def of(
@@ -92,7 +105,9 @@ class Transitions(Provenance):
             table, states = _grown(table), (*states, other)
         if tau is not None:
             table = smooth(table, tau=tau)
-        return MarkovChain(table, states, length=length, fitted_on=self.fitted_on)
+        return MarkovChain(
+            table, states, columns=self.columns, length=length, fitted_on=self.fitted_on
+        )
 
     def intervals(
         self,
@@ -115,6 +130,12 @@ class Transitions(Provenance):
         """
         if not 0 < confidence < 1:  # also false for NaN
             raise InvalidPrior("confidence", given=f"is {confidence}", needed="be between 0 and 1")
+        if self.columns is not None:
+            raise InvalidPrior(
+                "columns",
+                given=f"are {', '.join(self.columns)}",
+                needed="be one column: chains within intervals have no joint states",
+            )
         from scipy.special import betaincinv
 
         miss = (1 - confidence) / (self.counts.size if simultaneous else 1) / 2

@@ -70,7 +70,7 @@ class HigherOrderChain(SequencePrior):
             )
         object.__setattr__(self, "states", named_states(self.states, len(table)))
         object.__setattr__(self, "length", checked_length(self.length))
-        _refuse_many(len(table), self.order)
+        refuse_windows(len(table), self.order)
         _ = self.window_chain.stationary  # an error now rather than later
 
     @classmethod
@@ -88,24 +88,34 @@ class HigherOrderChain(SequencePrior):
         Nothing is counted from one sequence to the next. After a window that nothing followed,
         every state is equally likely. ``states`` and ``tau`` are those of `Transitions`.
         """
-        if isinstance(order, bool) or not isinstance(order, int) or order < 2:
-            raise InvalidPrior(
-                "order", given=f"is {order!r}", needed="be 2 or more; order 1 is a markov-chain"
-            )
+        refuse_order(order)
         names, paths = state_codes(sequences, states)
         size = len(names)
-        _refuse_many(size, order)
+        refuse_windows(size, order)
         counts = np.zeros((size,) * (order + 1), dtype=np.int64)
         for path in paths:
             if len(path) > order:
                 runs = np.lib.stride_tricks.sliding_window_view(path, order + 1)
                 np.add.at(counts, tuple(runs.T), 1)
+        return cls.of_counts(counts, names, tau=tau, length=length)
+
+    @classmethod
+    def of_counts(
+        cls,
+        counts: Integers,
+        states: Sequence[State] = (),
+        *,
+        tau: float | None = TAU,
+        length: int | None = None,
+    ) -> "HigherOrderChain":
+        """The same from ``[x_1, …, x_k, y]``: how many times y followed x_1, …, x_k."""
+        size = counts.shape[-1]
         table = counts.reshape(-1, size).astype(np.float64)
         seen = table.sum(axis=1, keepdims=True)
         table = np.where(seen > 0, table / np.maximum(seen, 1), 1 / size)
         if tau is not None:
             table = smooth(table, tau=tau)
-        return cls(table.reshape(counts.shape), names, length)
+        return cls(table.reshape(counts.shape), tuple(states), length)
 
     @property
     def order(self) -> int:
@@ -190,7 +200,16 @@ class HigherOrderChain(SequencePrior):
         )
 
 
-def _refuse_many(states: int, order: int) -> None:
+def refuse_order(order: object) -> None:
+    """Raise unless it is the order of such a chain."""
+    if isinstance(order, bool) or not isinstance(order, int) or order < 2:
+        raise InvalidPrior(
+            "order", given=f"is {order!r}", needed="be 2 or more; order 1 is a markov-chain"
+        )
+
+
+def refuse_windows(states: int, order: int) -> None:
+    """Raise if the windows are too many for a matrix."""
     if (windows := states**order) > MOST_WINDOWS:
         raise TooLarge(
             f"{states} states make {windows:,} windows of {order} entries, more than"

@@ -79,7 +79,7 @@ class PolicySession(Session):
 
     def resolved(self, options: QueryOptions) -> QueryOptions:
         """Options whose keys and bounds may be given as text, as the columns have them."""
-        column = options.column or self.about
+        column = options.column if isinstance(options.column, str) else self.about
         window = options.window
         if window is not None:
             number = self._engine.declaration.order.kind == "number"

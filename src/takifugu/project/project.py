@@ -25,6 +25,7 @@ from takifugu.engines import (
     open_engine,
     read_declaration,
 )
+from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
@@ -112,6 +113,11 @@ def init_project(folder: str | Path = ".", *, ledger: str = LEDGER) -> "Project"
 
 def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
+
+
+def _about(column: str, options: FitOptions) -> tuple[str, ...]:
+    """The columns that a prior of a dataset is about, if the options name none."""
+    return (column,) if KINDS[str(options.kind)].columns == "the one" else ()
 
 
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
@@ -446,7 +452,7 @@ class Project:
         declaration = found.declaration
         column = protected_column(declaration, policy.about)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, (column,), options)
+            fitted = fit_prior(engine, _about(column, options), options)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)

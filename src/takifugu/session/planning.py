@@ -25,7 +25,7 @@ from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import WHOLLY, Values
 from takifugu.session.query.query import Aim, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner, query_of
+from takifugu.session.query_planner import Planner, query_of, refuse_unserved
 from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
@@ -113,6 +113,9 @@ class QueryPlanning:
         options = checked(options)
         window = self._releasable.opened(options.window)
         query = query_of(replace(options, window=window), self._engine.declaration, self._columns)
+        refuse_unserved(
+            query, self._prior.priors, {name: e.over for name, e in self._entries.items()}
+        )
         self._refuse_rows(query)
         delta = None if options.delta is None else checked_delta(options.delta)
         self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen

@@ -30,6 +30,8 @@ Kind = Literal[
     "quantile",
     "proportions",
     "transitions",
+    "marginals",
+    "linear",
 ]
 Counts = tuple[float, ...] | tuple[tuple[float, ...], ...]
 ReferenceCounts = Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]
@@ -68,6 +70,11 @@ KIND_OPTIONS: Mapping[Kind, KindOptions] = {
     "quantile": KindOptions(required=("level",), optional=("grid",)),
     "proportions": KindOptions(),
     "transitions": KindOptions(without={"by": "a step may lead from one group to another"}),
+    "marginals": KindOptions(),
+    "linear": KindOptions(
+        required=("query",),
+        without={"column": "the policy declares which column the query adds up"},
+    ),
 }  # registry: one line for each kind of query
 
 
@@ -79,7 +86,8 @@ class QueryOptions:
 
     Attributes:
         kind: The kind of query.
-        column: The protected column; by default the one that the prior is about.
+        column: The protected column; by default the one that the prior is about. Some kinds count
+            the labels of several columns: a list of them.
         by: Public columns whose groups are answered one by one, for one charge.
         window: Rows from the first bound to before the second; None leaves a side open. Without a
             start it begins with the first row that no prior was fitted on.
@@ -97,10 +105,11 @@ class QueryOptions:
         grid: The distance between the numbers that a quantile is chosen from; by default a step.
         reference: Public or synthetic counts to plan a ranking for.
         gap: Instead of a reference, the lead of each place over the next.
+        query: The name under which the policy declares a linear query.
     """
 
     kind: Kind
-    column: str | None
+    column: str | tuple[str, ...] | None
     by: tuple[str, ...]
     window: tuple[Bound, Bound] | None
     where: Mapping[str, tuple[Name, ...]]
@@ -114,11 +123,12 @@ class QueryOptions:
     grid: Number | None
     reference: Counts | None
     gap: float | None
+    query: str | None
 
     def __init__(
         self,
         kind: Kind,
-        column: str | None = None,
+        column: str | Sequence[str] | None = None,
         *,
         by: str | Sequence[str] = (),
         window: tuple[Bound, Bound] | None = None,
@@ -133,6 +143,7 @@ class QueryOptions:
         grid: Number | None = None,
         reference: ReferenceCounts | None = None,
         gap: float | None = None,
+        query: str | None = None,
     ) -> None:
         if kind not in get_args(Kind):
             raise InvalidQuery(
@@ -140,11 +151,11 @@ class QueryOptions:
                 given=f"is {kind!r:.80}",
                 needed=one_of(get_args(Kind)),
             )
-        if not isinstance(column, str | None):
-            raise InvalidQuery("column", given="is not text", needed="be the name of a column")
+        if not isinstance(query, str | None):
+            raise InvalidQuery("query", given="is not text", needed="name a declared linear query")
         checked: dict[str, Any] = {
             "kind": kind,
-            "column": column,
+            "column": _protected(column),
             "by": _columns(by),
             "window": _window(window),
             "where": _where(where),
@@ -158,6 +169,7 @@ class QueryOptions:
             "grid": _number(grid, "grid"),
             "reference": _counts(reference),
             "gap": _real(gap, "gap"),
+            "query": query,
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # the one write: lists in, tuples kept
@@ -236,6 +248,23 @@ class QueryOptions:
 def checked(options: QueryOptions) -> QueryOptions:
     """The same options, checked again: nothing that was changed behind their back is kept."""
     return QueryOptions(**{part.name: getattr(options, part.name) for part in fields(QueryOptions)})
+
+
+def _protected(column: Any) -> str | tuple[str, ...] | None:
+    """One column by its name, and several as a tuple; a list of one is that column."""
+    if column is None or isinstance(column, str):
+        return column
+    if not isinstance(column, Sequence) or not all(isinstance(name, str) for name in column):
+        raise InvalidQuery(
+            "column", given="is not text", needed="be the name of a column, or a list of names"
+        )
+    if not column or len(set(column)) < len(column):
+        raise InvalidQuery(
+            "column",
+            given="repeats a column" if column else "is an empty list",
+            needed="name each column once",
+        )
+    return column[0] if len(column) == 1 else tuple(column)
 
 
 def _columns(by: Any) -> tuple[str, ...]:

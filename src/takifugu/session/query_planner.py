@@ -3,13 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from takifugu._exact import Number
-from takifugu.engines import Declaration, InvalidQuery
+from takifugu.engines import Category, Declaration, InvalidQuery
 from takifugu.errors import one_of
 from takifugu.priors import Name
+from takifugu.priors.gaussian import Gaussian
+from takifugu.priors.independent import Product
+from takifugu.priors.prior import Prior
 from takifugu.session.cells import Bound, rows_of
 from takifugu.session.query.count import CountQuery
 from takifugu.session.query.counts import CountsQuery
 from takifugu.session.query.histogram import HistogramQuery
+from takifugu.session.query.linear import WeightedSum, WeightedSumQuery
+from takifugu.session.query.marginals import MarginalsQuery
 from takifugu.session.query.proportions import ProportionsQuery
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import Query
@@ -29,21 +34,26 @@ KINDS: Mapping[Kind, type[Query]] = {
     "quantile": QuantileQuery,
     "proportions": ProportionsQuery,
     "transitions": TransitionsQuery,
+    "marginals": MarginalsQuery,
+    "linear": WeightedSumQuery,
 }  # registry: one line for each kind of query
+NONE_DECLARED: Mapping[str, WeightedSum] = {}
+UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
 
 
-def query_of(options: QueryOptions, declaration: Declaration, columns: tuple[str, ...]) -> Query:
-    """The query that options describe; refused unless it reads ``columns``, by public columns."""
-    if options.column is None and len(columns) > 1:
-        raise InvalidQuery("column", given="is missing", needed=one_of(columns))
-    column = options.column or columns[0]
-    if column not in columns:
-        raise InvalidQuery(
-            column,
-            given="is not what the prior is about",
-            needed=f"{one_of(columns)}; what one column tells of another is in no prior of this"
-            " session",
-        )
+def query_of(
+    options: QueryOptions,
+    declaration: Declaration,
+    about: str | Sequence[str],
+    linear: Mapping[str, WeightedSum] = NONE_DECLARED,
+) -> Query:
+    """The query that options describe; refused unless it is about protected columns of a session.
+
+    ``about`` is the column that a session is about, or the list of its columns. ``linear`` are the
+    linear queries that the policy declares.
+    """
+    kind = KINDS[options.kind]
+    columns = _columns(options, declaration, about, kind, linear)
     public = [category.column for category in declaration.public]
     for name in options.by:
         if name not in public:
@@ -54,13 +64,99 @@ def query_of(options: QueryOptions, declaration: Declaration, columns: tuple[str
             )
     if len(set(options.by)) < len(options.by):
         raise InvalidQuery("by", given="repeats a column", needed="name each one once")
-    rows = rows_of(declaration, options.window, options.where)
-    query = KINDS[options.kind].of(options, declaration, column, rows)
+    declared = None if options.query is None else linear[options.query]
+    where = options.where if declared is None else declared.rows_read(declaration, options.where)
+    rows = rows_of(declaration, options.window, where)
+    query = kind.of(options, declaration, columns, rows)
+    if isinstance(query, WeightedSumQuery) and declared is not None:
+        query = query.declared(str(options.query), declared, declaration)
     query.check(declaration)
     return query
 
 
+def _columns(
+    options: QueryOptions,
+    declaration: Declaration,
+    about: str | Sequence[str],
+    kind: type[Query],
+    linear: Mapping[str, WeightedSum],
+) -> tuple[str, ...]:
+    """The protected columns that a query reads, in the order of the declaration.
+
+    Which columns are counted together matters, and not in which order they are named: the same
+    columns are the same query.
+    """
+    known = (about,) if isinstance(about, str) else tuple(about)
+    given = options.column
+    if options.query is not None:
+        if options.query not in linear:
+            raise InvalidQuery(
+                "query",
+                given=f"is {options.query!r:.80}",
+                needed=one_of(linear) if linear else "be declared in the policy, which has none",
+            )
+        given = linear[options.query].column
+    if given is None and len(known) == 1:
+        given = known[0]
+    if given is None and kind is MarginalsQuery:
+        labels = [c.column for c in declaration.protected if isinstance(c, Category)]
+        given = tuple(name for name in labels if name in known) or known
+    if given is None:
+        raise InvalidQuery(
+            "column",
+            given="is missing",
+            needed=f"{one_of(known)}: the session is about several columns",
+        )
+    named = (given,) if isinstance(given, str) else given
+    for column in named:
+        if column not in known:
+            raise InvalidQuery(
+                column,
+                given="is not what the prior is about",
+                needed=f"{one_of(known)}; what one column tells of another is in no prior of this"
+                " session",
+            )
+    if len(named) > 1 and not kind.several:
+        can = [name for name, other in KINDS.items() if other.several]
+        raise InvalidQuery(
+            "column",
+            given=f"lists {', '.join(named)}",
+            needed=f"be one column for {options.kind}; {', '.join(can)} count several",
+        )
+    order = [column.column for column in declaration.protected]
+    return tuple(sorted(named, key=order.index))
+
+
+def refuse_unserved(query: Query, priors: Mapping[str, Prior], over: Mapping[str, str]) -> None:
+    """Refuse a kind of query that some prior cannot serve, by name, with what to ask instead.
+
+    Rows that are columns of independent draws (``over = "row"``), or people with one row each
+    (``"entities"``), have no order that a prior speaks of: nothing follows anything. An unbounded
+    Gaussian process moves every entry if one is moved, most by very little: a release that tells
+    any two numbers apart alike, however near they are, has no finite price under it.
+    """
+    for name, prior in priors.items():
+        reading = over[name]
+        if query.needs_order and reading in UNORDERED and not isinstance(prior, Product):
+            raise InvalidQuery(
+                "kind",
+                given=f"is {query.kind}, which is about rows that follow one another",
+                needed=f"be another: {name} is over {UNORDERED[reading]}, and has no order. Ask for"
+                " histogram or counts",
+                reason="no-order",
+            )
+        if isinstance(prior, Gaussian) and prior.size is None and not query.by_distance:
+            raise InvalidQuery(
+                "kind",
+                given=f"is {query.kind}, which may tell any two numbers apart, however near",
+                needed=f"be another: {name} is an unbounded {prior.kind}, under which that has no"
+                f" finite price. Ask for {', '.join(k for k, c in KINDS.items() if c.by_distance)}",
+                reason="no-finite-price",
+            )
+
+
 By = str | Sequence[str]
+Columns = str | Sequence[str] | None
 Keys = Mapping[str, Sequence[Name]] | None
 Span = tuple[Bound, Bound] | None
 
@@ -70,7 +166,9 @@ class Planner:
 
     Every method takes these options; `QueryOptions` describes them all.
 
-    * ``column``: the protected column; by default the one that the prior is about.
+    * ``column``: the protected column; by default the one that the prior is about. For
+      ``histogram``, ``proportions`` and ``top_k`` also a list of columns, whose labels are counted
+      together: a cross-tabulation.
     * ``by``: public columns whose groups are answered one by one, for one charge.
     * ``window``: rows from the first bound to before the second; None leaves a side open.
     * ``where``: for public columns, the keys to keep.
@@ -89,7 +187,7 @@ class Planner:
 
     def histogram(
         self,
-        column: str | None = None,
+        column: Columns = None,
         *,
         by: By = (),
         window: Span = None,
@@ -99,7 +197,10 @@ class Planner:
         within: Number | None = None,
         confidence: float | None = None,
     ) -> Plan:
-        """How many rows have each label. `QueryOptions` explains the options."""
+        """How many rows have each label, or each combination of labels of several columns.
+
+        `QueryOptions` explains the options.
+        """
         options = QueryOptions(
             "histogram", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
@@ -155,7 +256,7 @@ class Planner:
     def top_k(
         self,
         k: int,
-        column: str | None = None,
+        column: Columns = None,
         *,
         by: By = (),
         window: Span = None,
@@ -250,7 +351,7 @@ class Planner:
 
     def proportions(
         self,
-        column: str | None = None,
+        column: Columns = None,
         *,
         by: By = (),
         window: Span = None,
@@ -287,6 +388,50 @@ class Planner:
         """
         options = QueryOptions(
             "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def marginals(
+        self,
+        column: Columns = None,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """A histogram of each of several columns, in one release; by default of all with labels.
+
+        `QueryOptions` explains the options.
+        """
+        options = QueryOptions(
+            "marginals", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
+            within=within, confidence=confidence,
+        )  # fmt: skip
+        return self._plan(options)
+
+    def linear(
+        self,
+        query: str,
+        *,
+        by: By = (),
+        window: Span = None,
+        where: Keys = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Number | None = None,
+        confidence: float | None = None,
+    ) -> Plan:
+        """The weighted sum of numbers that the policy declares under the name ``query``.
+
+        `QueryOptions` explains the other options.
+        """
+        options = QueryOptions(
+            "linear", query=query, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
         )  # fmt: skip
         return self._plan(options)

@@ -129,7 +129,7 @@ class Plan(UnpricedPlan):
     def __str__(self) -> str:
         saved = None if self.stored else self.saving(self.cost)
         lines = [
-            f"{self.query.kind} of {visible(self.query.column)}",
+            f"{self.query.kind} of {visible(self.query.title)}",
             self.price if self.stored else f"costs {self.price}",
             f"predicted error: {error_words(self.error)}",
             self.reason,

@@ -244,8 +244,8 @@ def _query(body: Any) -> str:
     """The query, its rows and its mechanism."""
     query = dict(body["query"])
     words = str(query.pop("name", None) or body["query_fingerprint"][:12])
-    if query.get("column"):
-        words += f" of {query['column']}"
+    if about := query.get("column"):
+        words += f" of {', '.join(map(str, about)) if isinstance(about, list) else about}"
     if query.get("by"):
         words += f" by {', '.join(map(str, query['by']))}"
     rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}

@@ -1,19 +1,16 @@
 """``takifugu prior``: make, fit, smooth, show and accept priors."""
 
-import csv
-import gzip
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu._atomic import refuse_special
+from takifugu.cli.commands.prior_fit import fit
+from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.shared_options import (
     AsJson,
-    Backend,
     DatasetName,
     InProject,
     InvalidOption,
@@ -23,12 +20,10 @@ from takifugu.cli.shared_options import (
     print_json,
     the_project,
 )
-from takifugu.cli.shell_completion import complete_dataset, nearest_project
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.cli.shell_completion import complete_dataset
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.priors import Prior, SequencePrior
     from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
@@ -60,7 +55,7 @@ def show(
     if "." not in prior and not Path(prior).exists():
         _show_dataset(prior, folder, as_json)
         return
-    facts = _facts(read_prior(prior))
+    facts = prior_facts(read_prior(prior))
     if as_json:
         print_json(facts)
     else:
@@ -74,7 +69,7 @@ def _show_dataset(name: str, folder: Path | None, as_json: bool) -> None:
     _ = project.load(name).priors  # an error if one is missing, or not what was fitted
     found = [
         {"file": prior.file, "statement": prior.statement}
-        | _facts(read_prior(project.folder / prior.file))
+        | prior_facts(read_prior(project.folder / prior.file))
         for prior in project.dataset(name).priors
     ]
     if as_json:
@@ -128,169 +123,12 @@ def new(
     if states is not None:
         document["states"] = [state.strip() for state in states.split(",")]
     made = from_document(document)
-    with _recorded(out):
+    with recorded(out):
         write_prior(made, out)
-    _print_written(made, out, as_json)
+    print_written(made, out, as_json)
 
 
-@app.command()
-def fit(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="A dataset of the project; or, with --state, --entity and --out, a CSV file,"
-            " plain or .gz, with a header.",
-            autocompletion=complete_dataset,
-        ),
-    ],
-    first_days: Annotated[
-        int | None, typer.Option(help="Fit on the first N days; release from later days only.")
-    ] = None,
-    share: Annotated[
-        str | None,
-        typer.Option(help="Fit on a share of the entities, as 1/5; release from the others only."),
-    ] = None,
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the priors that the dataset has.")
-    ] = False,
-    add: Annotated[
-        bool, typer.Option("--add", help="Add to the priors that the dataset has.")
-    ] = False,
-    other: Annotated[
-        str | None, typer.Option(help="The state for values that do not occur.")
-    ] = None,
-    tau: Annotated[
-        float | None,
-        typer.Option(
-            help="Smooth zeros to this probability; 0 leaves them. For a dataset the default is"
-            " 1e-5, as in the paper."
-        ),
-    ] = None,
-    length: Annotated[
-        int | None, typer.Option(help="The number of entries; by default unbounded.")
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(help="Instead, all chains within the confidence intervals at this level."),
-    ] = None,
-    state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
-    entity: Annotated[
-        str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="CSV: a column of numbers that orders each sequence; by default the file order."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV: where to write the prior, as JSON.")
-    ] = None,
-    folder: InProject = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-) -> None:
-    """Fit a Markov chain to the sequences of a dataset, in its database, or of a CSV file.
-
-    The prior of a dataset is written beside the project file and added to it. A fitted prior is
-    part of the published policy, and no loss is accounted for what it reveals about the rows it was
-    fitted on: fit on other rows (earlier days, other people) than those to be released from.
-    Releases from rows that it was fitted on are refused, except after --all-rows or with
-    release_fitted_rows = true in the policy; then they come with a warning.
-
-    Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
-    steps, fitted, released_from, share, statement.
-    """
-    csv_only = {"--state": state, "--entity": entity, "--order": order, "--out": out}
-    dataset_only = {
-        "--first-days": first_days, "--share": share, "--all-rows": all_rows or None,
-        "--replace": replace or None, "--add": add or None, "--project": folder,
-        "--backend": backend,
-    }  # fmt: skip
-    if any(value is not None for value in csv_only.values()):
-        _refuse_given(dataset_only, "a CSV file")
-        if state is None or entity is None or out is None:
-            raise InvalidOption(
-                "--state", given="or --entity or --out is missing", needed="come with a CSV file"
-            )
-        _fit_csv(Path(data), out, (state, entity, order), (other, tau, length, confidence), as_json)
-        return
-    if (first_days is not None) + (share is not None) + all_rows != 1:
-        raise InvalidOption(
-            "--first-days",
-            given="or --share or --all-rows is missing, or more than one is given",
-            needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
-        )
-    from takifugu.engines import FitOptions
-    from takifugu.project.policy import share_of
-
-    options = FitOptions(
-        first_days=first_days,
-        share=None if share is None else share_of(share, "--share"),
-        other=other,
-        tau=tau,
-        length=length,
-        confidence=confidence,
-    )
-    project = the_project(folder)
-    with Spinner(f"counting the steps of {data}"):
-        project, file, fitted, found = project.fit(
-            data, options, replace=replace, keep=add, backend=backend
-        )
-    entered = project.dataset(data).priors[-1]
-    steps, start = found.estimate.counted, entered.released_from
-    if as_json:
-        facts: dict[str, Any] = {"dataset": data, "project": str(project.file), "steps": steps}
-        facts |= {"fitted": entered.fitted, "share": entered.share and str(entered.share)}
-        facts["released_from"] = start if start is None or isinstance(start, int) else str(start)
-        facts["statement"] = found.statement
-        print_json({"out": str(file)} | _facts(fitted) | facts)
-        return
-    echo(f"{file.name}: {len(fitted.states)} states from {steps:,} steps")
-    echo(f"added to {project.file}")
-    echo(found.statement)
-    if found.remaining is not None:
-        echo(f"{found.remaining:,} rows remain to be released from")
-    if project.needs_acceptance(data):
-        echo(f"next: takifugu prior accept {data}; nothing is released until then")
-
-
-def _refuse_given(options: dict[str, Any], whom: str) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidOption(name, given="is given", needed=f"be left out for {whom}")
-
-
-def _fit_csv(
-    data: Path,
-    out: Path,
-    columns: tuple[str, str, str | None],
-    settings: tuple[str | None, float | None, int | None, float | None],
-    as_json: bool,
-) -> None:
-    from takifugu.priors import FittedRows, Transitions, write_prior
-
-    other, tau, length, confidence = settings
-    _, entity, order = columns
-    rows = FittedRows(f"csv {data.name}", entity, order or "")  # all of them
-    counts = Transitions.of(_sequences(data, *columns)).also_fitted_on(rows)
-    if confidence is not None:
-        if other is not None or tau is not None:
-            raise InvalidOption(
-                "--confidence", given="comes with --other or --tau", needed="be given alone"
-            )
-        fitted: SequencePrior = counts.intervals(confidence=confidence, length=length)
-    else:
-        unseen = "uniform" if other is not None or tau is not None else "refuse"
-        fitted = counts.chain(unseen=unseen, other=other, tau=tau or None, length=length)  # type: ignore[arg-type]
-    with _recorded(out):
-        write_prior(fitted, out)
-    steps = int(counts.counts.sum())
-    _print_written(fitted, out, as_json, f": {len(fitted.states)} states from {steps:,} steps")
+app.command()(fit)
 
 
 @app.command()
@@ -312,9 +150,9 @@ def smooth(
         raise InvalidOption("PRIOR", given=f"is a {chain.kind}", needed="be a markov-chain")
     grown = chain if other is None else with_other(chain, name=other)
     smooth_chain = smoothed(grown, tau=tau)
-    with _recorded(out):
+    with recorded(out):
         write_prior(smooth_chain, out)
-    _print_written(smooth_chain, out, as_json)
+    print_written(smooth_chain, out, as_json)
 
 
 @app.command()
@@ -413,31 +251,6 @@ def _change_lines(name: str, change: "PolicyChange", facts: dict[str, Any]) -> I
         yield f"  analyst {who}: {spent} spent under the new, of a budget of {own}"
 
 
-@contextmanager
-def _recorded(out: Path) -> Iterator[None]:
-    """Record it in the ledger if ``out`` is a prior of a dataset of the project around it."""
-    from takifugu.project.project import open_project
-
-    found = nearest_project(out.parent)
-    project = None
-    if found is not None:
-        with suppress(Malformed):  # a project that cannot be read releases nothing
-            project = open_project(found)
-    with nullcontext() if project is None else project.recording_prior(out):
-        yield
-
-
-def _print_written(prior: "Prior", out: Path, as_json: bool, details: str = "") -> None:
-    if as_json:
-        print_json({"out": str(out)} | _facts(prior))
-    else:
-        echo(f"wrote {out}{details}", err=True)
-
-
-def _facts(prior: "Prior") -> dict[str, Any]:
-    return {"kind": prior.kind, "fingerprint": prior.fingerprint} | prior.facts()
-
-
 def _numbers(text: str, what: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
@@ -445,46 +258,3 @@ def _numbers(text: str, what: str) -> list[float]:
         raise InvalidOption(
             what, given=f"has {text!r}", needed="hold numbers separated by commas"
         ) from None
-
-
-def _sequences(data: Path, state: str, entity: str, order: str | None) -> list[list[str]]:
-    """The state column cut into one sequence for each entity, in order."""
-    found: dict[str, list[tuple[float, int, str]]] = {}
-    for number, row in enumerate(_rows(data, [c for c in (state, entity, order) if c is not None])):
-        try:
-            place = float(row[order]) if order is not None else 0.0
-        except ValueError:
-            raise InvalidFile(
-                str(data), given=f"row {number + 1} has no number in {order!r}", needed="have one"
-            ) from None
-        found.setdefault(row[entity], []).append((place, number, row[state]))
-    return [[value for _, _, value in sorted(rows)] for rows in found.values()]
-
-
-def _rows(data: Path, columns: list[str]) -> Iterator[dict[str, str]]:
-    try:
-        refuse_special(data)
-        zipped = data.suffix == ".gz"
-        with (
-            gzip.open(data, "rt", encoding="utf-8", newline="")
-            if zipped
-            else data.open(encoding="utf-8", newline="") as lines
-        ):
-            reader = csv.DictReader(lines)
-            missing = [c for c in columns if c not in (reader.fieldnames or ())]
-            if missing:
-                raise InvalidFile(
-                    str(data),
-                    given=f"has no column {missing[0]!r}",
-                    needed=f"have the columns {', '.join(columns)}",
-                )
-            for row in reader:
-                if any(row[c] is None for c in columns):
-                    raise InvalidFile(
-                        str(data), given="has a row that is too short", needed="be complete"
-                    )
-                yield row
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidFile(
-            str(data), given="cannot be read", needed="be a CSV file in UTF-8, plain or gzipped"
-        ) from error

@@ -10,7 +10,7 @@ from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.session.cells import Rows
 from takifugu.session.protected_values import Values
-from takifugu.session.query.query import NumberQuery
+from takifugu.session.query.query import NumberQuery, labels_of
 from takifugu.session.query_options import QueryOptions
 
 MOST_LISTED = 12  # labels in a message
@@ -29,13 +29,19 @@ class CountQuery(NumberQuery):
     values: tuple[Name, ...] = ()
 
     @classmethod
-    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:  # noqa: ARG003
+    def of(
+        cls,
+        options: QueryOptions,
+        declaration: Declaration,  # noqa: ARG003
+        columns: tuple[str, ...],
+        rows: Rows,
+    ) -> Self:
         """With the labels."""
-        return cls(column, options.by, rows, options.values)
+        return cls(columns[0], options.by, rows, options.values)
 
     def check(self, declaration: Declaration) -> None:
         """The labels must be declared."""
-        keys = declaration.category(self.column).keys
+        keys = labels_of(declaration, self.kind, self.column).keys
         known = frozenset(keys)
         given = ""
         if not self.values:

@@ -38,6 +38,7 @@ from takifugu.session.query.query import (
     Query,
     ResultTable,
     draw_filled,
+    numbers_of,
     own_columns,
     shape,
 )
@@ -63,12 +64,19 @@ class QuantileQuery(Query):
     every: int = 1
 
     @classmethod
-    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:
+    def of(
+        cls,
+        options: QueryOptions,
+        declaration: Declaration,
+        columns: tuple[str, ...],
+        rows: Rows,
+    ) -> Self:
         """With a level of at most six digits and a grid of whole steps."""
+        (column,) = columns
         level = Fraction(round(exactly(options.level or 0, "level") * FINEST), FINEST)
         every = 1
         if options.grid is not None:
-            step = declaration.amount(column).step
+            step = numbers_of(declaration, cls.kind, column).step
             cells = exactly(options.grid, "grid") / step
             if cells.denominator != 1 or cells < 1:
                 raise InvalidQuery(
@@ -81,7 +89,7 @@ class QuantileQuery(Query):
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold bounded numbers, and the grid must not be too fine."""
-        amount = declaration.amount(self.column)
+        amount = numbers_of(declaration, self.kind, self.column)
         if not 0 < self.level < 1:
             raise InvalidQuery(
                 "level", given=f"is {float(self.level):g}", needed="be between 0 and 1"

@@ -13,7 +13,7 @@ A new kind of query is one module here, with a class that implements `Query` (mo
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from itertools import product
 from math import floor, prod
@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from takifugu._exact import Number, exactly
-from takifugu.costs import Cost
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.costs import Cost, Jointly
+from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
 from takifugu.engines.engine_errors import run_isolated
-from takifugu.errors import UnsoundRequest
+from takifugu.errors import UnsoundRequest, one_of
 from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import (
     Choice,
@@ -93,27 +93,49 @@ class ChosenMechanism:
 
 @dataclass(frozen=True)
 class Query(ABC):
-    """A query about one protected column, for each combination of public keys.
+    """A query about protected columns, for each combination of public keys.
 
-    Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `CountQuery`, `CountsQuery`,
-    `SumQuery`, `MeanQuery`, `QuantileQuery` and `TransitionsQuery`.
+    Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `MarginalsQuery`,
+    `CountQuery`, `CountsQuery`, `SumQuery`, `MeanQuery`, `WeightedSumQuery`, `QuantileQuery` and
+    `TransitionsQuery`.
 
     Attributes:
-        column: The protected column.
+        column: The protected column; the first, if it reads several.
         by: Public columns; their groups have disjoint rows, so that one charge pays for all.
         rows: Which rows it reads.
+        beside: The other protected columns that it reads, of a kind that reads several.
     """
 
     kind: ClassVar[str]
+    several: ClassVar[bool] = False  # whether it may read several protected columns
+    needs_order: ClassVar[bool] = False  # whether it is about how rows follow one another
+    by_distance: ClassVar[bool] = False  # whether it tells two numbers apart by their distance
 
     column: str
     by: tuple[str, ...]
     rows: Rows
+    beside: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
-    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:  # noqa: ARG003
-        """The query that the options describe."""
-        return cls(column, options.by, rows)
+    def of(
+        cls,
+        options: QueryOptions,
+        declaration: Declaration,  # noqa: ARG003
+        columns: tuple[str, ...],
+        rows: Rows,
+    ) -> Self:
+        """The query that the options describe, about ``columns``; more than one if `several`."""
+        return cls(columns[0], options.by, rows, beside=columns[1:])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The protected columns that it reads."""
+        return (self.column, *self.beside)
+
+    @property
+    def title(self) -> str:
+        """What it is about, for people."""
+        return " × ".join(self.columns)
 
     @abstractmethod
     def check(self, declaration: Declaration) -> None:
@@ -121,11 +143,17 @@ class Query(ABC):
 
     @abstractmethod
     def sensitivity(self, declaration: Declaration) -> Sensitivity:
-        """How far one replaced cell moves the exact answer."""
+        """How far one replaced row moves the exact answer; its public columns stay."""
 
     def whole_cost(self, values: Values) -> Cost:
-        """What an answer with a per-entry loss of ε = 1 may tell at worst: all about its column."""
-        return values[self.column].wholly
+        """What an answer with a per-entry loss of ε = 1 may tell at worst: all about its columns.
+
+        If it reads several, a change of any of them costs as much as a change of all: what moves
+        the answer by its sensitivity, whichever columns of the row are replaced.
+        """
+        if not self.beside:
+            return values[self.column].wholly
+        return Cost.of({Jointly(values[name].column or name for name in self.columns): 1})
 
     def unit_cost(self, values: Values) -> Cost:
         """What an answer with a per-entry loss of ε = 1 tells, value by value; ε times it for ε.
@@ -165,7 +193,8 @@ class Query(ABC):
 
     def body(self) -> dict[str, Any]:
         """The query as JSON, without its rows."""
-        return {"name": self.kind, "column": self.column, "by": list(self.by)}
+        about = list(self.columns) if self.beside else self.column
+        return {"name": self.kind, "column": about, "by": list(self.by)}
 
     def _keys(self, engine: Engine, name: str) -> tuple[Name, ...]:
         keys = engine.keys(name)
@@ -188,6 +217,52 @@ class Query(ABC):
         if not self.by:
             return np.array(engine.count(self.rows.scope))
         return self._in_scope(engine, engine.histogram(self.by, self.rows.scope).counts)
+
+
+def labels_of(declaration: Declaration, kind: str, column: str) -> Category:
+    """The protected column of labels that a query counts; if it is none, what to ask instead."""
+    found = _protected(declaration, column)
+    if isinstance(found, Category):
+        return found
+    known = [c.column for c in declaration.protected if isinstance(c, Category)]
+    if found is None:
+        raise InvalidQuery(
+            column,
+            given="is not a protected column of labels",
+            needed=one_of(known) if known else "be declared with labels",
+        )
+    others = f", or {kind} of {' or '.join(known)}" if known else ""
+    raise InvalidQuery(
+        column,
+        given=f"holds numbers, and {kind} counts labels",
+        needed=f"be asked for by sum, mean or quantile{others}",
+        reason="numbers",
+    )
+
+
+def numbers_of(declaration: Declaration, kind: str, column: str) -> Amount:
+    """The protected column of numbers that a query reads; if it is none, what to ask instead."""
+    found = _protected(declaration, column)
+    if isinstance(found, Amount):
+        return found
+    known = [c.column for c in declaration.protected if isinstance(c, Amount)]
+    if found is None:
+        raise InvalidQuery(
+            column,
+            given="is not a protected column of numbers",
+            needed=one_of(known) if known else "be declared with bounds",
+        )
+    others = f", or {kind} of {' or '.join(known)}" if known else ""
+    raise InvalidQuery(
+        column,
+        given=f"holds labels, and {kind} is about numbers",
+        needed=f"be asked for by histogram, proportions, count, counts or top_k{others}",
+        reason="labels",
+    )
+
+
+def _protected(declaration: Declaration, column: str) -> Category | Amount | None:
+    return next((c for c in declaration.protected if c.column == column), None)
 
 
 def own_columns(declared: tuple[str, ...], *ours: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
 from takifugu.numeric import Floats, Integers
 from takifugu.session.protected_values import Values
-from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups
+from takifugu.session.query.query import Noise, NumberQuery, draw_filled, filled_groups, numbers_of
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,11 @@ class SumQuery(NumberQuery):
     """The sum of a column of bounded numbers, in whole steps."""
 
     kind: ClassVar[str] = "sum"
+    by_distance: ClassVar[bool] = True
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold bounded numbers."""
-        declaration.amount(self.column)
+        numbers_of(declaration, self.kind, self.column)
 
     def bounds(self, declaration: Declaration) -> Bounds:
         """What one cell adds: its bounds, and nothing where a missing value is dropped."""
@@ -66,7 +67,7 @@ class MeanQuery(SumQuery):
 
     def check(self, declaration: Declaration) -> None:
         """How many values there are must be public."""
-        if declaration.amount(self.column).missing == "drop":
+        if numbers_of(declaration, self.kind, self.column).missing == "drop":
             raise UnsoundRequest(
                 f"missing values of {self.column} are dropped, so how many there are is protected"
                 " and a mean over them has no public size; ask for the sum, or declare what a"

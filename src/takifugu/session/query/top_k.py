@@ -1,8 +1,10 @@
-"""``top_k``: the k most frequent labels, in order."""
+"""``top_k``: the k most frequent labels, or combinations of labels, in order."""
 
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import (
@@ -31,16 +33,23 @@ MOST_SELECTIONS = 200_000
 
 @dataclass(frozen=True)
 class TopKQuery(HistogramQuery):
-    """The k most frequent labels."""
+    """The k most frequent labels, or combinations of labels of several columns."""
 
     kind: ClassVar[str] = "top_k"
 
     k: int = 1
 
     @classmethod
-    def of(cls, options: QueryOptions, declaration: Declaration, column: str, rows: Rows) -> Self:  # noqa: ARG003
+    def of(
+        cls,
+        options: QueryOptions,
+        declaration: Declaration,  # noqa: ARG003
+        columns: tuple[str, ...],
+        rows: Rows,
+    ) -> Self:
         """With k."""
-        return cls(column, options.by, rows, 1 if options.k is None else options.k)
+        k = 1 if options.k is None else options.k
+        return cls(columns[0], options.by, rows, k, beside=columns[1:])
 
     def body(self) -> dict[str, Any]:
         """With k."""
@@ -79,12 +88,21 @@ class TopKQuery(HistogramQuery):
         return ChosenMechanism(best.mechanism, asdict(best.error), reason)
 
     def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:  # noqa: ARG002
-        """The keys, the rank and the label."""
-        *groups, (_, labels) = self.axes(engine)
+        """The keys, the rank and the label of each column."""
+        axes, many = self.axes(engine), len(self.by)
+        groups, labels = axes[:many], list(product(*(keys for _, keys in axes[many:])))
         names, places = tuple(name for name, _ in groups), iter(answer)
         rows = tuple(
-            (*group, place + 1, labels[next(places)])
+            (*group, place + 1, *labels[next(places)])
             for group in product(*(keys for _, keys in groups))
             for place in range(self.k)
         )
-        return (*names, *own_columns((*names, self.column), "rank"), self.column), rows
+        return (*names, *own_columns((*names, *self.columns), "rank"), *self.columns), rows
+
+    def draw(self, mechanism: Mechanism, engine: Engine) -> list[Any]:
+        """The places of the candidates, in each group: combinations of labels are candidates."""
+        exact = self.exact(engine)
+        size, _ = shape(self, engine)
+        flat = exact.reshape(*exact.shape[: len(self.by)], size)
+        answer: list[Any] = np.ravel(mechanism.release(flat)).tolist()
+        return answer

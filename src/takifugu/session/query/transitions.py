@@ -1,4 +1,12 @@
-"""``transitions``: how often each label followed each other one."""
+r"""``transitions``: how often each label followed each other one.
+
+What is charged is a cost on rows, and that holds whatever a prior makes of them: in chains on one
+column, on joint states of several columns, on households, and for people in a field over time. With
+all other rows fixed, a change of this column in one row moves the counts by at most `TRANSITIONS`,
+and a change of the row's other columns moves nothing; so the cost is ε·[u≠v] of this column, at
+every row, the supremum over what its neighbours hold. A prior without an order cannot serve it:
+`takifugu.session.query_planner.refuse_unserved`.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +16,7 @@ import numpy as np
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import Sensitivity
 from takifugu.numeric import Integers
-from takifugu.session.query.query import Axes, NumberQuery
+from takifugu.session.query.query import Axes, NumberQuery, labels_of
 
 # A replaced cell x between a and b takes (a,x) and (x,b) away and adds (a,x') and (x',b). Only one
 # of the two pairs can coincide: a = x = b and a = x' = b would make x = x'. So at most 2² + 1 + 1.
@@ -25,10 +33,11 @@ class TransitionsQuery(NumberQuery):
     """How often each label followed each other one, within the rows of an entity."""
 
     kind: ClassVar[str] = "transitions"
+    needs_order: ClassVar[bool] = True
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold labels."""
-        declaration.category(self.column)
+        labels_of(declaration, self.kind, self.column)
 
     def check_order(self, engine: Engine) -> None:
         """The rows of every entity must have one order."""

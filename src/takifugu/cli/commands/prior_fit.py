@@ -1,0 +1,289 @@
+"""``takifugu prior fit``: fit a prior of any kind to a dataset, or a chain to a CSV file."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from takifugu.cli.commands.prior_output import prior_facts
+from takifugu.cli.shared_options import (
+    AsJson,
+    Backend,
+    InProject,
+    InvalidOption,
+    Spinner,
+    echo,
+    print_json,
+    the_project,
+)
+from takifugu.cli.shell_completion import complete_dataset
+
+if TYPE_CHECKING:
+    from takifugu.engines import Fitted
+    from takifugu.priors import Prior
+    from takifugu.project import Project
+
+KINDS = "markov, interval, higher-order, network or gaussian"
+
+
+def fit(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A dataset of the project; or, with --state, --entity and --out, a CSV file,"
+            " plain or .gz, with a header.",
+            autocompletion=complete_dataset,
+        ),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help=f"What to fit: {KINDS}; by default a Markov chain."),
+    ] = None,
+    first_days: Annotated[
+        int | None, typer.Option(help="Fit on the first N days; release from later days only.")
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(help="Fit on a share of the entities, as 1/5; release from the others only."),
+    ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the priors that the dataset has.")
+    ] = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add to the priors that the dataset has.")
+    ] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="The columns that the prior is about, as 'place,health': several are the joint"
+            " states of a Markov chain, or the nodes of a network, for which all protected columns"
+            " of labels are the default."
+        ),
+    ] = None,
+    other: Annotated[
+        str | None, typer.Option(help="markov: the state for values that do not occur.")
+    ] = None,
+    tau: Annotated[
+        float | None,
+        typer.Option(
+            help="Chains: smooth zeros to this probability; 0 leaves them. For a dataset the"
+            " default is 1e-5, as in the paper."
+        ),
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(help="The number of entries; by default unbounded.")
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="interval: all chains within the confidence intervals at this level; by default"
+            " 0.95."
+        ),
+    ] = None,
+    cuts: Annotated[
+        str | None,
+        typer.Option(
+            help="Chains over ranges of a column of numbers: where they begin, and the upper"
+            " bound, as '0,0.5,1,2'."
+        ),
+    ] = None,
+    structure: Annotated[
+        Path | None,
+        typer.Option(
+            help="network: a file of edges, one 'parent -> child' on each line, or a BIF file,"
+            " whose tables are left out; by default a Chow-Liu tree."
+        ),
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="network: what is added to every count; by default 1.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="gaussian: ar1, matern-1/2, matern-3/2, matern-5/2 or squared-exponential; by"
+            " default the one that fits best."
+        ),
+    ] = None,
+    lags: Annotated[
+        int | None, typer.Option(help="gaussian: how many lags it is fitted to.")
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="gaussian: raise the correlation by so many standard errors."),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="gaussian: a public column, each of whose keys has a mean of its own."),
+    ] = None,
+    own_levels: Annotated[
+        bool, typer.Option("--own-levels", help="gaussian: each entity has a mean of its own.")
+    ] = False,
+    state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="higher-order: how many entries before it an entry depends on, by default 2. CSV:"
+            " a column of numbers that orders each sequence; by default the file order."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV: where to write the prior, as JSON.")
+    ] = None,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a prior to a dataset, in its database, or a Markov chain to a CSV file.
+
+    The prior of a dataset is written beside the project file and added to it. A fitted prior is
+    part of the published policy, and no loss is accounted for what it reveals about the rows it was
+    fitted on: fit on other rows (earlier days, other people) than those to be released from.
+    Releases from rows that it was fitted on are refused, except after --all-rows or with
+    release_fitted_rows = true in the policy; then they come with a warning.
+
+    Kinds: markov, a Markov chain, of several columns on their joint states, or over the ranges of
+    a number; interval, all chains that the counts do not rule out; higher-order, in which an entry
+    depends on several before it; network, a Bayesian network over the columns of a row; gaussian, a
+    Gaussian process over the rows of a column of numbers, by its moments.
+
+    Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
+    steps (how many things it rests on), unit (what they are), fitted, released_from, share,
+    statement, notes, and rests_on (facts of the kind).
+    """
+    csv_only = {"--state": state, "--entity": entity, "--out": out}
+    if any(value is not None for value in csv_only.values()):
+        dataset_only = {
+            "--kind": kind, "--first-days": first_days, "--share": share,
+            "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
+            "--columns": columns, "--cuts": cuts,
+            "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
+            "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
+            "--project": folder, "--backend": backend,
+        }  # fmt: skip
+        _refuse_given(dataset_only, "a CSV file")
+        if state is None or entity is None or out is None:
+            raise InvalidOption(
+                "--state", given="or --entity or --out is missing", needed="come with a CSV file"
+            )
+        from takifugu.cli.commands.prior_csv import fit_csv
+
+        fit_csv(Path(data), out, (state, entity, order), (other, tau, length, confidence), as_json)
+        return
+    if (first_days is not None) + (share is not None) + all_rows != 1:
+        raise InvalidOption(
+            "--first-days",
+            given="or --share or --all-rows is missing, or more than one is given",
+            needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
+        )
+    from takifugu.engines import FitOptions
+    from takifugu.priors.network_structure import read_structure
+    from takifugu.project.policy import share_of
+
+    options = FitOptions(
+        first_days=first_days,
+        share=None if share is None else share_of(share, "--share"),
+        kind=kind,
+        columns=() if columns is None else _names(columns),
+        other=other,
+        tau=tau,
+        length=length,
+        confidence=confidence,
+        order=None if order is None else _whole(order),
+        cuts=None if cuts is None else _cuts(cuts),
+        structure=None if structure is None else read_structure(structure),
+        smoothing=smoothing,
+        kernel=kernel,
+        lags=lags,
+        margin=margin,
+        profile=profile,
+        own_levels=own_levels,
+    )
+    project = the_project(folder)
+    with Spinner(f"counting the rows of {data}"):
+        project, file, fitted, found = project.fit(
+            data, options, replace=replace, keep=add, backend=backend
+        )
+    if as_json:
+        print_json({"out": str(file)} | prior_facts(fitted) | _facts(project, data, found))
+        return
+    estimate = found.estimate
+    echo(f"{file.name}: {_size(fitted)} from {estimate.counted:,} {estimate.unit}")
+    echo(f"added to {project.file}")
+    echo(found.statement)
+    for note in estimate.notes:
+        echo(f"note: {note}")
+    if found.remaining is not None:
+        echo(f"{found.remaining:,} rows remain to be released from")
+    if project.needs_acceptance(data):
+        echo(f"next: takifugu prior accept {data}; nothing is released until then")
+
+
+def _facts(project: "Project", data: str, found: "Fitted") -> dict[str, Any]:
+    entered = project.dataset(data).priors[-1]
+    start = entered.released_from
+    return {
+        "dataset": data,
+        "project": str(project.file),
+        "steps": found.estimate.counted,
+        "unit": found.estimate.unit,
+        "fitted": entered.fitted,
+        "share": entered.share and str(entered.share),
+        "released_from": start if start is None or isinstance(start, int) else str(start),
+        "statement": found.statement,
+        "notes": list(found.estimate.notes),
+        "rests_on": dict(found.estimate.facts),
+    }
+
+
+def _size(prior: "Prior") -> str:
+    """How large a prior is, in words."""
+    from takifugu.priors import SequencePrior
+    from takifugu.priors.factors import NetworkPrior
+
+    if isinstance(prior, SequencePrior):
+        return f"{len(prior.states)} states"
+    if isinstance(prior, NetworkPrior):
+        return f"a network of {prior.size} columns"
+    return f"a {prior.kind}"
+
+
+def _refuse_given(options: dict[str, Any], whom: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidOption(name, given="is given", needed=f"be left out for {whom}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise InvalidOption("--columns", given=f"has {text!r:.80}", needed="be as 'place,health'")
+    return names
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 4):
+        raise InvalidOption(
+            "--order",
+            given=f"has {text!r:.80}",
+            needed="be a whole number, the order of a chain of --kind higher-order; for a CSV file"
+            " give --state, --entity and --out",
+        )
+    return int(text)
+
+
+def _cuts(text: str) -> tuple[Fraction, ...]:
+    from takifugu.errors import InvalidPrior
+    from takifugu.priors.ranges import exact_cuts
+
+    try:
+        return exact_cuts([word.strip() for word in text.split(",")])
+    except InvalidPrior as error:
+        raise InvalidOption("--cuts", given=error.given, needed=error.needed) from None

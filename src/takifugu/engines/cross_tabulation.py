@@ -1,0 +1,102 @@
+"""Many cross-tabulations of the same rows in one pass over them (``GROUPING SETS``).
+
+Grouping by all columns at once and adding up would be simpler, but such groups of a wide table are
+its rows; only the small tables leave the database. Ibis has no grouping sets, so that the outer
+query is written here; it names nothing but columns that it calls itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from takifugu.engines import expressions as ex
+from takifugu.engines.aggregates import Histogram
+from takifugu.engines.engine_errors import InvalidQuery
+from takifugu.engines.label_lookup import Lookup
+from takifugu.engines.scope import Scope
+from takifugu.errors import TooLarge
+
+if TYPE_CHECKING:
+    from takifugu.engines.engine import Engine
+
+MOST_CELLS = 2**24  # of all tables together
+GROUPED = "grouped"
+
+
+def cross_tabulate(
+    engine: "Engine", sets: Sequence[Sequence[str]], scope: Scope
+) -> tuple[Histogram, ...]:
+    """How many rows have each combination of the keys of each of ``sets``, zeros included.
+
+    Where the rule is to drop a value, a row is left out of the tables that its column is in.
+    """
+    wanted = tuple(tuple(names) for names in sets)
+    if not wanted or any(not names or len(set(names)) < len(names) for names in wanted):
+        raise InvalidQuery(
+            "columns", given="are none, or repeat", needed="name each column of a table once"
+        )
+    if len({frozenset(names) for names in wanted}) < len(wanted):
+        raise InvalidQuery("columns", given="make a table twice", needed="make each one once")
+    columns = tuple(dict.fromkeys(name for names in wanted for name in names))
+    keys = {name: engine.keys(name) for name in columns}
+    codes = {name: engine.lookup(name) for name in columns}
+    sizes = {names: prod(len(keys[name]) for name in names) for names in wanted}
+    if sum(sizes.values()) > MOST_CELLS:
+        largest = max(sizes, key=lambda names: sizes[names])
+        raise TooLarge(
+            f"the tables have {sum(sizes.values()):,} cells together, the one of"
+            f" {', '.join(largest)} has {sizes[largest]:,}; at most {MOST_CELLS:,} are counted at"
+            " once: merge labels of these columns, or name fewer columns",
+            size=sum(sizes.values()),
+            limit=MOST_CELLS,
+        )
+    counts = {names: np.zeros([len(keys[name]) for name in names], np.int64) for names in wanted}
+    for names, places, count in _groups(engine, wanted, codes, scope):
+        cell = engine._cell({name: codes[name] for name in names}, places)
+        if cell is not None:
+            counts[names][cell] += count
+    for table in counts.values():
+        table.setflags(write=False)
+    return tuple(
+        Histogram(names, tuple(keys[name] for name in names), counts[names]) for names in wanted
+    )
+
+
+def _groups(
+    engine: "Engine",
+    wanted: Sequence[tuple[str, ...]],
+    codes: Mapping[str, Lookup],
+    scope: Scope,
+) -> Iterator[tuple[tuple[str, ...], list[Any], int]]:
+    """Of each group its columns, the places of their values, and how many rows it has."""
+    import ibis
+
+    rows, dialect = engine._within(scope), engine._backend.dialect
+    named = {column: f"c{i}" for i, column in enumerate(codes)}
+    chosen = ex.sql(
+        rows.select(**{short: rows[column] for column, short in named.items()}), dialect
+    )
+    groups = [f"({', '.join(named[name] for name in names)})" for names in wanted]
+    flags = [f"out_{short}" for short in named.values()]
+    shown = [*named.values(), *(f"GROUPING({c}) AS out_{c}" for c in named.values())]
+    grouped = (
+        f"SELECT {', '.join(shown)}, COUNT(*) AS many FROM ({chosen}) AS chosen"  # noqa: S608
+        f" GROUP BY GROUPING SETS ({', '.join(groups)})"
+    )
+    schema = {short: ex.TYPES[engine.kinds[column]] for column, short in named.items()}
+    table = ibis.table(schema | dict.fromkeys([*flags, "many"], "int64"), name=GROUPED)
+    looked = {short: codes[column] for column, short in named.items()}
+    outer = ex.sql(ex.by_place(table, looked, {"many": "sum"}, keep=flags), dialect)
+    more = f", {outer.removeprefix('WITH ')}" if outer.startswith("WITH ") else f" {outer}"
+    by_columns = {frozenset(names): names for names in wanted}
+    for found in engine._backend.rows(f"WITH {GROUPED} AS ({grouped}){more}"):
+        places, left_out, many = found[: len(codes)], found[len(codes) : -1], int(found[-1])
+        kept = {
+            column: place
+            for column, place, out in zip(codes, places, left_out, strict=True)
+            if not out
+        }
+        names = by_columns[frozenset(kept)]
+        yield names, [kept[name] for name in names], many

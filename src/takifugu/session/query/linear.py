@@ -1,0 +1,253 @@
+r"""``linear``: a weighted sum of numbers whose weights the policy declares by the keys of a column.
+
+The evening load of a grid is :math:`\sum_r w_{k(r)} x_r`: every row r adds its number, times the
+weight of its hour k(r). The hour is public and stays as it is; the number is protected, clamped and
+rounded to steps as for a sum. Weights are rational, so that with g a common unit of them the answer
+is a whole number of steps times g, and integer noise protects it.
+
+*What it costs.* If the number of row r changes from u to v, the exact answer moves by
+:math:`|w_{k(r)}|` times their distance after clamping and rounding, :math:`d(u, v)`, and by nothing
+else. Laplace noise of scale b costs :math:`|w_{k(r)}|\,d(u,v)/b` at that row, and at every row at
+most :math:`\max_k |w_k|\,d(u,v)/b`: the cost of a sum whose steps are as large as the largest
+weight. A charge has one loss for all rows that it names, so this is what is charged, on the rows
+whose weight is not 0. The others are not read and lose nothing.
+
+*Why not less.* If X is a Gaussian process and the query is :math:`a^T X` of numbers that are *not*
+clamped, the shifts of other entries may cancel: it costs :math:`|\sum_j a_j K_{ji}/K_{ii}|` times
+the distance over b. With clamping they need not, because an entry beyond its bounds does not move.
+Take an AR(1) process with ρ = −1/2, three entries with the means 0, 1000 and 0, bounds from −100 to
+100, weights 1, b = 5 and the secret whether the first entry is 0 or 10. Unclamped the sum shifts by
+10·(1 − 1/2 + 1/4) = 7.5 and costs 1.5. Clamped, the second entry counts as 100 in either case, and
+the sum shifts by 10·(1 + 1/4) = 12.5: it costs 2.5. So the price of a declared unclamped query is
+no bound for what is asked of a table, and is not used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from takifugu._exact import Number, exactly
+from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.errors import TooLarge, one_of
+from takifugu.mechanisms import Mechanism, Sensitivity
+from takifugu.mechanisms.checks import LARGEST
+from takifugu.numeric import Floats, Integers
+from takifugu.priors import Name
+from takifugu.session.query.query import Aim, ChosenMechanism, Noise
+from takifugu.session.query.sum_and_mean import SumQuery
+
+MOST_DIGITS = 12  # of the whole numbers that weights become
+Weights = tuple[tuple[Name, Fraction], ...]
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """A linear query as a policy declares it.
+
+    Attributes:
+        column: The column of numbers that is added up.
+        by: The public column whose keys have weights.
+        weights: The weight of each key; one that is left out has the weight 0. Keys may be text
+            where the column has whole numbers, as TOML has no other keys.
+    """
+
+    column: str
+    by: str
+    weights: tuple[tuple[Name, Fraction], ...]
+
+    def __init__(self, column: str, by: str, weights: Mapping[Any, Number]) -> None:
+        for field, name in (("column", column), ("by", by)):
+            if not isinstance(name, str) or not name:
+                raise InvalidQuery(field, given="is not text", needed="be the name of a column")
+        if not isinstance(weights, Mapping) or not weights:
+            raise InvalidQuery(
+                "weights", given="are missing", needed=f"map keys of {by} to numbers, as '1/2'"
+            )
+        found = []
+        for key, weight in weights.items():
+            if type(key) not in (str, int) or isinstance(weight, bool):
+                raise InvalidQuery(
+                    "weights", given="are something else", needed="map keys to numbers, as '1/2'"
+                )
+            found.append((key, exactly(weight, f"weights, {key}")))
+        if not any(weight for _, weight in found):
+            raise InvalidQuery("weights", given="are all 0", needed="have one that is not")
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "by", by)
+        object.__setattr__(self, "weights", tuple(found))
+
+    def by_key(self, declaration: Declaration) -> Weights:
+        """The weight of every key of the public column, in its order.
+
+        Raises, with both lists side by side, unless all that have a weight are declared keys.
+        """
+        public = {category.column: category for category in declaration.public}
+        if self.by not in public:
+            raise InvalidQuery(
+                f"weights by {self.by}",
+                given="are not by a public column",
+                needed=one_of(public) if public else "be left out: no column is public",
+            )
+        keys = public[self.by].keys
+        if public[self.by].values is None:
+            raise InvalidQuery(
+                f"weights by {self.by}",
+                given="are by a column whose keys are read from the data",
+                needed="be by a column whose values the declaration lists",
+            )
+        names = {str(key): key for key in keys}
+        found: dict[Name, Fraction] = {}
+        for key, weight in self.weights:
+            known = key if key in keys else names.get(str(key))
+            if known is None or known in found:
+                listed = ", ".join(repr(k) for k, _ in self.weights)
+                raise InvalidQuery(
+                    "weights",
+                    given=f"name {key!r:.80}{'' if known is None else ' twice'}",
+                    needed=f"name keys of {self.by} once each. Weights: {listed:.400}; {self.by}:"
+                    f" {', '.join(map(repr, keys)):.400}",
+                )
+            found[known] = weight
+        return tuple((key, found.get(key, Fraction(0))) for key in keys)
+
+    def rows_read(
+        self, declaration: Declaration, where: Mapping[str, Sequence[Name]]
+    ) -> Mapping[str, Sequence[Name]]:
+        """``where`` without the keys whose weight is 0: their rows are not read, nor charged."""
+        weights = self.by_key(declaration)
+        asked = where.get(self.by)
+        read = tuple(key for key, w in weights if w and (asked is None or key in asked))
+        if not read:
+            raise InvalidQuery(
+                f"where, {self.by}",
+                given="keeps only keys whose weight is 0",
+                needed="keep one that has another weight",
+            )
+        if asked is None and len(read) == len(weights):
+            return where
+        unknown = [key for key in asked or () if key not in dict(weights)]
+        return {**where, self.by: (*read, *unknown)}  # an unknown one is refused as ever
+
+
+@dataclass(frozen=True)
+class WeightedSumQuery(SumQuery):
+    """A weighted sum of a column of bounded numbers.
+
+    Attributes:
+        name: What the policy calls it.
+        weighted_by: The public column whose keys have weights.
+        weights: The weight of every key of it.
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    name: str = ""
+    weighted_by: str = ""
+    weights: Weights = ()
+
+    def declared(self, name: str, declared: WeightedSum, declaration: Declaration) -> Self:
+        """The same with the weights that a policy declares."""
+        weights = declared.by_key(declaration)
+        return replace(self, name=name, weighted_by=declared.by, weights=weights)
+
+    @property
+    def title(self) -> str:
+        """What it is about, for people."""
+        return f"{self.name}: {self.column}, weighted by {self.weighted_by}"
+
+    def check(self, declaration: Declaration) -> None:
+        """The column must hold bounded numbers, the weights must be plain, and groups disjoint."""
+        super().check(declaration)
+        if self.weighted_by in self.by:
+            raise InvalidQuery(
+                f"by, {self.weighted_by}",
+                given="has the weights of the query",
+                needed="be left out: each of its keys has one weight; ask for a sum by it",
+            )
+        largest = max(abs(weight) for weight in self.whole_weights)
+        if largest >= 10**MOST_DIGITS:
+            raise TooLarge(
+                f"the weights of {self.name} are whole multiples of {float(self._common):.4g} and"
+                f" reach {largest:,} of them; at most 10^{MOST_DIGITS} are possible: give weights"
+                " with fewer digits",
+                field="weights",
+                size=largest,
+                limit=10**MOST_DIGITS,
+            )
+
+    @property
+    def _common(self) -> Fraction:
+        """The largest number of which every weight is a whole multiple."""
+        given = [weight for _, weight in self.weights if weight]
+        below = lcm(*(weight.denominator for weight in given))
+        return Fraction(gcd(*(int(weight * below) for weight in given)), below)
+
+    @property
+    def whole_weights(self) -> tuple[int, ...]:
+        """The weight of every key in common units."""
+        return tuple(int(weight / self._common) for _, weight in self.weights)
+
+    def body(self) -> dict[str, Any]:
+        """With the weights by content: another declaration is another query."""
+        return {
+            **super().body(),
+            "query": self.name,
+            "weighted_by": self.weighted_by,
+            "weights": [[key, str(weight)] for key, weight in self.weights],
+        }
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:
+        """The width of the bounds times the largest weight of a row that is read."""
+        chosen = self.rows.scope.where.get(self.weighted_by)
+        read = [
+            abs(whole)
+            for (key, _), whole in zip(self.weights, self.whole_weights, strict=True)
+            if chosen is None or key in chosen
+        ]
+        width = self.bounds(declaration).width * max(read)
+        return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by]``, in steps times the common unit of the weights."""
+        found = engine.sums(self.column, (self.weighted_by, *self.by), self.rows.scope)
+        place = {key: code for code, key in enumerate(engine.keys(self.weighted_by))}
+        total: Any = np.zeros(found.units.shape[1:], dtype=object)  # of whole numbers of any size
+        for (key, _), whole in zip(self.weights, self.whole_weights, strict=True):
+            total = total + whole * found.units[place[key]].astype(object)
+        return self._in_scope(engine, np.asarray(total).astype(np.int64))
+
+    def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
+        """Integer noise; refused first, by what is public, if the answer may not fit in 64 bits."""
+        bounds = self.bounds(engine.declaration)
+        largest = max(abs(whole) for whole in self.whole_weights)
+        most = max(abs(bounds.least), abs(bounds.most)) * largest * engine.count(self.rows.scope)
+        if most > LARGEST:
+            raise TooLarge(
+                f"{self.name} may add up to {most:.4g} units, and 2^62 are possible; give weights"
+                " with fewer digits, or a larger step",
+                field="weights",
+                size=most,
+                limit=LARGEST,
+            )
+        return super().choose(engine, aim)
+
+    def unit(self, engine: Engine) -> Fraction:
+        """One step, times the common unit of the weights."""
+        return super().unit(engine) * self._common
+
+    def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:  # noqa: ARG002
+        """The noise itself: the answer is drawn in whole units."""
+        return noise
+
+    def interval(self, mechanism: Mechanism, engine: Engine) -> Floats:
+        """The interval of the noise, in the unit of the answer."""
+        return np.asarray(super().interval(mechanism, engine) * float(self.unit(engine)))
+
+    def shown(self, answer: list[Any], engine: Engine) -> list[Any]:
+        """What was drawn, in the unit of the answer."""
+        unit = self.unit(engine)
+        return [float(int(drawn) * unit) for drawn in answer]

@@ -1,0 +1,83 @@
+r"""``marginals``: how many rows have each label, for several columns in one release.
+
+One-way marginals: a histogram of each column, counted together in one pass over the rows, with
+noise of one scale b on all their counts. A change of column c alone moves one count of its own
+histogram down and another up, whatever the rest of the row is: it costs 2/b. A change of several
+columns moves the histogram of each: it costs 2/b for each of them, and 2m/b for all m. So the cost
+on a row is
+
+.. math:: \tfrac{2}{b} \sum_c [u_c \ne v_c],
+
+the sum of what separate histograms with this noise would cost, and the per-entry loss is 2m/b. A
+value that is dropped leaves the histogram of its own column alone.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from takifugu.costs import NOTHING, Cost
+from takifugu.engines import Declaration, Engine
+from takifugu.mechanisms import HISTOGRAM, Mechanism, Sensitivity
+from takifugu.numeric import Integers
+from takifugu.priors import Name
+from takifugu.session.protected_values import Values
+from takifugu.session.query.query import Axes, NumberQuery, ResultTable, labels_of, own_columns
+
+
+@dataclass(frozen=True)
+class MarginalsQuery(NumberQuery):
+    """A histogram of each of some columns."""
+
+    kind: ClassVar[str] = "marginals"
+    several: ClassVar[bool] = True
+
+    @property
+    def title(self) -> str:
+        """What it is about, for people."""
+        return ", ".join(self.columns)
+
+    def check(self, declaration: Declaration) -> None:
+        """The columns must hold labels."""
+        for column in self.columns:
+            labels_of(declaration, self.kind, column)
+
+    def axes(self, engine: Engine) -> Axes:
+        """The groups, and the labels of all columns one after the other, by number."""
+        return (*self.groups(engine), ("label", tuple(range(len(self._labels(engine))))))
+
+    def _labels(self, engine: Engine) -> list[tuple[str, Name]]:
+        """Each label with its column, in the order of the answer."""
+        return [(column, label) for column in self.columns for label in engine.keys(column)]
+
+    def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
+        """In the histogram of each column one count down, another up."""
+        many = len(self.columns)
+        return Sensitivity(
+            self.kind,
+            l1=many * HISTOGRAM.l1,
+            l2_squared=many * HISTOGRAM.l2_squared,
+            linf=HISTOGRAM.linf,
+        )
+
+    def whole_cost(self, values: Values) -> Cost:
+        """A change of each column costs its share; a change of all of them, everything."""
+        share = Fraction(1, len(self.columns))
+        return sum((values[column].wholly * share for column in self.columns), NOTHING)
+
+    def exact(self, engine: Engine) -> Integers:
+        """``[by, label of the first column, …, label of the last]``."""
+        counted = engine.marginals(self.columns, self.by, self.rows.scope)
+        tables = [self._in_scope(engine, one.counts) for one in counted]
+        return np.concatenate(tables, axis=-1)
+
+    def table(self, mechanism: Mechanism, answer: list[Any], engine: Engine) -> ResultTable:
+        """The keys, the column, its label, the number that was drawn and both ends."""
+        (*names, number, estimate, low, high), rows = super().table(mechanism, answer, engine)
+        labels, place = self._labels(engine), len(names)
+        del number
+        found = tuple((*row[:place], *labels[row[place]], *row[place + 1 :]) for row in rows)
+        ours = own_columns(tuple(names), "column", "label")
+        return (*names, *ours, estimate, low, high), found

@@ -1,0 +1,130 @@
+"""``takifugu prior fit --kind …``: each kind from the command line, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.cli.shared_options import InvalidOption
+from takifugu.engines import InvalidQuery
+from takifugu.errors import InvalidFile, Malformed
+from takifugu.priors import HigherOrderChain, IntervalMarkovChain, MarkovChain, read_prior
+from takifugu.project.project import init_project
+from tests.cli.running import call
+
+Fitting = Callable[..., tuple[dict[str, Any], Any]]
+
+DECLARATION = """\
+[source]
+kind = "csv"
+path = "rows.csv"
+[entity]
+column = "who"
+[order]
+column = "at"
+kind = "number"
+ties = "refuse"
+[protected.place]
+values = ["home", "ward"]
+outside = "refuse"
+"""
+HEALTH = """\
+[protected.health]
+values = ["well", "ill", "unknown"]
+outside = "refuse"
+"""
+USE = """\
+[protected.kwh]
+bounds = [0, 2]
+step = 0.25
+missing = "refuse"
+"""
+
+
+def project(folder: Path, about: str, *more: str) -> Path:
+    """A project with a dataset of three people and thirty rows each."""
+    lines = ["who,at,place,health,kwh"]
+    for i in range(90):
+        at, x = i // 3, (i * i + i // 4) % 7
+        lines.append(
+            f"p{i % 3},{at},{('home', 'ward')[x % 2]},{('well', 'ill')[(x + at) % 3 % 2]},"
+            f"{(x * 0.29 + at * 0.11) % 2:.2f}"
+        )
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    (folder / "rows.toml").write_text("".join((DECLARATION, *more)))
+    init_project(folder).add_dataset("rows", folder / "rows.toml", about=about)
+    return folder
+
+
+@pytest.fixture
+def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fitting:
+    """Fit with options, and read what was written."""
+
+    def fit(*options: str) -> tuple[dict[str, Any], Any]:
+        facts = call(tmp_path, monkeypatch, "prior", "fit", "rows", *options, "--json").json()
+        return facts, read_prior(tmp_path / facts["out"])
+
+    return fit
+
+
+def test_a_chain_of_higher_order(tmp_path: Path, fitted: Fitting) -> None:
+    project(tmp_path, "place")
+    facts, prior = fitted("--kind", "higher-order", "--order", "3", "--first-days", "20")
+    assert isinstance(prior, HigherOrderChain) and prior.order == facts["order"] == 3
+    assert facts["steps"] == 3 * 17 and facts["unit"] == "steps"
+    assert sum(facts["rests_on"]["exits"].values()) == facts["steps"]
+    assert f"{facts['steps']} runs of 4 rows" in facts["statement"]
+
+
+def test_a_chain_over_ranges(tmp_path: Path, fitted: Fitting) -> None:
+    project(tmp_path, "kwh", USE)
+    facts, prior = fitted("--cuts", "0, 0.5,1,2", "--first-days", "20")
+    assert isinstance(prior, MarkovChain)
+    assert prior.states == ("[0, 0.5)", "[0.5, 1)", "[1, 2]") and facts["steps"] == 57
+
+
+@pytest.mark.parametrize("options", [["--confidence", "0.9"], ["--kind", "interval"]])
+def test_chains_within_intervals(tmp_path: Path, fitted: Fitting, options: list[str]) -> None:
+    project(tmp_path, "place")
+    _, prior = fitted(*options, "--share", "1/2")
+    assert isinstance(prior, IntervalMarkovChain) and prior.states == ("home", "ward")
+
+
+def test_what_a_fit_rests_on_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, "health", HEALTH)
+    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-days", "20")
+    assert found.status == 0, found.err
+    assert "3 states from 57 steps" in found.out and "It rests on 57 steps." in found.out
+    assert "note: hardly seen: 'unknown' (0)" in found.out
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "field"),
+    [
+        (["--kind", "markow"], InvalidQuery, "kind"),
+        (["--kind", "network", "--tau", "0.1"], InvalidQuery, "tau"),
+        (["--order", "two"], InvalidOption, "--order"),
+        (["--order", "2"], InvalidQuery, "order"),
+        (["--cuts", "0,x"], InvalidOption, "--cuts"),
+        (["--cuts", "0,2,1"], InvalidOption, "--cuts"),
+        (["--cuts", "0,1"], InvalidQuery, "cuts"),
+        (["--columns", "place,,health"], InvalidOption, "--columns"),
+        (["--columns", "place,town"], InvalidQuery, "columns"),
+        (["--kind", "network", "--structure", "nowhere.txt"], InvalidFile, "nowhere.txt"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_writes_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    kind: type[Malformed],
+    field: str,
+) -> None:
+    folder = project(tmp_path, "place", HEALTH)
+    before = (folder / "takifugu.toml").read_bytes()
+    found = call(folder, monkeypatch, "prior", "fit", "rows", "--first-days", "20", *options)
+    assert found.status == 2 and isinstance(found.error, kind)
+    assert found.error.field == field
+    assert (folder / "takifugu.toml").read_bytes() == before
+    assert not list(folder.glob("*.prior.json"))
