@@ -14,6 +14,7 @@ from takifugu.engines import label_lookup as fitness
 from tests.contracts.engines import *  # noqa: F403 - the contract's tests are tests of this module
 from tests.contracts.engines import Store, Stored, opened, rows, statements, two_columns
 from tests.contracts.fits import *  # noqa: F403
+from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.engines.storing import store_duckdb
 from tests.raising import raises

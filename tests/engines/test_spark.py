@@ -29,6 +29,7 @@ from tests.contracts.engines import (
     two_columns,
 )
 from tests.contracts.fits import *  # noqa: F403
+from tests.contracts.household_facts import *  # noqa: F403
 from tests.contracts.lag_moments import *  # noqa: F403
 from tests.engines.storing import store_duckdb
 from tests.raising import raises

@@ -59,7 +59,7 @@ def declared(
     return Declaration(
         source=Source("csv", path=str(path)),
         entity="person",
-        order=Order("step", "number"),
+        order=Order("step" if "step" in header else "day", "number"),
         protected=tuple(protected),
         public=tuple(public),
     )

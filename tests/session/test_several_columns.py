@@ -69,7 +69,7 @@ def test_one_column_of_a_row_costs_epsilon_itself_and_the_other_less(tmp_path: P
             )
             for s in (1, -1)
         )
-        assert exact <= losses["health"] <= losses["place"]
+        assert exact <= losses["health"] <= exact * 1.000001
 
 
 @pytest.mark.parametrize(("prior", "over"), READINGS)

@@ -115,7 +115,7 @@ def marginals(
         name=COUNTED,
     )
     looks = {renamed[name]: look for name, look in {**by, **codes}.items()}
-    found = _by_place(table, looks, {"count": "sum"}, keep=("which",))
+    found = by_place(table, looks, {"count": "sum"}, keep=("which",))
     return f"WITH {quote(COUNTED)} AS ({each}) {sql(found, dialect)}"
 
 

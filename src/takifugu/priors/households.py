@@ -22,8 +22,8 @@ MOST_STATES = 4096  # joint states: 8 people of 2 labels have 256, 3 of 16 have 
 def refuse_large_household(members: int, states: int) -> None:
     """Raise if a chain on the joint states of so many people is out of reach."""
     advice = (
-        'give the people who meet most a household of their own, or use over = "entities ×'
-        ' sequence" with a field over people and time, whose bound takes any number of them'
+        'use over = "entities × sequence" with a field over people and time, whose bound takes any'
+        " number of them"
     )
     if members > MOST_MEMBERS:
         raise TooLarge(

@@ -254,6 +254,8 @@ class MarkovChain(SequencePrior):
         """What `takifugu prior show` prints, beside kind and fingerprint."""
         start = self.start if isinstance(self.start, str) else "given"
         facts = super().facts() | {"zeros": int((self.transition == 0).sum()), "start": start}
+        if self.columns is not None:
+            facts["columns"] = list(self.columns)
         return facts if self.known == "none" else facts | {"known": self.known}
 
     def _document(self) -> dict[str, Any]:

@@ -450,9 +450,9 @@ class Project:
             )
         found = self.load(name)
         declaration = found.declaration
-        column = protected_column(declaration, policy.about)
+        columns = () if found.about is None else _about(found.about, options)
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(column, options), options)
+            fitted = fit_prior(engine, columns, options)
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)

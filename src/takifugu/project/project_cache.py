@@ -27,6 +27,7 @@ from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, row_translation
 from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
+from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
@@ -145,6 +146,8 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
         }
         if isinstance(translation, RowTranslation):
             document["over"] = translation.over
+        if isinstance(translation, Household):
+            document["grouping"] = list(translation.grouping)
         if isinstance(secrets, Secrets):
             document |= _secrets_document(secrets)
         else:
@@ -190,7 +193,14 @@ def _candidates(
         priors = {key: from_document(prior) for key, prior in found["priors"].items()}
         if "columns" in found:
             kept = {column: _secrets_of(one) for column, one in found["columns"].items()}
-            yield row_translation(found["over"], priors, kept, found["uncertainty"])
+            household, member = found.get("grouping", (None, None))
+            yield row_translation(
+                found["over"],
+                priors,
+                kept,
+                found["uncertainty"],
+                grouping=(household, member),
+            )
         else:
             yield Translation(priors, _secrets_of(found), uncertainty=found["uncertainty"])
     if not isinstance(like, Translation):

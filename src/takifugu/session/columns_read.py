@@ -23,7 +23,8 @@ from takifugu.session.name_lists import (
     typed,
     types_alone,
 )
-from takifugu.session.protected_values import are_labels, are_numbers, values_by_column
+from takifugu.session.number_states import refuse_other_numbers
+from takifugu.session.protected_values import are_labels, values_by_column
 
 SHOWN = 3  # combinations of labels that a message lists
 
@@ -50,23 +51,15 @@ def refuse_other_columns(name: str, prior: Prior, declaration: Declaration) -> N
             needed=only_here(protected, names),
         )
     for column in declaration.protected:
-        _refuse_values(name, column, values[column.column])
+        refuse_values(name, column, values[column.column])
     if isinstance(prior, MarkovChain):
         _refuse_missing(name, prior, values)
 
 
-def _refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]) -> None:
+def refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]) -> None:
+    """Raise unless ``values`` are those that the table declares for a column, by name."""
     if isinstance(column, Amount):
-        if column.missing == "drop" or not are_numbers(values, column):
-            raise UnsoundRequest(
-                f"{name} has {len(values)} values of `{column.column}`, a column of numbers; they"
-                f" must be its {column.cells():,} numbers, from low to high by steps, none of"
-                ' which may be missing: declare missing = "refuse", or the number that a missing'
-                " one counts as",
-                field=name,
-                reason="numbers",
-                given=values,
-            )
+        refuse_other_numbers(name, values, column)
         return
     if are_labels(values, column) and len(values) == len(column.keys) + (column.outside == "drop"):
         return

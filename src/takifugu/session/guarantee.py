@@ -14,7 +14,9 @@ from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries
+from takifugu.session.number_states import stand_for_ranges
 from takifugu.session.prior_reading import PriorTranslation
+from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
@@ -38,21 +40,21 @@ def guarantee(
         *_drawn(declaration, translation, read),
         *_assumed(declaration, translation),
     ]
-    about = columns[0]
-    column = next(c for c in declaration.protected if c.column == about)
     priors = list(_people(translation.priors.values()))
-    plain = [p for p in priors if not isinstance(p, Gaussian | TruncatedGaussian)]
     if any(isinstance(p, Gaussian) for p in priors):
         parts.append(
-            f"The numbers of `{about}` are taken to be jointly normal, as the prior states, before"
-            " they are clamped and rounded; a query is charged by how far it sees two of them"
-            " apart."
+            f"The numbers of `{columns[0]}` are taken to be jointly normal, as the prior states,"
+            " before they are clamped and rounded; a query is charged by how far it sees two of"
+            " them apart."
         )
-    if isinstance(column, Amount) and plain and isinstance(translation, Translation):
-        parts.append(
-            f"The states of a prior stand for ranges of `{about}`; within them numbers are taken to"
-            " be independent of all else."
-        )
+    for column in declaration.protected:
+        if isinstance(column, Amount) and column.column in columns:
+            states = _states(translation, column.column)
+            if stand_for_ranges(states, column):
+                parts.append(
+                    f"The states of a prior stand for ranges of `{column.column}`; within them"
+                    " numbers are taken to be independent of all else."
+                )
     parts += _kept(translation)
     if delta > 0:
         most = four_digits(delta, "up")
@@ -103,6 +105,15 @@ def _priors(translation: PriorTranslation) -> str:
     off = translation.uncertainty
     unsure = f", each probability off by up to {off:.3g} of itself" if off else ""
     return " and ".join(listed) + unsure
+
+
+def _states(translation: PriorTranslation, column: str) -> set[tuple[Any, ...]]:
+    """Every list of states that a prior with states has of a column."""
+    priors = list(_people(translation.priors.values()))
+    if isinstance(translation, Translation) or translation.over == "household":
+        plain = [p for p in priors if not isinstance(p, Gaussian | TruncatedGaussian)]
+        return {tuple(values) for prior in plain for values in prior.entry_values}
+    return {values_by_column(prior)[column] for prior in priors}
 
 
 def _people(priors: Iterable[Prior]) -> Iterator[Prior]:

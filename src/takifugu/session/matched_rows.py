@@ -7,20 +7,13 @@ from collections.abc import Mapping
 
 from takifugu.engines import Engine
 from takifugu.errors import UnsoundRequest
-from takifugu.priors import Name
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.prior import Prior
+from takifugu.session.entity_names import as_keys, matched_entities
 from takifugu.session.entries import Entries
-from takifugu.session.name_lists import (
-    SHOWN,
-    TYPES_DIFFER,
-    both_lists,
-    listed,
-    numbers,
-    only_here,
-    typed,
-    types_alone,
-)
+from takifugu.session.households import refuse_households
+from takifugu.session.name_lists import listed
+from takifugu.session.people_over_time import refuse_people_over_time
 
 
 def refuse_unmatched(
@@ -35,10 +28,10 @@ def refuse_unmatched(
             _refuse_parts(name, prior, engine)
         elif over == "entities":
             _refuse_entities(name, prior, engine)
-        elif over in ("household", "entities × sequence"):
-            raise UnsoundRequest(
-                f'over = "{over}" is not supported yet', field=name, reason="unsupported"
-            )
+        elif over == "household":
+            refuse_households(name, prior, read[name], engine)
+        elif over == "entities × sequence":
+            refuse_people_over_time(name, prior, engine)
         elif over == "row":
             continue  # every row is a draw, and columns are matched by `columns_read`
         elif (size := prior.size) is not None:
@@ -58,7 +51,7 @@ def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
     names = tuple(prior.entry_names or ())
     if isinstance(prior, IndependentEntries):
         names = as_keys(names, engine)
-    rows = _matched(name, names, engine)
+    rows = matched_entities(name, names, engine)
     many = [who for who, count in rows.items() if count != 1]
     if many:
         raise UnsoundRequest(
@@ -72,7 +65,7 @@ def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
 
 def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
     parts = dict(zip(as_keys(tuple(prior.parts), engine), prior.parts.values(), strict=True))
-    for who, count in _matched(name, tuple(parts), engine).items():
+    for who, count in matched_entities(name, tuple(parts), engine).items():
         size = parts[who].size
         if size is not None and count > size:
             raise UnsoundRequest(
@@ -83,30 +76,3 @@ def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
                 given=size,
                 needed=count,
             )
-
-
-def _matched(name: str, names: tuple[Name, ...], engine: Engine) -> Mapping[Name, int]:
-    """The rows of each entity, if entities and names are the same, in any order."""
-    entity = engine.declaration.entity
-    most = len(names) + SHOWN + 1
-    rows = engine.whole.entities(most)
-    if typed(rows) == typed(names):
-        return rows
-    differ = types_alone(tuple(rows), names)
-    more = len(rows) == most  # than are listed
-    raise UnsoundRequest(
-        f"{name} and the table differ in names."
-        f" {both_lists(names, entity, tuple(rows), more=more)}.{TYPES_DIFFER if differ else ''}"
-        f" Every entry must be a {entity} of the table and every {entity} an entry, by the same"
-        " name",
-        field=name,
-        reason="types-differ" if differ else "names-differ",
-        given=() if more else only_here(names, tuple(rows)),
-        needed=only_here(tuple(rows), names),
-    )
-
-
-def as_keys(names: tuple[Name, ...], engine: Engine) -> tuple[Name, ...]:
-    """Names that JSON holds as keys of an object, and so as text, as the column has them."""
-    keys = numbers(names) if engine.whole_entities else names
-    return keys if len(set(keys)) == len(names) else names

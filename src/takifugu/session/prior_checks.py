@@ -18,6 +18,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.session.entries import Entries, stated_entries
 from takifugu.session.matched_rows import refuse_unmatched
+from takifugu.session.number_states import refuse_other_numbers
 from takifugu.session.prior_reading import OverOption, PriorTranslation
 from takifugu.translation.translation import Translation
 
@@ -73,10 +74,10 @@ def _refuse_values(name: str, prior: Prior, declaration: Declaration, about: str
                 given=prior.bound,
             )
         return
-    if not isinstance(column, Category):
-        return  # states stand for ranges of numbers: see the guarantee
     for states in prior.entry_values:
-        if not _fits(states, column):
+        if isinstance(column, Amount):
+            refuse_other_numbers(name, states, column, numbered=True)
+        elif not _fits(states, column):
             raise UnsoundRequest(
                 f"{name} has {len(states)} states and `{about}` has {len(column.keys)} labels, or"
                 " they have other names; the states of a prior must be the labels of its column",
@@ -119,4 +120,4 @@ def terms_of(translation: PriorTranslation) -> Terms:
     if isinstance(translation, Translation):
         return Terms(fingerprint(prior), fingerprint(translation.secrets))
     secrets = ("by column", dict(translation.secrets))
-    return Terms(fingerprint((*prior, "over", translation.over)), fingerprint(secrets))
+    return Terms(fingerprint((*prior, "over", translation.reading)), fingerprint(secrets))

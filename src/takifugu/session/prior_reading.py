@@ -12,12 +12,12 @@ from takifugu.errors import UnsoundRequest, one_of
 from takifugu.priors import Secrets
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
-from takifugu.session.columns_read import refuse_other_columns
+from takifugu.session.columns_read import refuse_other_columns, refuse_values
 from takifugu.session.entries import Entries, EntriesOption, of_several_columns, stated_entries
 from takifugu.session.name_lists import listed
 from takifugu.session.protected_values import values_by_column
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
-from takifugu.translation.rows.household import Household
+from takifugu.translation.rows.household import Household, household_chain
 from takifugu.translation.rows.joint_columns import JointColumns
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
@@ -95,14 +95,32 @@ def translation_of(
     else:
         column = protected_column(declaration, about)
         kept = {column: _of_one(secrets, declaration, about)}
-    return row_translation(read[first].over, priors, kept, uncertainty)
+        for name, prior in priors.items():
+            _refuse_members(name, prior, declaration, column)
+    stated = read[first]
+    grouping = stated.household, stated.member
+    return row_translation(stated.over, priors, kept, uncertainty, grouping=grouping)
+
+
+def _refuse_members(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
+    """Raise unless every member of a household has the labels of the protected column."""
+    column = next(c for c in declaration.protected if c.column == about)
+    for member, values in values_by_column(household_chain(name, prior)).items():
+        refuse_values(f"{name}, {member}", column, values)
 
 
 def row_translation(
-    over: str, priors: Mapping[str, Prior], secrets: Mapping[str, Secrets], uncertainty: float
+    over: str,
+    priors: Mapping[str, Prior],
+    secrets: Mapping[str, Secrets],
+    uncertainty: float,
+    *,
+    grouping: tuple[str | None, str | None] = (None, None),
 ) -> RowTranslation:
-    """The translation of rows for one reading of the priors."""
-    for kind in (ColumnsOfRow, JointColumns, Household):
+    """The translation of rows for one reading of the priors; households have a ``grouping``."""
+    if over == Household.over:
+        return Household(priors, secrets, uncertainty, grouping=grouping)
+    for kind in (ColumnsOfRow, JointColumns):
         if kind.over == over:
             return kind(priors, secrets, uncertainty)
     raise UnsoundRequest(

@@ -7,9 +7,9 @@ only numbered may count in another order than the declaration. Where names do no
 cost is ε·[u≠v], which holds for all values whatever they are called.
 
 Labels that are mapped or folded into ``other`` have the label's name, in the table as in the prior,
-so a query about a label is about that state. For numbers a prior's states stand for ranges, unless
-they are the very numbers that a cell is rounded to, each of them: then a state is a number, and a
-sum sees how far two of them are apart. A Gaussian process is about real numbers: a cell is clamped,
+so a query about a label is about that state. For numbers a prior's states are the very numbers that
+a cell is rounded to, and a sum sees how far two of them are apart, or ranges of them
+(`takifugu.session.number_states`). A Gaussian process is about real numbers: a cell is clamped,
 then rounded to steps, and a sum sees how many steps two numbers are apart.
 """
 
@@ -17,23 +17,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from takifugu._exact import exactly
 from takifugu.cost_shapes import column_and_shape
 from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
-from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.independent import Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
+from takifugu.session.number_states import are_numbers, cost_by_range, ranges_of
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 Values = Mapping[str, "ProtectedValues"]  # of each protected column of a session
 WHOLLY = Cost.any(1)  # a query that may tell everything about an entry: ε·[u≠v]
-MOST_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,15 @@ class ProtectedValues:
             numbers; None if they are not.
         step: What the numbers of the priors are rounded to; None if they are whole steps.
         column: The column that costs name, if rows have several protected columns.
+        by_range: What a sum tells of the ranges that the priors know of a column of numbers, which
+            are then its labels; None if they know none, or if it is everything.
     """
 
     labels: frozenset[Value] | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     step: Fraction | None = None
     column: str | None = None
+    by_range: Cost | None = None
 
     @classmethod
     def of(
@@ -102,6 +103,8 @@ class ProtectedValues:
 
     def sum(self) -> Cost:
         """What a sum tells: how far two numbers are apart, as a share of the width."""
+        if self.by_range is not None:
+            return self._named(self.by_range)
         if self.bounds is None:
             return self.wholly
         if self.step is not None:
@@ -134,6 +137,8 @@ def _known(
         known = all(are_labels(values, column) for values in states)
         labels = frozenset(v for values in states for v in values)
         return ProtectedValues(labels=labels if known else None)
+    if (names := ranges_of(states, column)) is not None:
+        return ProtectedValues(labels=frozenset(names), by_range=cost_by_range(names, column))
     known = isinstance(column.missing, Fraction) or column.missing == "refuse"
     known = known and all(are_numbers(values, column) for values in states)
     return ProtectedValues(bounds=(column.low, column.high) if known else None)
@@ -186,14 +191,3 @@ def are_labels(states: tuple[Value, ...], column: Category) -> bool:
     mapped = {str(raw) for raw, _ in column.labels}
     beside = {str(state) for _, state in typed - keys}
     return keys <= typed and (not beside or (column.outside == "drop" and not beside & mapped))
-
-
-def are_numbers(states: tuple[Value, ...], column: Amount) -> bool:
-    """Whether states are the numbers that cells are rounded to, each of them once."""
-    if not len(states) == column.cells() <= MOST_NUMBERS:
-        return False
-    try:
-        found = {exactly(state, "state") for state in states if isinstance(state, str | int)}
-    except UnsoundRequest:
-        return False
-    return found == set(column.grid())

@@ -1,7 +1,7 @@
 """What a release costs: alone, after all that was spent before, and what is left."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -15,10 +15,12 @@ from takifugu.ledger import Position, Standing
 from takifugu.losses import Concentrated, Metric, Pure, Total
 from takifugu.mechanisms.calibration import allowance, certify, no_allowance, target_of
 from takifugu.session.protected_values import WHOLLY
-from takifugu.translation.accounting.totals import rho_within
+from takifugu.translation.accounting.totals import rho_within, total_to_pufferfish
 from takifugu.translation.protocol import LossTranslation
-from takifugu.visible import four_digits
+from takifugu.translation.rows.row_translation import RowTranslation
+from takifugu.visible import four_digits, visible
 
+MOST_NAMED = 6  # columns whose share of a price is printed
 MICRO = Decimal("0.000001")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
 NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
@@ -77,6 +79,8 @@ class ReleaseCost:
             budget, and nothing of the whole.
         by_value: What is charged, if that is less than ``per_entry`` between some values.
         without_values: What ``alone`` would be if it were charged ``per_entry`` between all.
+        by_column: Where rows have several protected columns: what ``alone`` is for the secrets of
+            each, rounded up. ``alone`` is the largest.
     """
 
     currency: str
@@ -93,6 +97,7 @@ class ReleaseCost:
     reuse: bool = False
     by_value: Cost | None = None
     without_values: float | None = None
+    by_column: Mapping[str, float] | None = None
 
     @property
     def marginal(self) -> float | None:
@@ -112,6 +117,17 @@ class ReleaseCost:
         """The price alone, in a few letters."""
         at = f" at delta = {four_digits(self.delta, 'up')}" if self.delta else ""
         return f"epsilon = {four_digits(self.alone, 'up')}{at}"
+
+    @property
+    def alone_words(self) -> str:
+        """The price alone, and how much of it each column pays, largest first."""
+        if self.by_column is None:
+            return f"{self.words} alone"
+        ranked = sorted(self.by_column.items(), key=lambda pair: -pair[1])
+        shown = [f"{visible(name)} {four_digits(loss, 'up')}" for name, loss in ranked[:MOST_NAMED]]
+        if more := ranked[MOST_NAMED:]:
+            shown.append(f"{len(more)} more at most {four_digits(more[0][1], 'up')}")
+        return f"{self.words} alone ({', '.join(shown)})"
 
     @property
     def left_words(self) -> str:
@@ -155,6 +171,7 @@ class ReleaseCost:
             "reuse": self.reuse,
             "by_value": None if self.by_value is None else self.by_value.document(),
             "without_values": self.without_values,
+            "by_column": None if self.by_column is None else dict(self.by_column),
         }
 
 
@@ -252,7 +269,36 @@ class Prices:
             reuse=reuse,
             by_value=by_value,
             without_values=without,
+            by_column=self._by_column(loss, delta, alone),
         )
+
+    def _by_column(self, loss: Charged, delta: Fraction, most: float) -> dict[str, float] | None:
+        """What each protected column pays of a price; None if there is but one.
+
+        A ρ is what any change of a row loses: the theorem of `translation.accounting.totals` holds
+        for the secrets of each column by itself.
+        """
+        rows = self._translation
+        if not isinstance(rows, RowTranslation) or len(rows.secrets) < 2:
+            return None
+        if isinstance(loss, Concentrated):
+            total = Total().plus(loss)
+            found = {
+                column: total_to_pufferfish(
+                    lambda dp, c=column: (dp, rows.losses(Cost.any(dp))[c]),  # type: ignore[misc]
+                    total,
+                    delta,
+                )
+                for column in rows.secrets
+            }
+        else:
+            cost = Cost.any(loss.epsilon)
+            if isinstance(loss, Metric):
+                factor, _ = self._priced.get(_unit(loss.cost), (Fraction(0), 0.0))
+                near = factor * NEARLY <= loss.epsilon <= factor
+                cost = _unit(loss.cost) * factor if near else loss.cost
+            found = dict(rows.losses(cost))
+        return {column: min(value, most) for column, value in found.items()}
 
     def refuse_delta(self, delta: Fraction, accounts: Iterable[Position]) -> None:
         """Raise if some budget that pays for a release has less δ than it is read at."""

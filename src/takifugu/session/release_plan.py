@@ -122,7 +122,7 @@ class Plan(UnpricedPlan):
         if cost.reuse:
             return cost.reuse_words
         return (
-            f"{cost.words} alone, {four_digits(cost.marginal or 0, 'up')} on top of the"
+            f"{cost.alone_words}, {four_digits(cost.marginal or 0, 'up')} on top of the"
             f" {four_digits(cost.before, 'up')} spent before; {cost.left_words}"
         )
 

@@ -111,7 +111,7 @@ class Result:
             return "free: answered before"
         if self.cost.reuse:
             return f"cost {self.cost.reuse_words}"
-        price = f"cost {self.cost.words} alone"
+        price = f"cost {self.cost.alone_words}"
         if self.cost.marginal is None:
             return price
         return f"{price}, {four_digits(self.cost.marginal, 'up')} on top of what was spent before"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.commands.prior_fit import fit
+from takifugu.cli.commands.prior_household import household
 from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
 from takifugu.cli.shared_options import (
     AsJson,
@@ -128,6 +129,7 @@ def new(
     print_written(made, out, as_json)
 
 
+app.command()(household)
 app.command()(fit)
 
 

@@ -28,11 +28,13 @@ adds up.
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 from takifugu.costs import Column, Cost, Jointly, Matrix
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.households import is_exchangeable, refuse_large_household
 from takifugu.priors.markov import MarkovChain
+from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
 from takifugu.translation.entry_costs import EntryCosts
@@ -53,6 +55,23 @@ class Household(RowTranslation):
     """
 
     over = "household"
+
+    def __init__(
+        self,
+        priors: Mapping[str, Prior],
+        secrets: Mapping[str, Secrets],
+        uncertainty: float = 0.0,
+        *,
+        grouping: tuple[str | None, str | None] = (None, None),
+    ) -> None:
+        """``grouping`` names the public columns that say who is in a household, and as whom."""
+        super().__init__(priors, secrets, uncertainty)
+        self.grouping = grouping
+
+    @property
+    def reading(self) -> Any:
+        """That it is households, and which columns group people."""
+        return (self.over, *self.grouping)
 
     @property
     def column(self) -> str:

@@ -77,7 +77,12 @@ class RowTranslation(ByContent, LossTranslation):
 
     def identity(self) -> Any:
         """The reading, the priors, the secrets and the uncertainty: what determines a loss."""
-        return (type(self).__name__, self.over, self.priors, self.secrets, self.uncertainty)
+        return (type(self).__name__, self.reading, self.priors, self.secrets, self.uncertainty)
+
+    @property
+    def reading(self) -> Any:
+        """What the entries of the priors are, with all that was stated of it."""
+        return self.over
 
     @abstractmethod
     def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
