@@ -83,6 +83,8 @@ JSON = [
     "prior show stays --json",
     "prior accept stays --json",
     "prior new 0.9,0.1;0.2,0.8 --states home,ward --length 4 -o a.json --json",
+    "prior new 0.7,0.3;0.2,0.8 --states home,ward -o d.json --json",
+    "prior compare stays d.json --json",
     "prior smooth a.json -o b.json --json",
     "prior fit stays.csv --state state --entity person -o c.json --json",
     "curve a.json --json",

@@ -1,17 +1,25 @@
 """``takifugu prior fit --kind …``: each kind from the command line, and what is refused."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from takifugu.cli.shared_options import InvalidOption
-from takifugu.engines import InvalidQuery
-from takifugu.errors import InvalidFile, Malformed
-from takifugu.priors import HigherOrderChain, IntervalMarkovChain, MarkovChain, read_prior
+from takifugu.engines import InvalidDeclaration, InvalidQuery
+from takifugu.errors import InvalidFile, InvalidPrior, Malformed
+from takifugu.priors import (
+    BayesianNetwork,
+    HigherOrderChain,
+    IntervalMarkovChain,
+    MarkovChain,
+    TimeOfDayChain,
+    read_prior,
+)
 from takifugu.project.project import init_project
-from tests.cli.running import call
+from tests.cli.running import Ran, call
 
 Fitting = Callable[..., tuple[dict[str, Any], Any]]
 
@@ -42,7 +50,7 @@ missing = "refuse"
 """
 
 
-def project(folder: Path, about: str, *more: str) -> Path:
+def project(folder: Path, about: str | None, *more: str) -> Path:
     """A project with a dataset of three people and thirty rows each."""
     lines = ["who,at,place,health,kwh"]
     for i in range(90):
@@ -128,3 +136,70 @@ def test_what_makes_no_sense_is_refused_and_writes_nothing(
     assert found.error.field == field
     assert (folder / "takifugu.toml").read_bytes() == before
     assert not list(folder.glob("*.prior.json"))
+
+
+def test_a_network_is_planned_and_released_with(
+    tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, None, HEALTH)
+    (tmp_path / "edges.txt").write_text("health -> place\n")
+    options = ("--kind", "network", "--structure", "edges.txt", "--smoothing", "0.5")
+    facts, prior = fitted(*options, "--first-days", "20")
+    assert isinstance(prior, BayesianNetwork) and prior.entries == ("place", "health")
+    assert prior.parents == (("health",), ())
+    assert (facts["steps"], facts["unit"]) == (60, "rows")
+    assert facts["rests_on"]["tables"]["place"] == {"parents": ["health"], "rows": 60, "least": 0}
+    assert "rests on 60 rows, with 0.5 added to every count" in facts["statement"]
+    run(tmp_path, monkeypatch, "budget set rows 2")
+    plan = run(tmp_path, monkeypatch, "plan rows histogram --column place --epsilon 0.5")
+    assert "costs epsilon = 0.5 alone" in plan.out
+    run(tmp_path, monkeypatch, "release rows histogram --column place --epsilon 0.5")
+
+
+def test_a_cycle_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(tmp_path, None, HEALTH)
+    (tmp_path / "edges.txt").write_text("health -> place\nplace -> health\n")
+    line = "prior fit rows --kind network --structure edges.txt --first-days 20"
+    found = call(tmp_path, monkeypatch, *line.split())
+    assert found.status == 2 and isinstance(found.error, InvalidPrior)
+    assert found.error.reason == "cycle" and "health -> place -> health" in found.err
+
+
+def test_joint_states_are_planned_and_released_with(
+    tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, None, HEALTH)
+    facts, prior = fitted("--columns", "place,health", "--first-days", "20", "--length", "30")
+    assert isinstance(prior, MarkovChain) and prior.columns == ("place", "health")
+    assert len(prior.states) == 6 and facts["steps"] == 57
+    run(tmp_path, monkeypatch, "budget set rows 2")
+    run(tmp_path, monkeypatch, "plan rows histogram --column health --epsilon 0.5")
+
+
+def test_a_chain_by_hour_is_planned_with_and_its_rows_are_checked(
+    tmp_path: Path, fitted: Fitting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["who,at,place"]
+    for i in range(200):
+        at = datetime(2024, 5, 1, 5) + timedelta(hours=i % 100)
+        lines.append(f"p{i // 100},{at},{('home', 'ward')[(i * i + i // 4) % 7 % 2]}")
+    declaration = DECLARATION.replace('kind = "number"', 'kind = "time"\nzone = "UTC"')
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "rows.toml").write_text(declaration)
+    init_project(tmp_path).add_dataset("rows", tmp_path / "rows.toml")
+    facts, prior = fitted("--by-hour", "--first-days", "3")
+    assert isinstance(prior, TimeOfDayChain) and (prior.length, facts["hours"]) == (100, 24)
+    assert sum(facts["rests_on"]["steps_by_hour"]) == facts["steps"] == 132
+    run(tmp_path, monkeypatch, "budget set rows 1")
+    run(tmp_path, monkeypatch, "plan rows histogram --epsilon 1")
+    (tmp_path / "rows.csv").write_text("\n".join(lines[:60] + lines[61:]) + "\n")
+    found = call(tmp_path, monkeypatch, *["plan", "rows", "histogram", "--epsilon", "1"])
+    assert found.status == 2 and isinstance(found.error, InvalidDeclaration)
+    assert found.error.reason == "not-hourly"
+
+
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> Ran:
+    """A command that must go well."""
+    found = call(folder, monkeypatch, *line.split())
+    assert found.status == 0, found.err
+    return found

@@ -153,7 +153,7 @@ def test_marginals_are_histograms_in_one_query(
     scope = Scope(start=START + timedelta(minutes=45 * 2), end=START + timedelta(minutes=45 * 21))
     with opened(stored, protected=two_columns(label, code)) as engine:
         asked = statements(engine, monkeypatch)
-        found = engine.marginals(["label", "code"], by, scope)
+        found = engine.cross_tabulations([(*by, "label"), (*by, "code")], scope)
         assert len(asked) == 1
         for one, column in zip(found, ("label", "code"), strict=True):
             assert one.columns == (*by, column)
@@ -165,7 +165,7 @@ def test_marginals_are_histograms_in_one_query(
             assert {key: one.at(*key) for key in product(*one.keys)} == {
                 key: truth[key] for key in product(*one.keys)
             }
-        empty = engine.marginals(["code"], by, Scope(start="2030-01-01"))
+        empty = engine.cross_tabulations([(*by, "code")], Scope(start="2030-01-01"))
         assert not empty[0].counts.any()
 
 
@@ -176,17 +176,8 @@ def test_a_value_is_refused_whichever_column_is_named_first(stored: Stored) -> N
             with raises(InvalidDeclaration, field="code"):
                 engine.histogram(columns)
             with raises(InvalidDeclaration, field="code"):
-                engine.marginals(columns)
-        engine.marginals(["label"])
-
-
-def test_marginals_of_no_column_or_of_one_twice_are_refused(stored: Stored) -> None:
-    with opened(stored, protected=two_columns("drop", "drop")) as engine:
-        for columns, by in (([], []), (["label", "label"], []), (["label"], ["label"])):
-            with raises(InvalidQuery, field="columns"):
-                engine.marginals(columns, by)
-        with raises(InvalidQuery, field="hidden"):
-            engine.marginals(["label", "hidden"])
+                engine.cross_tabulations([[name] for name in columns])
+        engine.cross_tabulations([["label"]])
 
 
 def two_columns(label: Outside, code: Outside) -> tuple[Category, ...]:

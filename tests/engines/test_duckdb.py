@@ -46,10 +46,10 @@ def store(request: pytest.FixtureRequest) -> Store:
     return way
 
 
-def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(stored, protected=two_columns("drop", "other")) as engine:
         asked = statements(engine, monkeypatch)
-        engine.marginals(["label", "code"], ["home land"])
+        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
         engine.histogram(["home land", "label"])
         engine.histogram(["home land", "code"])
         both = f"SELECT count(*) FROM ({asked[1]}) UNION ALL SELECT count(*) FROM ({asked[2]})"  # noqa: S608

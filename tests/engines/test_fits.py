@@ -1,6 +1,8 @@
 """Fits of every kind against counting by hand."""
 
 from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -11,7 +13,13 @@ import pytest
 from takifugu.engines import Engine, FitOptions, InvalidQuery, Table, fit_prior, table
 from takifugu.engines.fit_kinds import KINDS
 from takifugu.errors import InvalidPrior, Malformed, TooLarge
-from takifugu.priors import BayesianNetwork, HigherOrderChain, IntervalMarkovChain, MarkovChain
+from takifugu.priors import (
+    BayesianNetwork,
+    HigherOrderChain,
+    IntervalMarkovChain,
+    MarkovChain,
+    TimeOfDayChain,
+)
 from takifugu.priors.documents import from_document
 from tests.raising import raises
 
@@ -240,3 +248,59 @@ def test_hardly_seen_states_are_listed(engine: Engine) -> None:
     assert any("'never' (0)" in note for note in found.estimate.notes)
     assert found.estimate.facts["exits"]["never"] == 0
     assert "190 steps" in found.statement
+
+
+def hourly(people: Sequence[tuple[str, int, int]]) -> Table:
+    """Rows of people who each begin at an hour of their own, one row an hour."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(9)
+    found: dict[str, list[Any]] = {"who": [], "at": [], "state": []}
+    for who, first, many in people:
+        for i in range(many):
+            at = datetime(2024, 3, 1, first) + timedelta(hours=i)
+            awake = rng.random() < (0.9 if 7 <= at.hour < 22 else 0.1)
+            found["who"].append(who)
+            found["at"].append(at)
+            found["state"].append("awake" if awake else "asleep")
+    labels = ["awake", "asleep"]
+    return table(pa.table(found), name="h", entity="who", order="at", protected={"state": labels})
+
+
+def test_a_chain_by_hour_has_a_matrix_for_each_hour() -> None:
+    made = hourly([("a", 3, 200), ("b", 20, 150)])
+    with made.open() as engine:
+        found = fit_prior(engine, (), FitOptions(by_hour=True, first_days=4, tau=0))
+    chain = found.prior
+    assert isinstance(chain, TimeOfDayChain) and chain.length == 200 and chain.hours == 24
+    frame = made._frame.to_pydict()  # type: ignore[union-attr]
+    steps = Counter[tuple[int, str, str]]()
+    rows_of = list(zip(frame["who"], frame["at"], frame["state"], strict=True))
+    for (who, at, x), (again, _, y) in pairwise(rows_of):
+        if who == again and at + timedelta(hours=1) < datetime(2024, 3, 5):
+            steps[at.hour, x, y] += 1
+    assert found.estimate.counted == sum(steps.values())
+    for hour, (i, x), (j, y) in product(
+        range(24), enumerate(chain.states), enumerate(chain.states)
+    ):
+        left = sum(steps[hour, str(x), z] for z in ("awake", "asleep"))
+        every = sum(steps[h, str(x), z] for h in range(24) for z in ("awake", "asleep"))
+        alike = sum(steps[h, str(x), str(y)] for h in range(24))
+        expected = steps[hour, str(x), str(y)] / left if left else alike / every
+        assert chain.transition[hour, i, j] == pytest.approx(expected)
+    assert found.estimate.facts["steps_by_hour"] == [
+        sum(many for (h, *_), many in steps.items() if h == hour) for hour in range(24)
+    ]
+    assert "begin at any hour" in found.statement
+    assert from_document(chain.to_document()) == chain
+
+
+def test_a_chain_by_hour_is_about_one_column_of_hourly_rows() -> None:
+    with declared().open() as engine, raises(InvalidQuery, field="by hour"):
+        fit_prior(engine, ("a",), FitOptions(by_hour=True))
+    with hourly([("a", 3, 60)]).open() as engine:
+        with raises(InvalidQuery, field="by hour", reason="not-of-this-kind"):
+            fit_prior(engine, (), FitOptions(by_hour=True, kind="interval"))
+        longer = fit_prior(engine, (), FitOptions(by_hour=True, length=1000, first_days=1))
+        assert longer.prior.size == 1000
+        assert any("stand in" in note for note in longer.estimate.notes)

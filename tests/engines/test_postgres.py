@@ -61,11 +61,11 @@ def store(server: str) -> Store:
     return put
 
 
-def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(stored, protected=two_columns("drop", "other")) as engine:
         backend, asked = engine._backend, statements(engine, monkeypatch)
         assert isinstance(backend, PostgresBackend)
-        engine.marginals(["label", "code"], ["home land"])
+        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
         table = str(stored[0].table).removeprefix("public.")
         once = f"SELECT * FROM ({asked[0]}) AS answer"  # noqa: S608 - the engine wrote it
         for text, scans in ((once, 1), (f"{once} UNION ALL {once}", 2)):

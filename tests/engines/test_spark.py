@@ -74,10 +74,10 @@ def store(session: Any) -> Store:
     return put
 
 
-def test_marginals_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_tables_read_the_rows_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(stored, protected=two_columns("drop", "other")) as engine:
         asked = statements(engine, monkeypatch)
-        engine.marginals(["label", "code"], ["home land"])
+        engine.cross_tabulations([["home land", "label"], ["home land", "code"]])
         for text, scans in ((asked[0], 1), (f"({asked[0]}) UNION ALL ({asked[0]})", 2)):
             ((plan,),) = engine._backend.rows(f"EXPLAIN {text}")
             assert plan.count("FileScan parquet") == scans

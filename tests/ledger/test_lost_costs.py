@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.costs import Cost
+from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Cells, Ledger, Terms, Window, accept_loss, open_ledger
 from takifugu.losses import Metric, Pure, Total
-from takifugu.priors import MarkovChain
+from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.project.owner_changes import cell_change
 from takifugu.translation.accounting.tabled_translation import TabledTranslation
 from takifugu.translation.accounting.translation_table import tabulate
+from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.translation import Translation
 from tests.ledger.charges import DOUBLING, EVERY_PAIR, KNOWN, Places, charge, count
 from tests.raising import raises
@@ -143,3 +144,50 @@ def test_the_owner_sees_what_a_change_of_cells_or_of_the_prior_makes_of_costs(
     ledger.accept(Terms("another", EVERY_PAIR), review)
     ledger.accept_cells("ward", Cells.of({"source": "other"}))
     assert ledger.spent("ward", KNOWN) == found.after and ledger.verify().sound
+
+
+SURVEY = BayesianNetwork(
+    entries=("place", "health"),
+    states=(("home", "out"), ("well", "ill")),
+    parents=((), ("place",)),
+    tables=(np.array((0.6, 0.4)), np.array(((0.9, 0.1), (0.5, 0.5)))),
+)
+
+
+def test_what_was_lost_of_several_columns_counts_on_each(folder: Path, opened: Opener) -> None:
+    path = folder / "survey.ledger"
+    rows = ColumnsOfRow({"prior": SURVEY}, {"place": Secrets(), "health": Secrets()})
+    some = ColumnsOfRow(
+        {"prior": SURVEY},
+        {"place": Secrets(), "health": Secrets(pairs=((("ill",), ("well",)),))},
+    )
+    terms: dict[str, Any] = {"secrets": "by column", "translation": rows.fingerprint}
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 1)
+        ledger.charge(charge(of_column("place", "1/10"), **terms), rows)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        for column in ("place", "health"):
+            ledger.charge(charge(of_column(column, "3/5"), **terms), rows)
+        (lost,) = ledger.lost("ward")
+        assert lost.scalar > 1  # more than one ε of the budget covers
+    shutil.copy(folder / "copy", path)
+    for given in ({}, {"ward": some}):
+        with raises(UnsoundRequest, field="costs", reason="some pairs"):
+            accept_loss(path, translations=given)
+    event = accept_loss(path, translations={"ward": rows})
+    each = Cost.of({Column("place", ANY): 1, Column("health", ANY): 1})
+    assert event.body["accounts"][0]["costs"] == each.document()
+    ledger = opened(path)
+    (counted,) = ledger.lost("ward")
+    assert all(
+        counted.cost.on_column(c).between(0, 1) >= lost.cost.on_column(c).between(0, 1)
+        for c in ("place", "health")
+    )
+    with raises(BudgetExceeded, left=0):
+        ledger.charge(charge(of_column("place", "1/1000000"), **terms), rows)
+    assert ledger.verify().sound
+
+
+def of_column(column: str, epsilon: str) -> Metric:
+    return Metric(Cost.of({Column(column, ANY): epsilon}))

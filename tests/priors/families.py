@@ -14,6 +14,7 @@ from takifugu.priors import (
     Prior,
     Product,
     Secrets,
+    TimeOfDayChain,
     TruncatedGaussian,
 )
 
@@ -22,6 +23,7 @@ PRIORS: list[Prior] = [
     CHAIN,
     IntervalMarkovChain.around(CHAIN, relative=0.1),
     HigherOrderChain(np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]]), length=4),
+    TimeOfDayChain(np.array([[[0.8, 0.2], [0.3, 0.7]], [[0.6, 0.4], [0.1, 0.9]]]), length=4),
     TruncatedGaussian.process(3, length=1, bound=5, width=0.1),
     Gaussian(AR1(0.5), 4, mean=3.0),
     BayesianNetwork(("a",), (("x", "y"),), ((),), (np.array([0.5, 0.5]),)),

@@ -1,5 +1,6 @@
 """Sessions of several protected columns: one budget, and each column pays for what is told."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from takifugu.costs import ANY, Column, Cost
 from takifugu.engines import InvalidQuery
 from takifugu.errors import UnsoundRequest
+from takifugu.losses import Total
 from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
 from takifugu.session import Session
+from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from takifugu.translation.rows.joint_columns import JointColumns
 from tests.raising import raises
@@ -144,3 +147,56 @@ def test_labels_are_matched_by_name_and_type(tmp_path: Path) -> None:
             opened_table(tmp_path, prior, "row"),
         ):
             pass
+
+
+class OneRow(LossTranslation):
+    """Any change of a row costs what it costs: rows are independent."""
+
+    def to_pufferfish(self, dp: float, /) -> float:
+        """As it is."""
+        return dp
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """As it is."""
+        return pufferfish
+
+
+def test_a_loss_with_a_delta_is_one_of_rows(tmp_path: Path) -> None:
+    delta = Fraction(1, 10**6)
+    with opened_table(tmp_path, NETWORK, "row", budget=4, delta="1/1000000") as (session, ledger):
+        plan = session.plan.histogram("place", epsilon=1, delta=delta)
+        assert plan.cost.currency == "rho"
+        rho = plan.cost.per_entry
+        by_row = OneRow().total_to_pufferfish(Total(rho=rho), delta)
+        assert plan.cost.alone == pytest.approx(by_row, rel=1e-3) and plan.cost.alone <= 1
+        assert plan.cost.by_column is not None
+        assert max(plan.cost.by_column.values()) <= plan.cost.alone
+        session.release(plan)
+        session.release(session.plan.histogram("health", epsilon=1))
+        assert ledger.lost("table")[0].rho == rho
+        both = Total(Fraction(1), rho=rho)  # beside a ρ a cost counts as any change of the row
+        spent, bound = session.spent(), OneRow().total_to_pufferfish(both, delta)
+        assert spent == pytest.approx(bound, rel=1e-2)
+        assert session.plan.histogram("place", epsilon=1, delta=delta).stored
+
+
+def test_a_delta_on_joint_states_costs_as_much_as_the_chain_says(tmp_path: Path) -> None:
+    with opened_table(tmp_path, CHAIN, "sequence", budget=4, delta="1/1000000") as (session, _):
+        plan = session.plan.histogram("place", epsilon=1, delta="1/1000000")
+        rho, delta = plan.cost.per_entry, Fraction(1, 10**6)
+        rows = JointColumns({"prior": CHAIN}, {"place": Secrets(), "health": Secrets()})
+        assert OneRow().total_to_pufferfish(Total(rho=rho), delta) < 0.99  # not of one row alone
+        assert rows.total_to_pufferfish(Total(rho=rho), delta) <= 1.0001
+        assert plan.cost.by_column is not None and set(plan.cost.by_column) == {"place", "health"}
+
+
+def test_secrets_that_are_not_kept_cost_nothing_of_them(tmp_path: Path) -> None:
+    """Only some places of the sequence: the same release costs less, or as much."""
+    kept = {"place": Secrets(entries=(0,)), "health": Secrets(entries=(0,))}
+    with opened_table(tmp_path, CHAIN, "sequence", how={"secrets": kept}) as (session, _):
+        some = session.plan.histogram("place", epsilon=1)
+        assert "Of `place`: Only these are kept secret: the entries 0." in said(session)
+    (tmp_path / "all").mkdir()
+    with opened_table(tmp_path / "all", CHAIN, "sequence") as (session, _):
+        every = session.plan.histogram("place", epsilon=1)
+    assert some.cost.per_entry > every.cost.per_entry

@@ -78,6 +78,12 @@ MethodOption = Annotated[
 ]
 
 
+PAIRS_NEEDED = (
+    "hold [[left, right], …], each side a value or a list of values; of several columns"
+    " {column: [[left, right], …], …}"
+)
+
+
 class InvalidOption(Malformed):
     """An option or argument of a command is invalid."""
 
@@ -159,9 +165,24 @@ def read_json_option(option: str, path: Path, needed: str) -> Any:
         raise InvalidOption(option, given=f"{path} {error.given}", needed=needed) from None
 
 
+def read_column_pairs(text: str | None) -> dict[str, Any] | None:
+    """Secret pairs by column, if --pairs names a .json file that holds an object of such."""
+    if text is None or not text.endswith(".json"):
+        return None
+    path = Path(text)
+    found = read_json_option("--pairs", path, PAIRS_NEEDED)
+    if not isinstance(found, dict):
+        return None
+    return {column: _listed_pairs(path, pairs) for column, pairs in found.items()}
+
+
 def _pairs_from_file(path: Path) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    needed = "hold [[left, right], …], each side a value or a list of values"
-    found = read_json_option("--pairs", path, needed)
+    return _listed_pairs(path, read_json_option("--pairs", path, PAIRS_NEEDED))
+
+
+def _listed_pairs(
+    path: Path, found: Any, needed: str = PAIRS_NEEDED
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     if not isinstance(found, list) or not all(isinstance(p, list) and len(p) == 2 for p in found):
         raise InvalidOption("--pairs", given=f"{path} is not a list of pairs", needed=needed)
 

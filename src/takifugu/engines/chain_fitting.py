@@ -11,6 +11,7 @@ from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fit_kinds import Estimate, FitOptions, fit_prior
 from takifugu.engines.fit_report import refuse_uncut, steps_estimate, the_one
 from takifugu.engines.fitted_part import Split, parts, rows_of, share_of_entities
+from takifugu.engines.hour_fitting import fit_by_hour
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.priors import (
     FittedRows,
@@ -91,6 +92,8 @@ def fit_markov_chain(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
     """The stationary chain of relative frequencies, smoothed; of several columns a joint one."""
+    if options.by_hour:
+        return fit_by_hour(engine, columns, train, options)
     counts = _counts(engine, columns, train, options)
     if options.other is not None and options.other not in counts.states:
         raise InvalidQuery(
@@ -101,7 +104,8 @@ def fit_markov_chain(
         )
     tau = TAU if options.tau is None else options.tau
     chain = counts.chain(unseen="uniform", tau=tau or None, length=options.length)
-    return steps_estimate(chain, counts.states, counts.counts)
+    found = steps_estimate(chain, counts.states, counts.counts)
+    return found if counts.columns is None else replace(found, over="sequence")
 
 
 def fit_interval_chain(

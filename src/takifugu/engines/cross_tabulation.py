@@ -53,10 +53,11 @@ def cross_tabulate(
             limit=MOST_CELLS,
         )
     counts = {names: np.zeros([len(keys[name]) for name in names], np.int64) for names in wanted}
+    groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {names: [] for names in wanted}
     for names, places, count in _groups(engine, wanted, codes, scope):
-        cell = engine._cell({name: codes[name] for name in names}, places)
-        if cell is not None:
-            counts[names][cell] += count
+        groups[names].append((*places, count))
+    for names, found in groups.items():
+        engine._add(counts[names], {name: codes[name] for name in names}, found)
     for table in counts.values():
         table.setflags(write=False)
     return tuple(

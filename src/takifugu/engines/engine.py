@@ -163,39 +163,6 @@ class Engine:
         self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
         return Histogram(names, keys, _still(counts))
 
-    def marginals(
-        self, columns: Sequence[str], by: Sequence[str] = (), scope: Scope = EVERYTHING
-    ) -> tuple[Histogram, ...]:
-        """The `histogram` of ``(*by, column)`` for each column, in one pass over the rows."""
-        if not columns or set(columns) & set(by) or len(set(columns)) < len(columns):
-            raise InvalidQuery(
-                "columns",
-                given="repeat a column" if columns else "are none",
-                needed="name at least one column, each one once",
-            )
-        axes = [self._axes((*by, column)) for column in columns]
-        fixed = {name: self._codes(name) for name in by}
-        codes = {name: self._codes(name) for name in columns}
-        text = ex.marginals(
-            self._within(scope),
-            fixed,
-            codes,
-            self._backend.kinds,
-            self._backend.dialect,
-            self._backend.hashing.name,
-        )
-        found: list[list[tuple[Any, ...]]] = [[] for _ in columns]
-        many = len(fixed)
-        for row in self._backend.rows(text):
-            which = int(row[-2])
-            found[which].append((*row[:many], row[many + which], row[-1]))
-        tables = []
-        for (names, keys, looks), groups in zip(axes, found, strict=True):
-            counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-            self._add(counts, looks, groups)
-            tables.append(Histogram(names, keys, _still(counts)))
-        return tuple(tables)
-
     def _add(
         self, counts: Integers, codes: Mapping[str, Lookup], found: Sequence[tuple[Any, ...]]
     ) -> None:

@@ -5,7 +5,7 @@ NULL if it has none, only after the rows were counted by raw value: then the lis
 for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from takifugu.engines.backends.backend import DATA, Kind
@@ -23,8 +23,6 @@ TYPES = {
     "zoned": "timestamp('UTC')",
     "unknown": "binary",
 }
-
-COUNTED = "counted"  # groups of rows, by raw value
 
 
 def relation(kinds: Mapping[str, Kind]) -> Any:
@@ -79,44 +77,6 @@ def histogram(rows: Any, codes: Mapping[str, Lookup]) -> Any:
     """Rows of: one place for each column, and how many rows have them."""
     counted = rows.group_by(list(codes)).aggregate(count=rows.count())
     return by_place(counted, codes, {"count": "sum"})
-
-
-def marginals(
-    rows: Any,
-    by: Mapping[str, Lookup],
-    codes: Mapping[str, Lookup],
-    kinds: Mapping[str, Kind],
-    dialect: str,
-    quote: Callable[[str], str],
-) -> str:
-    """SQL for rows of: places of ``by`` and of each column, which column is counted, and count.
-
-    One pass over the rows, by GROUPING SETS, which Ibis does not write: a set for each column,
-    beside all of ``by``. In a row of the answer the other columns have no value, and GROUPING says
-    which they are; that a value is missing is another matter.
-    """
-    import ibis
-
-    names = [*by, *codes]
-    renamed = {name: f"key_{i}" for i, name in enumerate(names)}  # none is called like ours
-    read = sql(rows.select(**{short: rows[name] for name, short in renamed.items()}), dialect)
-    keys = [quote(renamed[name]) for name in names]
-    fixed, counted = keys[: len(by)], keys[len(by) :]
-    which = " ".join(f"WHEN GROUPING({key}) = 0 THEN {i}" for i, key in enumerate(counted))
-    sets = ", ".join(f"({', '.join((*fixed, key))})" for key in counted)
-    each = (
-        f"SELECT {', '.join(keys)}, CASE {which} END AS {quote('which')},"  # noqa: S608 - quoted
-        f" count(*) AS {quote('count')} FROM ({read}) AS {quote('rows_read')}"
-        f" GROUP BY GROUPING SETS ({sets})"
-    )
-    table = ibis.table(
-        {renamed[name]: TYPES[kinds[name]] for name in names}
-        | {"which": "int64", "count": "int64"},
-        name=COUNTED,
-    )
-    looks = {renamed[name]: look for name, look in {**by, **codes}.items()}
-    found = by_place(table, looks, {"count": "sum"}, keep=("which",))
-    return f"WITH {quote(COUNTED)} AS ({each}) {sql(found, dialect)}"
 
 
 def sums(rows: Any, codes: Mapping[str, Lookup], amount: Amount, kind: Kind) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.engines.declarations.columns import Amount, Category
 from takifugu.engines.declarations.declaration import Declaration
@@ -20,6 +20,9 @@ from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
 from takifugu.priors import FittedRows, Name, Prior
+
+if TYPE_CHECKING:
+    from takifugu.engines.goodness import GoodnessOfFit
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class Estimate:
         notes: What else the owner should see once: states hardly seen, what does not fit.
         facts: The same for programs, as JSON.
         over: What the entries of the prior are, where that is not plain from its kind.
+        goodness: Tests whether it describes the rows; None for the tests of its kind, by
+            `fit_goodness`.
     """
 
     prior: Prior
@@ -121,6 +126,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     over: str | None = None
+    goodness: "Callable[[], GoodnessOfFit] | None" = field(default=None, repr=False, compare=False)
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
@@ -154,7 +160,7 @@ KINDS: Mapping[str, FitKind] = {
         "takifugu.engines.chain_fitting",
         "fit_markov_chain",
         "a Markov chain; of several columns on their joint states",
-        ("other", "tau", "length", "cuts"),
+        ("other", "tau", "length", "cuts", "by_hour"),
     ),
     "interval": FitKind(
         "takifugu.engines.chain_fitting",
@@ -196,6 +202,7 @@ class Fitted:
         test: The rows that were kept apart, for releases; None if there was no split.
         split: How they were kept apart.
         remaining: How many rows were kept apart, which is public; None if that was not counted.
+        goodness: Whether it describes the rows that it was fitted on; None if not tested.
     """
 
     prior: Prior
@@ -205,6 +212,7 @@ class Fitted:
     test: Scope | None
     split: Split
     remaining: int | None = None
+    goodness: "GoodnessOfFit | None" = None
 
     @property
     def statement(self) -> str:
@@ -212,10 +220,13 @@ class Fitted:
         return " ".join((self.rows.statement, *self.estimate.rests))
 
 
-def fit_prior(engine: Engine, columns: Sequence[str], options: FitOptions) -> Fitted:
+def fit_prior(
+    engine: Engine, columns: Sequence[str], options: FitOptions, *, tested: bool = False
+) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
+    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
@@ -233,7 +244,12 @@ def fit_prior(engine: Engine, columns: Sequence[str], options: FitOptions) -> Fi
     estimate = fitter(engine, chosen, train, options)
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
-    return Fitted(prior, estimate, rows, train, test, options.split, remaining)
+    goodness = None
+    if tested:
+        from takifugu.engines.fit_goodness import goodness_of
+
+        goodness = goodness_of(engine, chosen, train, options, estimate)
+    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness)
 
 
 def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fit_kinds import Estimate, FitOptions
+from takifugu.engines.goodness import GoodnessOfFit
 from takifugu.engines.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.engines.lag_moments import LagMoments, lag_moments
 from takifugu.engines.scope import EVERYTHING, Scope
@@ -67,11 +68,12 @@ class FittedProcess:
         raised = ""
         if self.margin:
             raised = f", raised by {four_digits(self.margin)} standard errors"
+        size = f"{moments.rows:,} rows of {moments.entities:,} entities"
         return (
-            f"{fit.kernel.word} with {fit.family.parameter} {four_digits(fit.parameter)}"
-            f" ± {four_digits(fit.error, 'up')} (standard error by Bartlett's formula){raised},"
-            f" by moments of {moments.rows:,} rows of {moments.entities:,} entities at lags 0 to"
-            f" {moments.longest}; each value is taken by how far it is from {usual}.",
+            f"Its kernel is {fit.family.word} with {fit.family.parameter}"
+            f" {four_digits(fit.parameter)} ± {four_digits(fit.error, 'up')} (standard error by"
+            f" Bartlett's formula){raised}, by moments of {size} at lags 0 to {moments.longest};"
+            f" each value is taken by how far it is from {usual}.",
             "Means do not matter to the loss: it holds whatever they are, if the adversary knows"
             " them.",
         )
@@ -176,9 +178,21 @@ def fit_gaussian(
         margin=0.0 if options.margin is None else options.margin,
         length=options.length,
     )
-    products = int(found.moments.products[1:].sum())
+
+    def goodness() -> GoodnessOfFit:
+        from takifugu.engines.process_goodness import process_goodness
+
+        return process_goodness(engine, columns[0], found, train)
+
     return Estimate(
-        found.prior, products, "products", found.rests, found.notes, found.document(), "sequence"
+        found.prior,
+        int(found.moments.products[1:].sum()),
+        "products",
+        found.rests,
+        found.notes,
+        found.document(),
+        "sequence",
+        goodness,
     )
 
 
@@ -223,7 +237,7 @@ def _notes(found: FittedProcess) -> Iterator[str]:
             f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and {WALKS:g} is the"
             " critical value of Dickey and Fuller at 5 %): no finite loss protects its values."
         )
-    yield from _dependence(found)
+    yield from excess_dependence(found)
     if moments.own and moments.entities and total * moments.entities > 0.2 * moments.rows:
         yield (
             "Entities have few rows for a mean of their own: the correction for that is as large as"
@@ -238,7 +252,7 @@ def _notes(found: FittedProcess) -> Iterator[str]:
         )
 
 
-def _dependence(found: FittedProcess) -> Iterator[str]:
+def excess_dependence(found: FittedProcess) -> Iterator[str]:
     """Whether rows depend on each other more than the prior says."""
     fit = found.fit
     fitted = np.abs(correlations_of(found.kernel, found.moments.longest))

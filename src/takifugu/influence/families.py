@@ -11,6 +11,7 @@ from takifugu.finite.world import World
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.chain.higher_order_curves import higher_order_curve
 from takifugu.influence.chain.interval_curves import interval_chain_curve
+from takifugu.influence.chain.time_of_day_curves import time_of_day_curve
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.explicit_curves import explicit_curve
 from takifugu.influence.gaussian_curves import gaussian_curve
@@ -27,6 +28,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 
 NETWORK_REACH = 4  # the largest number of entries that a search over a network exposes by default
@@ -34,10 +36,12 @@ Progress = Callable[[str], None]
 
 
 def has_curve(prior: Prior) -> bool:
-    """Whether `influence_curve` has one: not for a chain that stands for more than one law."""
+    """Whether translations look at the curve: not for chains that stand for more than one law."""
     match prior:
         case MarkovChain():
             return prior.one_law
+        case TimeOfDayChain():
+            return False  # a law for each first hour: that curve is above what transport gives
         case Product():
             return all(has_curve(part) for part in prior.parts.values())
         case _:
@@ -65,6 +69,8 @@ def influence_curve(
             return interval_chain_curve(prior, secrets, max_exposed=max_exposed)
         case HigherOrderChain():
             return higher_order_curve(prior, secrets, max_exposed=max_exposed)
+        case TimeOfDayChain():
+            return time_of_day_curve(prior, secrets, max_exposed=max_exposed)
         case Gaussian():
             return _cut(gaussian_process_curve(prior, secrets), max_exposed)
         case TruncatedGaussian():

@@ -18,6 +18,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "markov-chain": ("takifugu.priors.markov", "MarkovChain"),
     "interval-markov-chain": ("takifugu.priors.interval_chain", "IntervalMarkovChain"),
     "higher-order-chain": ("takifugu.priors.higher_order", "HigherOrderChain"),
+    "time-of-day-chain": ("takifugu.priors.time_of_day", "TimeOfDayChain"),
     "gaussian": ("takifugu.priors.truncated_gaussian", "TruncatedGaussian"),
     "gaussian-process": ("takifugu.priors.gaussian", "Gaussian"),
     "bayesian-network": ("takifugu.priors.bayesian_network", "BayesianNetwork"),

@@ -22,7 +22,8 @@ class Prior(Provenance, ABC):
 
     Implementers, one module each:
 
-    * `MarkovChain`, `IntervalMarkovChain`, `HigherOrderChain` (each is a `SequencePrior`)
+    * `MarkovChain`, `IntervalMarkovChain`, `HigherOrderChain`, `TimeOfDayChain` (each is a
+      `SequencePrior`)
     * `BayesianNetwork`, `MarkovRandomField` (both are a `NetworkPrior`)
     * `Gaussian`, and `TruncatedGaussian`, the paper's
     * `Explicit`, `IndependentEntries`
@@ -121,7 +122,7 @@ class SequencePrior(Prior):
     """A prior over a sequence: its entries are the times 0, 1, …, all with the same states.
 
     Implementers are dataclasses with the fields ``states`` and ``length``: `MarkovChain`,
-    `IntervalMarkovChain`, `HigherOrderChain`.
+    `IntervalMarkovChain`, `HigherOrderChain`, `TimeOfDayChain`.
 
     Attributes:
         states: The names of the states.

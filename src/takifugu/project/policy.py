@@ -8,7 +8,7 @@ docs/how-to/projects.md.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -18,12 +18,14 @@ from urllib.parse import parse_qsl, urlsplit
 from takifugu._atomic import read_whole
 from takifugu._exact import exactly
 from takifugu._toml import TomlSection, is_name, parse_toml
+from takifugu.engines import InvalidQuery
 from takifugu.errors import InvalidFile, Malformed, UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.adversaries import KNOWN, STARTS
 from takifugu.priors.universe import State
 from takifugu.session.entries import KINDS as OVER
 from takifugu.session.entries import canonical
+from takifugu.session.query.linear import WeightedSum
 
 FILE = "takifugu.toml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a dataset: also a part of file names
@@ -90,6 +92,7 @@ class DatasetPolicy:
         analysts: Who may run queries; empty for anybody.
         release_fitted_rows: Whether rows that a prior was fitted on may be released from.
         table: Whether to cache the translation as a table; None: only for priors of many states.
+        linear: The linear queries that may be asked, by name.
     """
 
     name: str
@@ -103,6 +106,7 @@ class DatasetPolicy:
     analysts: tuple[str, ...] = ()
     release_fitted_rows: bool = False
     table: bool | None = None
+    linear: Mapping[str, WeightedSum] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ def checked_name(name: str) -> str:
 def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
     checked_name(name)
     known = ("declaration", "about", "prior", "pairs", "entries", "secrets_within", "uncertainty")
-    given = named.section(name, (*known, "analysts", "release_fitted_rows", "table"))
+    given = named.section(name, (*known, "analysts", "release_fitted_rows", "table", "linear"))
     analysts = given.names("analysts")
     if any(not isinstance(who, str) for who in analysts or ()):
         raise InvalidProject(
@@ -210,7 +214,28 @@ def _dataset(named: TomlSection, name: str) -> DatasetPolicy:
         analysts=tuple(str(who) for who in analysts or ()),
         release_fitted_rows=given.flag("release_fitted_rows") or False,
         table=given.flag("table"),
+        linear=_linear(given),
     )
+
+
+def _linear(given: TomlSection) -> dict[str, WeightedSum]:
+    """The sections ``[dataset.NAME.linear.QUERY]``."""
+    if "linear" not in given.content:
+        return {}
+    named, found = given.section("linear", None), {}
+    for name in named.content:
+        section = named.section(name, ("column", "by", "weights"))
+        weights = section.section("weights", None).content
+        try:
+            found[name] = WeightedSum(section.text("column"), section.text("by"), weights)
+        except (InvalidQuery, UnsoundRequest) as error:
+            raise InvalidProject(
+                section.at("weights"),
+                given="are not a number for each key",
+                needed="be numbers, one of them not 0, as { 18 = 1, 19 = '1/2' }",
+                reason="kind",
+            ) from error
+    return found
 
 
 _PRIOR_KEYS = (

@@ -56,6 +56,11 @@ id = {id}  # its first event: no other ledger will do
 # member = "role"                      # of "household": the public column with the members
 # start = "unknown"                    # of a chain: whatever the first entry is thought to be
 # known = "any"                        # of a chain: against somebody who knows any other entries
+#
+# [dataset.visits.linear.evening]      # a weighted sum that may be asked: `linear --query evening`
+# column = "kwh"                       # the protected numbers, each times the weight of its row
+# by = "hour"                          # the public column whose keys have weights
+# weights = {{ 18 = 1, 19 = "1/2" }}     # exact; a key that is left out has the weight 0
 """
 
 

@@ -8,6 +8,7 @@ For example::
 """
 
 from takifugu.session.entries import Entries
+from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import (
@@ -33,4 +34,5 @@ __all__ = [
     "Session",
     "SessionClosed",
     "StalePlan",
+    "WeightedSum",
 ]

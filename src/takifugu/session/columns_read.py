@@ -6,7 +6,6 @@ table declares for it. Where the prior has joint states, every combination must 
 values make none would be outside of the prior, and nothing would be guaranteed for it.
 """
 
-from collections.abc import Mapping
 from itertools import islice, product
 from math import prod
 
@@ -53,7 +52,7 @@ def refuse_other_columns(name: str, prior: Prior, declaration: Declaration) -> N
     for column in declaration.protected:
         refuse_values(name, column, values[column.column])
     if isinstance(prior, MarkovChain):
-        _refuse_missing(name, prior, values)
+        refuse_missing_states(name, prior)
 
 
 def refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]) -> None:
@@ -81,7 +80,9 @@ def refuse_values(name: str, column: Category | Amount, values: tuple[Name, ...]
     )
 
 
-def _refuse_missing(name: str, prior: MarkovChain, values: Mapping[Name, tuple[Name, ...]]) -> None:
+def refuse_missing_states(name: str, prior: MarkovChain) -> None:
+    """Raise unless every combination of the values of a joint state is a state."""
+    values = values_by_column(prior)
     every = prod(len(labels) for labels in values.values())
     if len(prior.states) == every:  # each once, and none of others: by its own checks
         return

@@ -44,8 +44,9 @@ def guarantee(
     if any(isinstance(p, Gaussian) for p in priors):
         parts.append(
             f"The numbers of `{columns[0]}` are taken to be jointly normal, as the prior states,"
-            " before they are clamped and rounded; a query is charged by how far it sees two of"
-            " them apart."
+            " before they are clamped and rounded, around means that may differ from row to row"
+            " (by hour, for instance): the loss is the same whatever they are, even if the"
+            " adversary knows them. A query is charged by how far it sees two of the numbers apart."
         )
     for column in declaration.protected:
         if isinstance(column, Amount) and column.column in columns:

@@ -6,9 +6,12 @@ For an engine that is limited to a share of the entities, the whole table is com
 from collections.abc import Mapping
 
 from takifugu.engines import Engine
+from takifugu.engines.run_counting import refuse_irregular
+from takifugu.engines.scope import EVERYTHING
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.prior import Prior
+from takifugu.priors.time_of_day import HOURS, TimeOfDayChain
 from takifugu.session.entity_names import as_keys, matched_entities
 from takifugu.session.entries import Entries
 from takifugu.session.households import refuse_households
@@ -24,6 +27,10 @@ def refuse_unmatched(
     longest: int | None = None
     for name, prior in priors.items():
         over = read[name].over
+        parts = prior.parts.values() if isinstance(prior, Product) else (prior,)
+        for chain in parts:
+            if isinstance(chain, TimeOfDayChain):
+                _refuse_hours(name, chain, engine)
         if isinstance(prior, Product):
             _refuse_parts(name, prior, engine)
         elif over == "entities":
@@ -45,6 +52,20 @@ def refuse_unmatched(
                     given=size,
                     needed=longest,
                 )
+
+
+def _refuse_hours(name: str, chain: TimeOfDayChain, engine: Engine) -> None:
+    """Raise unless rows are one an hour, of days that have as many hours as the prior's."""
+    if chain.hours != HOURS:
+        raise UnsoundRequest(
+            f"{name} has a day of {chain.hours} hours; rows have days of {HOURS}: give a matrix for"
+            " each hour",
+            field=name,
+            reason="hours",
+            given=chain.hours,
+            needed=HOURS,
+        )
+    refuse_irregular(engine.whole, EVERYTHING)
 
 
 def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:

@@ -23,6 +23,7 @@ from takifugu.session.held_out import ReleasableRows
 from takifugu.session.matched_rows import refuse_unmatched
 from takifugu.session.prior_reading import PriorTranslation
 from takifugu.session.protected_values import WHOLLY, Values
+from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
 from takifugu.session.query_planner import Planner, query_of, refuse_unserved
@@ -59,6 +60,7 @@ class QueryPlanning:
     _columns: tuple[str, ...]
     _entries: Mapping[str, Entries]
     _values: Values
+    _linear: Mapping[str, WeightedSum]
     _releasable: ReleasableRows
     _rules: Mapping[str, Any] | None
     _terms: Terms
@@ -112,7 +114,9 @@ class QueryPlanning:
             )
         options = checked(options)
         window = self._releasable.opened(options.window)
-        query = query_of(replace(options, window=window), self._engine.declaration, self._columns)
+        query = query_of(
+            replace(options, window=window), self._engine.declaration, self._columns, self._linear
+        )
         refuse_unserved(
             query, self._prior.priors, {name: e.over for name, e in self._entries.items()}
         )

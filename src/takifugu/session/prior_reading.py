@@ -12,7 +12,11 @@ from takifugu.errors import UnsoundRequest, one_of
 from takifugu.priors import Secrets
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
-from takifugu.session.columns_read import refuse_other_columns, refuse_values
+from takifugu.session.columns_read import (
+    refuse_missing_states,
+    refuse_other_columns,
+    refuse_values,
+)
 from takifugu.session.entries import Entries, EntriesOption, of_several_columns, stated_entries
 from takifugu.session.name_lists import listed
 from takifugu.session.protected_values import values_by_column
@@ -105,8 +109,10 @@ def translation_of(
 def _refuse_members(name: str, prior: Prior, declaration: Declaration, about: str) -> None:
     """Raise unless every member of a household has the labels of the protected column."""
     column = next(c for c in declaration.protected if c.column == about)
-    for member, values in values_by_column(household_chain(name, prior)).items():
+    chain = household_chain(name, prior)
+    for member, values in values_by_column(chain).items():
         refuse_values(f"{name}, {member}", column, values)
+    refuse_missing_states(name, chain)
 
 
 def row_translation(

@@ -41,6 +41,7 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
+from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query.query import draw
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
@@ -103,6 +104,7 @@ class Session(QueryPlanning):
             are several priors. Chains of one column and products need none.
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
         rules: The rules of a policy, which the ledger compares with those that were accepted.
+        linear: The linear queries that ``plan.linear`` knows, by name.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Session(QueryPlanning):
         over: OverOption = None,
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
+        linear: Mapping[str, WeightedSum] | None = None,
     ) -> None:
         """Open what is given by path, and check that table, prior, entries and budget fit."""
         _refuse_types(table, translation_table, statement, release_fitted_rows)
@@ -169,6 +172,7 @@ class Session(QueryPlanning):
                 self._mark = translation_table.fingerprint
             self._entries = refuse_misfit(translation, self._engine, self._columns, over)
             self._values = values_of(translation, declaration, self._columns)
+            self._linear = declared_sums(linear or {}, declaration, self._columns)
             known = self._releasable.statement
             self._statement = known if statement in known else f"{known} {statement}".strip()
             snapshot = ledger.snapshot(dataset, analyst=analyst)

@@ -89,6 +89,13 @@ class LossTranslation(Protocol):
         """
         return False
 
+    def covering_cost(self, epsilon: Fraction, /) -> Cost | None:
+        """A cost that is at least every cost which translates to ``epsilon`` or less.
+
+        None if there is none: where only some pairs of values are secret.
+        """
+        return Cost.any(epsilon) if self.every_pair else None
+
     @property
     def least(self) -> float:
         """The smallest positive Pufferfish loss that `to_dp` is meant for."""

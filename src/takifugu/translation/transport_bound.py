@@ -18,6 +18,7 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secret_distance import check_distance
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, worst
 from takifugu.translation.chain.adversary_transport import AdversaryTransport
@@ -25,6 +26,7 @@ from takifugu.translation.chain.binary_transport import BinaryTransport
 from takifugu.translation.chain.chain_transport import ChainTransport
 from takifugu.translation.chain.higher_order_transport import HigherOrderTransport
 from takifugu.translation.chain.interval_transport import IntervalTransport
+from takifugu.translation.chain.time_of_day_transport import TimeOfDayTransport
 from takifugu.translation.chain.transport_steps import MOST_STATES
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.explicit_transport import ExplicitTransport
@@ -56,6 +58,10 @@ def transport_bound(
         case HigherOrderChain():
             return _if_it_fits(
                 prior, lambda: HigherOrderTransport(prior, secrets, tolerance=tolerance)
+            )
+        case TimeOfDayChain():
+            return _if_it_fits(
+                prior, lambda: TimeOfDayTransport(prior, secrets, tolerance=tolerance)
             )
         case Explicit():
             return ExplicitTransport(prior, secrets)

@@ -21,6 +21,7 @@ from takifugu.cli.shared_options import (
     Uncertainty,
     echo,
     print_json,
+    read_column_pairs,
     read_secrets,
     the_project,
 )
@@ -92,7 +93,8 @@ def add(
     from takifugu.engines import open_engine
 
     project = the_project(folder)
-    secrets = read_secrets(pairs, entries, secrets_within)
+    by_column = read_column_pairs(pairs)
+    secrets = read_secrets(None if by_column else pairs, entries, secrets_within)
     project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
@@ -104,7 +106,7 @@ def add(
             over=over,
             household=household,
             member=member,
-            pairs=secrets.pairs,
+            pairs=by_column or secrets.pairs,
             entries=secrets.entries,
             within=secrets.within,
             uncertainty=uncertainty,
@@ -129,7 +131,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
 
     Keys of the JSON object: title, fingerprint, source, entity, order, protected, public,
     guarantee; for a dataset of a project also dataset, about (null if it is about several
-    columns), columns, priors, over, pairs, entries, uncertainty, analysts, released_from and
+    columns), columns, priors, over, pairs, entries, uncertainty, analysts, linear (queries by
+    name: column, by and weights), released_from and
     released_share (null if all rows may be released from), fitted (statements about fitted
     priors).
     """
@@ -160,6 +163,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
                 echo(f"{name:<11}  {', '.join(policy['columns'])}")
             elif policy[name]:
                 echo(f"{name:<11}  {policy[name]}")
+        for name, query in policy["linear"].items():
+            echo(f"linear       {name}: {query['column']}, weighted by {query['by']}")
         if policy["released_from"] is not None:
             echo(f"released     from {policy['released_from']} on")
         if policy["released_share"] is not None:
@@ -347,6 +352,14 @@ def _policy(project: "Project", name: str) -> dict[str, Any]:
         "secrets_within": None if policy.within is None else str(policy.within),
         "uncertainty": policy.uncertainty,
         "analysts": list(policy.analysts),
+        "linear": {
+            query: {
+                "column": one.column,
+                "by": one.by,
+                "weights": {str(key): str(weight) for key, weight in one.weights},
+            }
+            for query, one in policy.linear.items()
+        },
         "released_from": start if start is None or isinstance(start, int) else start.isoformat(),
         "released_share": None if share is None else str(share.high - share.low),
         "fitted": list(kept.statements),

@@ -19,7 +19,7 @@ from takifugu.cli.commands.ledger_copies import (
     run_restore,
     split_places,
 )
-from takifugu.cli.commands.ledger_text import decision
+from takifugu.cli.commands.ledger_text import decision, few, query_words
 from takifugu.cli.shared_options import (
     AsJson,
     InProject,
@@ -216,7 +216,7 @@ def _activity(body: Any) -> str:
         case "charge" | "reuse" as kind:
             to = f" to {body['analyst']}" if body["analyst"] else ""
             act = "released" if kind == "charge" else "released again"
-            return f"{act}{to} from {body['dataset']}: {_query(body)}; {_loss(body['loss'])}"
+            return f"{act}{to} from {body['dataset']}: {query_words(body)}; {_loss(body['loss'])}"
         case "answer":
             return f"answer to event {body['charge']} stored"
         case "loss":
@@ -240,34 +240,6 @@ def _activity(body: Any) -> str:
             return " ".join(filter(None, (kind, where, *more))) + who
 
 
-def _query(body: Any) -> str:
-    """The query, its rows and its mechanism."""
-    query = dict(body["query"])
-    words = str(query.pop("name", None) or body["query_fingerprint"][:12])
-    if about := query.get("column"):
-        words += f" of {', '.join(map(str, about)) if isinstance(about, list) else about}"
-    if query.get("by"):
-        words += f" by {', '.join(map(str, query['by']))}"
-    rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}
-    words += "".join(f", {name} = {_few(value)}" for name, value in rest.items())
-    if body["window"]:
-        window = body["window"]
-        ends = ("" if window[end] is None else str(window[end]) for end in ("start", "end"))
-        words += f", {window['unit']}s {'…'.join(ends)}"
-    if body["groups"]:
-        count = len(body["groups"]["keys"])
-        words += (
-            f", {count} group{'s' if count > 1 else ''} of {', '.join(body['groups']['columns'])}"
-        )
-    kind = body["mechanism"].get("kind") or body["mechanism"].get("name")
-    return f"{words} ({kind})" if isinstance(kind, str) else words
-
-
-def _few(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
 def _loss(loss: Any) -> str:
     if loss["currency"] == "metric":
         return _cost(loss["cost"])
@@ -287,5 +259,5 @@ def _cost(document: Any) -> str:
     try:
         cost = Cost.of_document(document)
     except (ValueError, TypeError):
-        return f"a cost that cannot be read: {_few(document)}"
+        return f"a cost that cannot be read: {few(document)}"
     return f"{cost_words(cost)}; at most epsilon = {four_digits(cost.scalar, 'up')} per entry"

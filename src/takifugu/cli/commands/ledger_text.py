@@ -77,3 +77,32 @@ def _accepted(body: Mapping[str, Any]) -> str:
 def four_up(value: str) -> str:
     """A stored decimal with four significant digits, rounded up."""
     return "infinite" if value == "infinity" else four_digits(Decimal(value), "up")
+
+
+def query_words(body: Any) -> str:
+    """The query, its rows and its mechanism."""
+    query = dict(body["query"])
+    words = str(query.pop("name", None) or body["query_fingerprint"][:12])
+    if about := query.get("column"):
+        words += f" of {', '.join(map(str, about)) if isinstance(about, list) else about}"
+    if query.get("by"):
+        words += f" by {', '.join(map(str, query['by']))}"
+    rest = {k: v for k, v in query.items() if k not in ("column", "by") and v not in (None, [], {})}
+    words += "".join(f", {name} = {few(value)}" for name, value in rest.items())
+    if body["window"]:
+        window = body["window"]
+        ends = ("" if window[end] is None else str(window[end]) for end in ("start", "end"))
+        words += f", {window['unit']}s {'…'.join(ends)}"
+    if body["groups"]:
+        count = len(body["groups"]["keys"])
+        words += (
+            f", {count} group{'s' if count > 1 else ''} of {', '.join(body['groups']['columns'])}"
+        )
+    kind = body["mechanism"].get("kind") or body["mechanism"].get("name")
+    return f"{words} ({kind})" if isinstance(kind, str) else words
+
+
+def few(value: Any) -> str:
+    """A value on one line, cut where it is long."""
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"

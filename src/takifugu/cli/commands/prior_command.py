@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.prior_compare import run_compare
+from takifugu.cli.commands.prior_contacts import contacts
 from takifugu.cli.commands.prior_fit import fit
 from takifugu.cli.commands.prior_household import household
 from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from takifugu.project.owner_changes import PolicyChange
 
 app = StrictTyper(no_args_is_help=True, help="Make, fit, smooth, show and accept priors.")
+
+app.command("compare")(run_compare)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the prior, as JSON.")]
 
@@ -131,6 +135,7 @@ def new(
 
 app.command()(household)
 app.command()(fit)
+app.command()(contacts)
 
 
 @app.command()

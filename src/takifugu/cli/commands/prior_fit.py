@@ -21,6 +21,7 @@ from takifugu.cli.shell_completion import complete_dataset
 
 if TYPE_CHECKING:
     from takifugu.engines import Fitted
+    from takifugu.engines.goodness import GoodnessOfFit
     from takifugu.priors import Prior
     from takifugu.project import Project
 
@@ -92,6 +93,13 @@ def fit(
             " bound, as '0,0.5,1,2'."
         ),
     ] = None,
+    by_hour: Annotated[
+        bool,
+        typer.Option(
+            "--by-hour",
+            help="markov: a matrix for each hour of the day, where rows are one an hour.",
+        ),
+    ] = False,
     structure: Annotated[
         Path | None,
         typer.Option(
@@ -123,6 +131,17 @@ def fit(
     own_levels: Annotated[
         bool, typer.Option("--own-levels", help="gaussian: each entity has a mean of its own.")
     ] = False,
+    goodness: Annotated[
+        bool,
+        typer.Option(
+            "--goodness/--no-goodness",
+            help="Test whether a prior of this kind describes the rows that it was fitted on.",
+        ),
+    ] = True,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write these tests as a figure (.pdf, .png or .svg)."),
+    ] = None,
     state: Annotated[str | None, typer.Option(help="CSV: the column that holds the state.")] = None,
     entity: Annotated[
         str | None, typer.Option(help="CSV: the column that says whose sequence a row is of.")
@@ -149,24 +168,32 @@ def fit(
     Releases from rows that it was fitted on are refused, except after --all-rows or with
     release_fitted_rows = true in the policy; then they come with a warning.
 
-    Kinds: markov, a Markov chain, of several columns on their joint states, or over the ranges of
-    a number; interval, all chains that the counts do not rule out; higher-order, in which an entry
-    depends on several before it; network, a Bayesian network over the columns of a row; gaussian, a
-    Gaussian process over the rows of a column of numbers, by its moments.
+    Kinds: markov, a Markov chain, of several columns on their joint states, over the ranges of a
+    number, or with a matrix for each hour of the day; interval, all chains that the counts do not
+    rule out; higher-order, in which an entry depends on several before it; network, a Bayesian
+    network over the columns of a row; gaussian, a Gaussian process over the rows of a column of
+    numbers, by its moments.
+
+    A prior that does not fit is a guarantee about another world. So it is tested: chains for their
+    order (likelihood ratio) and for transitions that change over the days, networks for pairs of
+    columns that they leave out, Gaussian processes for residuals, normality and dependence that
+    changes. What is found is said, and refuses nothing.
 
     Keys of the JSON object: out, and those of `prior show`; for a dataset also dataset, project,
     steps (how many things it rests on), unit (what they are), fitted, released_from, share,
-    statement, notes, and rests_on (facts of the kind).
+    statement, notes, rests_on (facts of the kind), and goodness (fits, and tests with about,
+    verdict, sentence and numbers; null with --no-goodness).
     """
     csv_only = {"--state": state, "--entity": entity, "--out": out}
     if any(value is not None for value in csv_only.values()):
         dataset_only = {
             "--kind": kind, "--first-days": first_days, "--share": share,
             "--all-rows": all_rows or None, "--replace": replace or None, "--add": add or None,
-            "--columns": columns, "--cuts": cuts,
+            "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
             "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
-            "--project": folder, "--backend": backend,
+            "--project": folder, "--backend": backend, "--plot": plot,
+            "--no-goodness": None if goodness else True,
         }  # fmt: skip
         _refuse_given(dataset_only, "a CSV file")
         if state is None or entity is None or out is None:
@@ -183,6 +210,12 @@ def fit(
             given="or --share or --all-rows is missing, or more than one is given",
             needed="name the rows to fit on; for a CSV file give --state, --entity and --out",
         )
+    if plot is not None:
+        from takifugu.reports import check_target
+
+        if not goodness:
+            raise InvalidOption("--plot", given="comes with --no-goodness", needed="come without")
+        check_target(plot)
     from takifugu.engines import FitOptions
     from takifugu.priors.network_structure import read_structure
     from takifugu.project.policy import share_of
@@ -198,6 +231,7 @@ def fit(
         confidence=confidence,
         order=None if order is None else _whole(order),
         cuts=None if cuts is None else _cuts(cuts),
+        by_hour=by_hour,
         structure=None if structure is None else read_structure(structure),
         smoothing=smoothing,
         kernel=kernel,
@@ -209,8 +243,10 @@ def fit(
     project = the_project(folder)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
-            data, options, replace=replace, keep=add, backend=backend
+            data, options, replace=replace, keep=add, backend=backend, tested=goodness
         )
+    if plot is not None and found.goodness is not None:
+        _draw(plot, f"{file.name}: {_size(fitted)}", found.goodness)
     if as_json:
         print_json({"out": str(file)} | prior_facts(fitted) | _facts(project, data, found))
         return
@@ -220,6 +256,8 @@ def fit(
     echo(found.statement)
     for note in estimate.notes:
         echo(f"note: {note}")
+    for test in () if found.goodness is None else found.goodness.tests:
+        echo(f"{test.verdict}: {test.sentence}")
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
     if project.needs_acceptance(data):
@@ -240,7 +278,16 @@ def _facts(project: "Project", data: str, found: "Fitted") -> dict[str, Any]:
         "statement": found.statement,
         "notes": list(found.estimate.notes),
         "rests_on": dict(found.estimate.facts),
+        "goodness": None if found.goodness is None else found.goodness.document(),
     }
+
+
+def _draw(path: Path, title: str, goodness: "GoodnessOfFit") -> None:
+    from takifugu.reports import save
+    from takifugu.reports.goodness_figure import goodness_figure
+
+    save(goodness_figure(goodness.document(), title=title), path)
+    echo(f"figure written to {path}", err=True)
 
 
 def _size(prior: "Prior") -> str:

@@ -16,9 +16,10 @@ it may exceed what the budget allows of ε alone. But if every pair of values is
 cost c has :math:`c(u,v) ≤ ε_B` for all of them, since a mechanism with cost c may release a value
 by likelihoods that move the odds of u against v by :math:`e^{c(u,v)}`. So :math:`ε_B·[u≠v]` is at
 least any admitted cost, and :math:`ε_B` itself is counted; likewise of the sum that the last charge
-left behind. Where only some pairs are secret there is no such bound, and the owner must know that
-no cost was charged. A translation that knows no values admits a cost by the ε that covers it: for
-those the claim stands as it is.
+left behind. Of a row with several protected columns that holds for each column, and :math:`ε_B` is
+counted for each (`RowTranslation.covering_cost`). Where only some pairs are secret there is no such
+bound, and the owner must know that no cost was charged. A translation that knows no values admits a
+cost by the ε that covers it: for those the claim stands as it is.
 
 So every entry is counted as having lost these maxima, all of them at once, and nothing else: the
 new cells start from there. A budget that stays the same admits no loss on top of its
@@ -50,6 +51,7 @@ from sqlalchemy import Connection
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
+from takifugu.costs import Cost
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
@@ -59,7 +61,7 @@ from takifugu.ledger.canonical_text import write_fraction
 from takifugu.ledger.events import replay
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.ledger.witnesses.head_witness import holds
-from takifugu.losses import Concentrated, Total
+from takifugu.losses import Concentrated, Metric, Total
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.protocol import LossTranslation
 
@@ -211,10 +213,12 @@ def _most(
             field="delta",
             reason="another translation",
         )
+    most = Total() if same else Total(epsilon)
     if costs:
-        valued = translation is not None and translation.knows_values
-        sure = translation.every_pair if translation is not None and valued else used.every_pair
-        if not sure:
+        covering_cost = Cost.any(epsilon) if used.every_pair else None
+        if translation is not None and translation.knows_values:
+            covering_cost = translation.covering_cost(epsilon)
+        if covering_cost is None:
             raise UnsoundRequest(
                 f"only some pairs of values of dataset {dataset!r} are secret, so that what its"
                 " budget admitted of a cost is not bounded: give the translation that was in use if"
@@ -223,14 +227,16 @@ def _most(
                 field="costs",
                 reason="some pairs",
             )
-    plain = Total(epsilon if costs or not same else Fraction(0))
+        most = Total().plus(Metric(covering_cost))
     if translation is None:
-        return plain
+        return most
     limit = Limit(translation, epsilon, delta)
+    if not most.costs:  # else it covers the ε that was charged on all of a row as well
+        most = Total(max(limit.allowed, most.epsilon))
     if not delta:  # neither a δ nor a ρ is within any ε, so that no sound limit admits them
-        return Total(max(limit.allowed, plain.epsilon))
+        return most
     rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
-    return Total(max(limit.allowed, plain.epsilon), delta, rho)
+    return Total(most.epsilon, delta, rho, most.costs)
 
 
 def _above(admits: Callable[[Fraction], bool]) -> Fraction:

@@ -37,7 +37,7 @@ from takifugu.mechanisms import Mechanism, Sensitivity
 from takifugu.mechanisms.checks import LARGEST
 from takifugu.numeric import Floats, Integers
 from takifugu.priors import Name
-from takifugu.session.query.query import Aim, ChosenMechanism, Noise
+from takifugu.session.query.query import Aim, ChosenMechanism, Noise, numbers_of
 from takifugu.session.query.sum_and_mean import SumQuery
 
 MOST_DIGITS = 12  # of the whole numbers that weights become
@@ -52,7 +52,8 @@ class WeightedSum:
         column: The column of numbers that is added up.
         by: The public column whose keys have weights.
         weights: The weight of each key; one that is left out has the weight 0. Keys may be text
-            where the column has whole numbers, as TOML has no other keys.
+            where the column has whole numbers, as TOML has no other keys. A float is the decimal
+            number that it prints as.
     """
 
     column: str
@@ -73,7 +74,8 @@ class WeightedSum:
                 raise InvalidQuery(
                     "weights", given="are something else", needed="map keys to numbers, as '1/2'"
                 )
-            found.append((key, exactly(weight, f"weights, {key}")))
+            written = repr(weight) if isinstance(weight, float) else weight
+            found.append((key, exactly(written, f"weights, {key}")))
         if not any(weight for _, weight in found):
             raise InvalidQuery("weights", given="are all 0", needed="have one that is not")
         object.__setattr__(self, "column", column)
@@ -131,6 +133,26 @@ class WeightedSum:
             return where
         unknown = [key for key in asked or () if key not in dict(weights)]
         return {**where, self.by: (*read, *unknown)}  # an unknown one is refused as ever
+
+
+def declared_sums(
+    linear: Mapping[str, WeightedSum], declaration: Declaration, columns: Sequence[str]
+) -> dict[str, WeightedSum]:
+    """The same queries; refused unless each fits the table and the columns of a session."""
+    for name, declared in linear.items():
+        if not isinstance(declared, WeightedSum):
+            raise InvalidQuery(
+                f"linear, {name}", given="is something else", needed="be a `WeightedSum`"
+            )
+        if declared.column not in columns:
+            raise InvalidQuery(
+                f"linear, {name}",
+                given=f"adds up {declared.column!r:.80}",
+                needed=f"add up a column of the session: {', '.join(columns)}",
+            )
+        numbers_of(declaration, WeightedSumQuery.kind, declared.column)
+        declared.by_key(declaration)
+    return dict(linear)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class MarginalsQuery(NumberQuery):
 
     def exact(self, engine: Engine) -> Integers:
         """``[by, label of the first column, …, label of the last]``."""
-        counted = engine.marginals(self.columns, self.by, self.rows.scope)
+        sets = [(*self.by, column) for column in self.columns]
+        counted = engine.cross_tabulations(sets, self.rows.scope)
         tables = [self._in_scope(engine, one.counts) for one in counted]
         return np.concatenate(tables, axis=-1)
 

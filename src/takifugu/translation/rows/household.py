@@ -26,6 +26,7 @@ adds up.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -87,6 +88,11 @@ class Household(RowTranslation):
     def exchangeable(self) -> bool:
         """Whether every prior is the same whatever order the members are put in."""
         return all(is_exchangeable(chain) for chain in self._chains.values())
+
+    def covering_cost(self, epsilon: Fraction, /) -> Cost | None:
+        """ε for any change of a row, if every pair of values is secret: a row has one column."""
+        every = all(kept == Secrets() for kept in self.secrets.values())
+        return Cost.any(epsilon) if every else None
 
     def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
         """The largest loss of any member, for the one protected column."""

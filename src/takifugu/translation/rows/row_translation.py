@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from takifugu._rounding import float_down, float_up
-from takifugu.costs import NOTHING, Cost
+from takifugu.costs import ANY, NOTHING, Column, Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.fingerprint import ByContent
 from takifugu.priors.prior import Prior
@@ -146,6 +146,19 @@ class RowTranslation(ByContent, LossTranslation):
             most=MOST_GAINED * pufferfish / size,
         )
         return Fraction(found)
+
+    def covering_cost(self, epsilon: Fraction, /) -> Cost | None:
+        r"""ε for each column that differs, if every pair of values of every column is secret.
+
+        A mechanism with the cost c may read column j of one row alone, and have the likelihood
+        :math:`e^{c_j(x,v)}` of its value v, with :math:`c_j` what c makes of a change of that
+        column: no change of the row costs less. It moves the odds of u against v by
+        :math:`e^{c_j(u,v)}`, so that :math:`c_j \le ε` where c translates to ε or less. Columns
+        that are changed one after the other cost what they cost together or more.
+        """
+        if any(kept != Secrets() for kept in self.secrets.values()):
+            return None
+        return Cost.of({Column(column, ANY): epsilon for column in self.secrets})
 
     @cached_property
     def tolerance(self) -> float:

@@ -1,0 +1,105 @@
+"""``takifugu prior compare``: what adversaries with other priors learn from past releases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from takifugu.cli.shared_options import (
+    AsJson,
+    Backend,
+    DatasetName,
+    InProject,
+    InvalidOption,
+    Spinner,
+    echo,
+    print_json,
+    show_warnings,
+    the_project,
+)
+from takifugu.visible import four_digits
+
+if TYPE_CHECKING:
+    from takifugu.project.prior_comparison import PriorComparison
+
+MOST = 10_000
+
+
+def run_compare(
+    name: DatasetName,
+    priors: Annotated[
+        list[Path], typer.Argument(metavar="PRIOR...", help="Other priors, as JSON or BIF.")
+    ],
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="What the entries of these priors are; by default, what those of the policy are."
+        ),
+    ] = None,
+    analyst: Annotated[
+        str | None, typer.Option(help="Compare what was released to this analyst.")
+    ] = None,
+    last: Annotated[int, typer.Option(help="The number of latest releases to list.")] = 10,
+    folder: InProject = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an adversary with another prior would learn from the releases made so far.
+
+    What the ledger holds of NAME, by value, window and group, is translated under each PRIOR and
+    under the present priors: every release alone, and all together. Nothing is charged, and
+    nothing is read but public facts about the rows. A prior that is not about these rows is
+    refused, as one of the policy would be.
+
+    Keys of the JSON object: dataset, analyst, delta, budget, count (of all releases), releases
+    (the latest: seq, at, analyst, query, window, groups, and losses by prior), totals (by prior;
+    the present ones are called "present"), beyond (the priors under which more than the budget is
+    spent). Losses are rounded up; null for an infinite one.
+    """
+    from takifugu.project.prior_comparison import compare_priors
+
+    if not 0 <= last <= MOST:
+        raise InvalidOption("--last", given=f"is {last}", needed=f"be from 0 to {MOST}")
+    project = the_project(folder)
+    with show_warnings(), Spinner("translating"):
+        found = compare_priors(
+            project, name, priors, over=over, analyst=analyst, last=last, backend=backend
+        )
+    if as_json:
+        print_json(found.document())
+    else:
+        _print(found)
+
+
+def _print(found: "PriorComparison") -> None:
+    from takifugu.cli.commands.ledger_text import query_words
+
+    whose = found.dataset if found.analyst is None else f"{found.dataset}, {found.analyst}"
+    at = f", at delta = {four_digits(found.delta)}" if found.delta else ""
+    many = "release" if found.count == 1 else "releases"
+    echo(f"{whose}: {found.count} {many}; Pufferfish epsilon of each alone, and together{at}")
+    lines = [
+        (
+            f"event {one.seq}, {query_words(one.body)}",
+            [four_digits(loss, "up") for loss in one.losses.values()],
+        )
+        for one in found.releases
+    ]
+    lines.append(("all together", [four_digits(t, "up") for t in found.totals.values()]))
+    names = list(found.totals)
+    left = max(len(words) for words, _ in lines)
+    wide = [
+        max(len(name), *(len(numbers[i]) for _, numbers in lines)) for i, name in enumerate(names)
+    ]
+    for words, numbers in [("", names), *lines]:
+        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
+        echo(f"  {words:<{left}}  {'  '.join(cells)}")
+    if found.count > len(found.releases):
+        echo(f"  ({found.count - len(found.releases)} earlier releases are not listed)")
+    for beyond in found.beyond:
+        budget = four_digits(found.budget or 0)
+        echo(
+            f"under {beyond} that is more than the budget of {budget}: the guarantee says nothing"
+            " about an adversary who believes it"
+        )
+    echo("nothing was charged")

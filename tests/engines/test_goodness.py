@@ -1,0 +1,97 @@
+"""Goodness of fit of chains, from the rows of a table: plain loops say the same."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import takifugu as tf
+from takifugu.engines import FitOptions, Scope, Table
+from takifugu.engines.fit_kinds import fit_prior
+from takifugu.engines.goodness import goodness, parts_of
+from tests.engines.test_count_tests import CHAIN, walks
+from tests.oracles import likelihood_ratio
+
+pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
+STATES = ("N1", "N2", "N3")
+LAW = np.array(np.broadcast_to(CHAIN, (3, 3, 3)))
+LAW[0, 1] = [0.6, 0.2, 0.2]
+
+
+def nights(paths: list[list[int]]) -> Table:
+    """Hourly stages of sleep, from the first of March on; a number beside each."""
+    lengths = [len(path) for path in paths]
+    hours = np.concatenate([np.arange(n) for n in lengths])
+    stage = np.concatenate([np.array(path) for path in paths])
+    return tf.table(
+        pa.table(
+            {
+                "who": np.repeat(np.arange(len(paths)), lengths),
+                "at": np.datetime64("2024-03-01", "us") + hours * np.timedelta64(1, "h"),
+                "stage": np.array(STATES)[stage],
+                "depth": stage * 1.5,
+            }
+        ),
+        name="nights",
+        entity="who",
+        order="at",
+        protected={
+            "stage": list(STATES),
+            "depth": {"bounds": [0, 3], "step": 0.5, "missing": "refuse"},
+        },
+    )
+
+
+def test_the_tests_are_those_of_plain_loops() -> None:
+    paths = walks(LAW, 30, 140, np.random.default_rng(1))
+    with nights(paths).open() as engine:
+        found = goodness(engine, "stage")
+        cut = goodness(engine, "depth", cuts=[Fraction(0), Fraction(1), Fraction(2), Fraction(3)])
+    order, steady = found.tests
+    statistic, degrees = likelihood_ratio.orders(paths)
+    assert order.numbers["statistic"] == pytest.approx(statistic)
+    assert order.numbers["degrees"] == degrees
+    assert order.verdict == "does not fit" and "N2" in order.sentence
+    assert cut.tests[0].numbers["statistic"] == pytest.approx(statistic)
+    days = [Counter[tuple[int, int]]() for _ in range(6)]
+    for path in paths:  # 140 hours are six days
+        for t in range(139):
+            if t // 24 == (t + 1) // 24:
+                days[t // 24][path[t], path[t + 1]] += 1
+    counted = sum(sum(day.values()) for day in days)
+    assert steady.numbers["counted"] == counted and len(steady.numbers["parts"]) == 6
+    assert steady.verdict in ("fits", "differs little")
+
+
+def test_parts_cover_the_rows_once() -> None:
+    with nights(walks(CHAIN, 5, 200, np.random.default_rng(2))).open() as engine:
+        first, _ = engine.span()
+        assert isinstance(first, datetime)
+        for scope in (Scope(), Scope(end=first + timedelta(days=3)), Scope(start=first)):
+            parts = list(parts_of(engine, scope))
+            assert sum(engine.count(part) for _, part in parts) == engine.count(scope)
+            assert len({name for name, _ in parts}) == len(parts) <= 6
+
+
+@pytest.mark.parametrize(
+    ("options", "about"),
+    [
+        (FitOptions(kind="markov"), ["order", "stationarity"]),
+        (FitOptions(kind="higher-order", order=2), ["order", "stationarity"]),
+        (FitOptions(kind="network", columns=("stage",)), ["left out"]),
+        (
+            FitOptions(kind="gaussian", columns=("depth",)),
+            ["residuals", "normality", "stationarity"],
+        ),
+    ],
+)
+def test_every_kind_is_tested_when_that_is_asked_for(options: FitOptions, about: list[str]) -> None:
+    with nights(walks(LAW, 30, 140, np.random.default_rng(3))).open() as engine:
+        found = fit_prior(engine, ["stage"], options, tested=True)
+        plain = fit_prior(engine, ["stage"], options)
+    assert found.goodness is not None and plain.goodness is None
+    assert [test.about for test in found.goodness.tests] == about
+    if options.kind == "higher-order":  # order two describes what has order two
+        assert found.goodness.tests[0].verdict in ("fits", "differs little")
