@@ -49,6 +49,17 @@ def test_a_wrong_kernel_leaves_correlated_residuals() -> None:
     assert found.panel is not None and len(found.panel.values) == 13
 
 
+def test_a_kernel_that_is_too_smooth_to_predict_is_compared_by_its_lags() -> None:
+    rng = np.random.default_rng(16)
+    day = 2 * np.sin(np.arange(240) / 24 * 2 * np.pi)  # as like after 24 hours as after none
+    with table(0.3 * drawn(Gaussian(AR1(0.8)), 60, 240, rng) + day).open() as engine:
+        daily = fit_process(engine, "kwh", kernel="squared-exponential", lags=24)
+    found = residual_test(daily)
+    assert found.verdict == "does not fit" and found.numbers == {}
+    smooth = drawn(Gaussian(SquaredExponential(40.0)), 60, 200, rng)
+    assert residual_test(fitted(smooth, "squared-exponential")).verdict == "not tested"
+
+
 def test_residuals_are_those_of_the_rows_themselves() -> None:
     """The autocovariances of residuals from moments, against residuals that are computed."""
     rng = np.random.default_rng(13)

@@ -237,7 +237,7 @@ def _notes(found: FittedProcess) -> Iterator[str]:
             f" (length × (1 − correlation at lag 1) is {four_digits(rest)}, and {WALKS:g} is the"
             " critical value of Dickey and Fuller at 5 %): no finite loss protects its values."
         )
-    yield from _dependence(found)
+    yield from excess_dependence(found)
     if moments.own and moments.entities and total * moments.entities > 0.2 * moments.rows:
         yield (
             "Entities have few rows for a mean of their own: the correction for that is as large as"
@@ -252,7 +252,7 @@ def _notes(found: FittedProcess) -> Iterator[str]:
         )
 
 
-def _dependence(found: FittedProcess) -> Iterator[str]:
+def excess_dependence(found: FittedProcess) -> Iterator[str]:
     """Whether rows depend on each other more than the prior says."""
     fit = found.fit
     fitted = np.abs(correlations_of(found.kernel, found.moments.longest))

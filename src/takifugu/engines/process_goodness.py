@@ -26,7 +26,7 @@ from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.goodness import FitTest, GoodnessOfFit, Panel, Verdict, parts_of
 from takifugu.engines.kernel_fitting import correlations_of
 from takifugu.engines.lag_moments import lag_moments
-from takifugu.engines.moment_fitting import FittedProcess
+from takifugu.engines.moment_fitting import FittedProcess, excess_dependence
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.numeric import Floats
 from takifugu.visible import four_digits
@@ -62,7 +62,13 @@ def residual_test(found: FittedProcess) -> FitTest:
     before = 1 if markov else min(MOST_BEFORE, moments.longest // 2)
     left = None if before < 1 else predictor(correlations_of(kernel, before))
     if left is None or moments.longest - before < 2:
-        sentence = "Residuals were not tested: the kernel is too smooth, or there are too few lags."
+        above = tuple(excess_dependence(found))
+        sentence = (
+            "What the kernel does not predict was not tested: the kernel is too smooth, or there"
+            " are too few lags."
+        )
+        if above:
+            return FitTest("residuals", "does not fit", f"{above[0]} {sentence}", {}, panel)
         return FitTest("residuals", "not tested", sentence, {}, panel)
     scaled = found.fit.empirical  # corrected for estimated means, where there are any
     covariances = np.array(

@@ -2,9 +2,10 @@
 
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif, to_bif
-from takifugu.priors.contacts import Contacts, contagion, read_contacts
+from takifugu.priors.contacts import Contacts, contagion, read_contact_slices, read_contacts
 from takifugu.priors.documents import from_document, read_prior, write_prior
 from takifugu.priors.explicit import Between, Explicit, Knowledge
+from takifugu.priors.fields_over_time import contagion_over_time, field_over_time
 from takifugu.priors.fitting import Transitions, smoothed, with_other
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.higher_order import HigherOrderChain
@@ -66,12 +67,15 @@ __all__ = [
     "Universe",
     "both_ways",
     "contagion",
+    "contagion_over_time",
     "entry_pairs",
+    "field_over_time",
     "foursquare_labels",
     "from_document",
     "household_contagion",
     "is_exchangeable",
     "read_bif",
+    "read_contact_slices",
     "read_contacts",
     "read_prior",
     "smoothed",

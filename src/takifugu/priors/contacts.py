@@ -3,13 +3,17 @@
 import gzip
 import zlib
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
+from math import floor, log
 from pathlib import Path
 
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.fingerprint import ByContent
 from takifugu.priors.random_field import MarkovRandomField
+
+DAY = 86_400.0  # seconds
+MOST_SLICES = 10_000  # positions in time
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,62 @@ def read_contacts(path: str | Path, *, seconds: float = 20.0) -> Contacts:
     Fields are separated by blanks or tabs (the lists of SocioPatterns); ``.gz`` is unpacked. t is a
     time in seconds; the same pair twice at the same t counts once.
     """
+    roles, met = _read(path, seconds)
+    return _contacts(roles, {pair: len(times) for pair, times in met.items()}, seconds)
+
+
+def read_contact_slices(
+    path: str | Path, *, times: int | None = None, seconds: float = 20.0
+) -> tuple[Contacts, ...]:
+    """The contacts of each day, or of ``times`` stretches of equal length, with all people in each.
+
+    Days are 86,400 s, cut where t is a multiple of that: midnight UTC of Unix times. A day without
+    contacts between two others counts as well.
+    """
+    roles, met = _read(path, seconds)
+    moments = [float(t) for at in met.values() for t in at]
+    first, last = min(moments), max(moments)
+    if times is None:
+        start, step = DAY * floor(first / DAY), DAY
+        count = floor((last - start) / step) + 1
+    else:
+        if isinstance(times, bool) or not 1 <= times <= MOST_SLICES:
+            raise InvalidPrior(
+                "times", given=f"is {times}", needed=f"be a number from 1 to {MOST_SLICES:,}"
+            )
+        start, count = first, times
+        step = (last + seconds - first) / times
+    if count > MOST_SLICES:
+        raise InvalidFile(
+            Path(path).name,
+            given=f"spans {count:,} days",
+            needed=f"span at most {MOST_SLICES:,}; are its times in seconds?",
+            reason="span",
+        )
+    found: list[dict[tuple[str, str], int]] = [{} for _ in range(count)]
+    for pair, at in met.items():
+        for t in at:
+            part = found[min(max(floor((float(t) - start) / step), 0), count - 1)]
+            part[pair] = part.get(pair, 0) + 1
+    return tuple(_contacts(roles, part, seconds) for part in found)
+
+
+def _contacts(
+    roles: Mapping[str, str], met: Mapping[tuple[str, str], int], seconds: float
+) -> Contacts:
+    people, pairs = tuple(sorted(roles)), tuple(sorted(met))
+    return Contacts(
+        people,
+        tuple(roles[person] for person in people),
+        pairs,
+        tuple(seconds * met[pair] for pair in pairs),
+    )
+
+
+def _read(
+    path: str | Path, seconds: float
+) -> tuple[dict[str, str], dict[tuple[str, str], set[str]]]:
+    """The role of everybody, and the times at which each pair met."""
     place = Path(path)
     if not 0 < seconds < float("inf"):
         raise InvalidPrior("seconds", given=f"is {seconds:g}", needed="be a positive time")
@@ -89,13 +149,7 @@ def read_contacts(path: str | Path, *, seconds: float = 20.0) -> Contacts:
                 )
     if not met:
         raise InvalidFile(place.name, given="holds no contact", needed="hold at least one")
-    people, pairs = tuple(sorted(roles)), tuple(sorted(met))
-    return Contacts(
-        people,
-        tuple(roles[person] for person in people),
-        pairs,
-        tuple(seconds * len(met[pair]) for pair in pairs),
-    )
+    return roles, dict(met)
 
 
 def contagion(
@@ -117,6 +171,16 @@ def contagion(
     With r ≥ 1 all weights favour agreement, so the field is attractive (log-supermodular).
     ``background`` is not the share of people infected; that is higher.
     """
+    checked_odds(background, odds_per_hour, most)
+    return MarkovRandomField.ising(
+        dict.fromkeys(contacts.people, log(background)),
+        hourly_pulls(contacts, odds_per_hour, most),
+        name=name,
+    )
+
+
+def checked_odds(background: float, odds_per_hour: float, most: float) -> None:
+    """Refuse odds that are not positive, and factors below 1."""
     if not 0 < background < float("inf"):
         raise InvalidPrior("background", given=f"is {background:g}", needed="be positive odds")
     if not (1 <= odds_per_hour < float("inf") and 1 <= most <= 1e100):
@@ -125,15 +189,17 @@ def contagion(
             given=f"is {odds_per_hour:g} and `most` is {most:g}",
             needed="be 1 or more, and finite; 1 says that contacts do not matter",
         )
+
+
+def hourly_pulls(
+    contacts: Contacts, odds_per_hour: float, most: float
+) -> dict[tuple[str, str], float]:
+    """The coupling of each pair: the logarithm of what an infected contact does to the odds."""
     rate, cap = log(odds_per_hour) / 3600, log(most)
-    return MarkovRandomField.ising(
-        dict.fromkeys(contacts.people, log(background)),
-        {
-            pair: min(cap, rate * time)
-            for pair, time in zip(contacts.pairs, contacts.seconds, strict=True)
-        },
-        name=name,
-    )
+    return {
+        pair: min(cap, rate * time)
+        for pair, time in zip(contacts.pairs, contacts.seconds, strict=True)
+    }
 
 
 def _is_time(word: str) -> bool:

@@ -1,7 +1,9 @@
 """Markov random fields: weights on entries and on pairs of neighbours."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +21,8 @@ from takifugu.priors.factors import (
     written_out,
 )
 from takifugu.priors.universe import Name
+
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number of 64 bits, as it is written
 
 
 def _ends(edge: object) -> tuple[Name, Name]:
@@ -135,8 +139,23 @@ class MarkovRandomField(NetworkPrior):
             name,
         )
 
+    def with_whole_names(self) -> "MarkovRandomField":
+        """The same field with whole numbers for names that are written so, if all of them are."""
+        numbers = {e: int(e) for e in self.entries if isinstance(e, str) and WHOLE.fullmatch(e)}
+        if len(numbers) < len(self.entries):
+            return self
+        return replace(
+            self,
+            entries=tuple(numbers[e] for e in self.entries),  # type: ignore[index]
+            edges=tuple((numbers[a], numbers[b]) for a, b in self.edges),  # type: ignore[index]
+        )
+
     def factors(self) -> tuple[Factor, ...]:
         """One table for each entry, then one for each edge."""
+        return self._factors
+
+    @cached_property
+    def _factors(self) -> tuple[Factor, ...]:
         number = {entry: i for i, entry in enumerate(self.entries)}
         alone = [Factor((i,), table) for i, table in enumerate(self.unary)]
         joint = [

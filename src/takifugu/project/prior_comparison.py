@@ -22,6 +22,7 @@ from takifugu.ledger.accounts.account import WHOLE, charged
 from takifugu.ledger.accounts.limits import to_pufferfish
 from takifugu.ledger.charge_values import loss_of
 from takifugu.losses import Total
+from takifugu.priors import read_prior
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import PriorPolicy
 from takifugu.project.project import Project
@@ -151,6 +152,7 @@ def _others(
         )
     reading = _reading(found.policy.priors, over)
     for called, file in zip(names, files, strict=True):
+        read_prior(file)  # what is wrong in the file is about the file, not about the policy
         prior = replace(reading, file=str(Path(file).absolute()))
         policy = replace(found.policy, priors=(prior,), table=False)
         yield called, replace(found, policy=policy)

@@ -5,13 +5,13 @@ with open_project("study").session("visits") as session:
     print(session.release(plan))                                # charged, then drawn
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
@@ -29,7 +29,7 @@ from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
-from takifugu.priors import Name, read_prior, write_prior
+from takifugu.priors import Name, Prior, read_prior, write_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.project.loaded_dataset import LoadedDataset
@@ -71,6 +71,7 @@ from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 
 LEDGER = "takifugu.ledger"
+NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
 
 def open_project(path: str | Path = ".") -> "Project":
@@ -444,6 +445,63 @@ class Project:
         the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
         fit knows whether the prior describes its rows.
         """
+        policy = self._replaceable(name, replace=replace, keep=keep)
+        found = self.load(name)
+        declaration = found.declaration
+        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
+            prior = fitted.prior
+            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+            section = policy_of(file, prior, fitted, declaration)
+
+            def fits(policy: Policy) -> None:
+                _ = Project(self.file, policy).load(name).translation
+
+            path = self._write_prior(name, prior, section, replace=replace, check=fits)
+            made = open_project(self.file)
+            how = "all-rows" if fitted.split is None else section["fitted"]
+            replaced = replace and bool(policy.priors)
+            made.record_policy(
+                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
+            )
+        return made, path, prior, fitted
+
+    def enter_prior(
+        self,
+        name: str,
+        prior: Callable[[bool], NamedPrior],
+        *,
+        over: str,
+        replace: bool = False,
+        keep: bool = False,
+        backend: BackendName | None = None,
+    ) -> tuple["Project", Path, NamedPrior]:
+        """Write a prior beside the project file and enter it for a dataset, if it fits its data.
+
+        ``prior`` makes it, given whether the entities of the table are whole numbers. Earlier
+        priors are replaced or kept, as requested.
+        """
+        policy = self._replaceable(name, replace=replace, keep=keep)
+        found = self.load(name)
+        with open_engine(found.declaration, backend=backend) as engine, self.ledger() as ledger:
+            made = prior(engine.whole_entities)
+            file = f"{name}.{made.fingerprint[:12]}.prior.json"
+            section = {"file": file, "fingerprint": made.fingerprint, "over": over}
+
+            def fits(policy: Policy) -> None:
+                entered = Project(self.file, policy).load(name)
+                _ = entered.releasable
+                entered.refuse_misfit(engine)
+                entered.refuse_unknown_secrets()
+
+            path = self._write_prior(name, made, section, replace=replace, check=fits)
+            entered = open_project(self.file)
+            replaced = replace and bool(policy.priors)
+            entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
+        return entered, path, made
+
+    def _replaceable(self, name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
+        """The policy of a dataset, unless it has priors and it is not said what becomes of them."""
         policy = self.dataset(name)
         if policy.priors and replace == keep:
             raise InvalidProject(
@@ -452,33 +510,28 @@ class Project:
                 needed="be replaced (--replace) or kept beside the new one (--add)",
                 reason="exists",
             )
-        found = self.load(name)
-        declaration = found.declaration
-        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
-            prior = fitted.prior
-            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
-            section = policy_of(file, prior, fitted, declaration)
-            path = self.folder / file
-            new = not path.exists()
-            write_prior(prior, path)
+        return policy
 
-            def fits(policy: Policy) -> None:
-                _ = Project(self.file, policy).load(name).translation
-
-            try:
-                write.add_prior(self.file, name, section, replace=replace, check=fits)
-            except BaseException:
-                if new:
-                    path.unlink(missing_ok=True)
-                raise
-            made = open_project(self.file)
-            how = "all-rows" if fitted.split is None else section["fitted"]
-            replaced = replace and bool(policy.priors)
-            made.record_policy(
-                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
-            )
-        return made, path, prior, fitted
+    def _write_prior(
+        self,
+        name: str,
+        prior: Prior,
+        section: Mapping[str, Any],
+        *,
+        replace: bool,
+        check: Callable[[Policy], None],
+    ) -> Path:
+        """Write the file that ``section`` names, then the section; neither if it is refused."""
+        path = self.folder / str(section["file"])
+        new = not path.exists()
+        write_prior(prior, path)
+        try:
+            write.add_prior(self.file, name, section, replace=replace, check=check)
+        except BaseException:
+            if new:
+                path.unlink(missing_ok=True)
+            raise
+        return path
 
     # --- what the owner accepts ---
 

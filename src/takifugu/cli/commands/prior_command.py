@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from takifugu.cli.commands.prior_compare import run_compare
+from takifugu.cli.commands.prior_contacts import contacts
 from takifugu.cli.commands.prior_fit import fit
 from takifugu.cli.commands.prior_household import household
 from takifugu.cli.commands.prior_output import print_written, prior_facts, recorded
@@ -134,6 +135,7 @@ def new(
 
 app.command()(household)
 app.command()(fit)
+app.command()(contacts)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from takifugu._rounding import gamma, log_ratio_up, up
+from takifugu._rounding import UNIT, gamma, log_ratio_up, up
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.influence.network.elimination import Elimination, bits
@@ -29,6 +29,7 @@ from takifugu.priors.secrets import Secrets
 
 LARGEST = 20  # entries of a set that can be summed over
 BALL = 15  # entries summed over to bound the prior odds
+CLEAR = 1e300  # products of floats below it, and above its inverse, have a small relative error
 WITHIN = 1000.0  # binary exponents: products whose logarithms add up to less stay in float64
 WIDE = 4  # up to this b all neighbours are tried; beyond, the strongest only
 
@@ -37,7 +38,7 @@ def check_attractive(model: FactorModel) -> None:
     """An error unless all entries have two values and all tables favour agreement.
 
     A positive table is log-supermodular if every two of its entries are, the others held fixed.
-    Checked with exact fractions.
+    Checked with exact fractions where floats are too close to tell.
     """
     if any(len(states) != 2 for states in model.states):
         raise UnsoundRequest(
@@ -53,7 +54,10 @@ def check_attractive(model: FactorModel) -> None:
         for i, j in combinations(range(len(factor.scope)), 2):
             faces = np.moveaxis(factor.table, (i, j), (0, 1)).reshape(2, 2, -1)
             for k in range(faces.shape[2]):
-                a, b, c, d = (Fraction(float(v)) for v in faces[:, :, k].ravel())
+                (w, x), (y, z) = faces[:, :, k].tolist()
+                if CLEAR > w * z > x * y * (1 + 8 * UNIT) > 1 / CLEAR:
+                    continue
+                a, b, c, d = map(Fraction, (w, x, y, z))
                 if a * d < b * c:
                     raise UnsoundRequest(
                         f"the table of {names} favours different values, so two states of the"

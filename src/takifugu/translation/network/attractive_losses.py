@@ -21,6 +21,7 @@ pinning gives bounds (`takifugu.translation.network.pinning`). The lower bound i
 happens: a noisy count leaks it.
 """
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,6 +51,9 @@ from takifugu.translation.network.spending import EntrySpending, cost_matrices, 
 LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
 VISITS = 400_000  # entries that pinning visits before it stops
+VISITS_EACH = 1000  # the same for each entry, where that is more
+ROUGH = 60_000  # visits of a guess
+LIKELY = 2  # pairs that a guess is made for
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,7 @@ class AttractiveModel:
     def _field(self) -> PairwiseField:
         return pairwise_field(self.model)
 
-    def losses(self, epsilon: EntrySpending, *, visits: int = VISITS) -> AttractiveLosses:
+    def losses(self, epsilon: EntrySpending, *, visits: int | None = None) -> AttractiveLosses:
         """The worst loss of all secrets when entry j was queried with ε_j.
 
         Bounds by pinning get closer with ``visits``.
@@ -141,7 +145,8 @@ class AttractiveModel:
         except TooLarge:
             summed = False
         if not summed:
-            lower, upper = self._pinned(by_way, visits)
+            enough = max(VISITS, VISITS_EACH * len(self._chosen)) if visits is None else visits
+            lower, upper = self._pinned(by_way, enough)
         most = [float(up(fsum(part))) if part.any() else 0.0 for part in by_way]  # group privacy
         least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
         by_entry = np.full(len(self.model.entries), -np.inf)
@@ -187,14 +192,27 @@ class AttractiveModel:
                 upper[way, k], lower[way, k] = up(above), down(-below)
         return lower, upper
 
+    def estimate(self, epsilon: float) -> Callable[[float], float] | None:
+        """A quick guess, neither an upper nor a lower bound, of the loss of constant ε near this.
+
+        It is the bound of the few pairs that may have the largest. None if sums are quick anyway.
+        """
+        if self.tree is not None:
+            return None
+        rough = self.losses(epsilon, visits=ROUGH)
+        places = [self._places[n] for n in np.argsort(-rough.lower, kind="stable")[:LIKELY]]
+
+        def guess(other: float) -> float:
+            spent = np.full((2, len(self.model.entries)), other)
+            rising = self._rising(spent, places)
+            narrow(rising, visits=ROUGH)
+            return max(float(one.upper.max(initial=0.0)) for one in rising)
+
+        return guess
+
     def _pinned(self, spent: Floats, visits: int) -> tuple[Floats, Floats]:
         """The same by pinning: from the plain fields up, and from the lowered fields up."""
-        field = self._field
-        lowered = replace(field, low=down(field.low - spent[1]), high=up(field.high - spent[1]))
-        rising = []
-        for way, start in enumerate((field, lowered)):
-            secret = [self._chosen[k] for w, k in self._places if w == way]
-            rising.append(RisingField(start, spent[way], list(dict.fromkeys(secret))))
+        rising = self._rising(spent, self._places)
         narrow(rising, visits=visits)
         lower, upper = np.zeros((2, len(self._chosen))), np.full((2, len(self._chosen)), np.inf)
         place = {entry: k for k, entry in enumerate(self._chosen)}
@@ -203,6 +221,16 @@ class AttractiveModel:
             lower[way, at], upper[way, at] = one.lower, one.upper
         return lower, upper
 
+    def _rising(self, spent: Floats, places: Sequence[tuple[int, int]]) -> list[RisingField]:
+        """The plain fields that rise, and the lowered ones, with the entries of ``places``."""
+        field = self._field
+        lowered = replace(field, low=down(field.low - spent[1]), high=up(field.high - spent[1]))
+        found = []
+        for way, start in enumerate((field, lowered)):
+            secret = [self._chosen[k] for w, k in places if w == way]
+            found.append(RisingField(start, spent[way], list(dict.fromkeys(secret))))
+        return found
+
 
 def attractive_losses(
     model: FactorModel,
@@ -210,7 +238,7 @@ def attractive_losses(
     secrets: Secrets | None = None,
     *,
     largest: int = LARGEST,
-    visits: int = VISITS,
+    visits: int | None = None,
 ) -> AttractiveLosses:
     """The worst loss of all secrets of an attractive ``model`` whose entry j was queried with ε_j.
 

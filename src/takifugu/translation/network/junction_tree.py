@@ -72,6 +72,17 @@ def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
     """A junction tree of ``model`` whose cliques have at most ``largest`` states each."""
     sizes = tuple(len(states) for states in model.states)
     around = [set(near) for near in neighbours(model)]
+    wide = least_width(around)
+    least = prod(sorted(sizes)[: wide + 1])
+    if least > largest:
+        raise TooLarge(
+            f"{model.name!r} is too densely connected for an exact recursion: every junction tree"
+            f" of it has a clique of {wide + 1} entries or more, and so {least:,} states; at most"
+            f" {largest:,} are handled. Use the influence curve of the model instead",
+            field="largest",
+            size=least,
+            limit=largest,
+        )
     tries = [_cliques(around, sizes, badness, largest) for badness in (_fill, _weight)]
     fitting = [found for found in tries if _most(found, sizes) <= largest]
     if not fitting:
@@ -88,6 +99,37 @@ def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
     return _joined(
         sizes, min(fitting, key=lambda found: sum(_states(scope, sizes) ** 2 for scope in found))
     )
+
+
+def least_width(given: Sequence[set[int]]) -> int:
+    """A lower bound on the treewidth of a graph: every junction tree has a clique of one more.
+
+    Contracting an edge does not raise the treewidth, and no graph has a lower one than its least
+    degree. So an entry of least degree is merged with the neighbour that shares the fewest others
+    with it, again and again, and the largest of the least degrees counts (Bodlaender & Koster,
+    "Treewidth computations II", 2011).
+    """
+    around = {v: set(near) for v, near in enumerate(given)}
+    queue = [(len(near), v) for v, near in around.items()]
+    heapify(queue)
+    best = 0
+    while queue:
+        degree, v = heappop(queue)
+        if v not in around or len(around[v]) != degree:
+            continue  # it was merged, or its degree has changed since
+        best = max(best, degree)
+        near = around.pop(v)
+        if not near:
+            continue
+        into = min(near, key=lambda u: len(near & around[u]))
+        for u in near:
+            around[u].discard(v)
+        for u in near - {into}:
+            around[u].add(into)
+            around[into].add(u)
+        for u in near:
+            heappush(queue, (len(around[u]), u))
+    return best
 
 
 def _most(cliques: list[frozenset[int]], sizes: tuple[int, ...]) -> int:

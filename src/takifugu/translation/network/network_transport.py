@@ -20,6 +20,7 @@ from takifugu.translation.network.network_witness import best_witness
 from takifugu.translation.network.walk_losses import PairwiseWalks
 
 Model = BayesianNetwork | MarkovRandomField
+WITHIN = 0.004  # relative: how close an allowance is to the largest where bounds take long
 NARROW = 0.01  # bounds this close to each other are not improved by another method
 Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
 
@@ -65,8 +66,24 @@ class NetworkTransport(TransportBound):
         return self._bound(costs)
 
     def largest(self, target: float) -> float:
-        """The largest constant ε whose loss is at most ``target``."""
-        return largest_within(lambda e: self.uniform(e).value, target)
+        """The largest constant ε whose loss is at most ``target``.
+
+        Where a bound takes long, guesses say where to look for it.
+        """
+        guess = None
+        if self._attractive is not None and 0 < target < np.inf:
+            guess = self._attractive.estimate(target / 4)
+        if guess is None:
+            return largest_within(lambda e: self.uniform(e).value, target)
+        estimate = guess
+        first = largest_within(estimate, target * (1 - WITHIN / 2), tolerance=WITHIN / 4)
+        return largest_within(
+            lambda e: self.uniform(e).value,
+            target,
+            tolerance=WITHIN,
+            first=first or None,
+            nearby=lambda _: estimate,
+        )
 
     def witness(self, epsilon: float | Floats, bound: Bound) -> Witness:  # noqa: ARG002
         """Randomised response on every entry; in attractive fields it counts."""

@@ -131,6 +131,9 @@ class RisingField:
         self.computes = bool((field.strong < STRONGEST).all())
         if not self.computes:
             return
+        if not self.entries:
+            self.computes = False
+            return
         count, width = field.near.shape
         with np.errstate(over="ignore", under="ignore"):
             low = np.exp(np.clip(field.low, -STEEPEST, STEEPEST)) * (1 - 8 * UNIT)

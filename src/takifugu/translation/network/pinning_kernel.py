@@ -88,6 +88,21 @@ def without_each(ordered: Floats, count: int, keep: int, room: Floats, found: Fl
 
 
 @compiled
+def sort_places(values: Floats, count: int, rising: bool, order: Integers) -> None:
+    """The places of ``values`` in ``order``; by insertion, since lists are short."""
+    for k in range(count):
+        at = k
+        while (
+            at > 0
+            and (values[order[at - 1]] > values[k]) == rising
+            and (values[order[at - 1]] != values[k])
+        ):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+@compiled
 def far_boxes(
     low: Floats,
     high: Floats,
@@ -110,6 +125,7 @@ def far_boxes(
     levels, n, width, _ = boxes.shape
     terms, found, room = np.empty((5, width)), np.empty((5, width)), np.empty(width + 1)
     ordered, placed = np.empty(width), np.empty(width)
+    order = np.empty(width, dtype=np.int64)
     for m in range(levels - 1, -1, -1):
         for w in range(n):
             count = degree[w]
@@ -131,9 +147,7 @@ def far_boxes(
                     keep = 0 if part == 4 else count
                     without_each(terms[part], count, keep, room, found[part])
                     continue
-                order = np.argsort(terms[part, :count])
-                if part == 4:  # the m factors by which pins raise it most
-                    order = order[::-1]
+                sort_places(terms[part], count, part != 4, order)  # pins: those that raise most
                 for r in range(count):
                     ordered[r] = terms[part, order[r]]
                 keep = m if part == 4 else max(count - 1 - m, 0)

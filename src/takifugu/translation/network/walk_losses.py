@@ -71,20 +71,27 @@ class Contacts:
     tables: tuple[Floats, ...]
 
 
+def check_pairwise(model: FactorModel) -> None:
+    """An error unless all tables are on entries, or positive and on pairs of entries."""
+    for factor in model.factors():
+        many = len(factor.scope)
+        if many > 2 or (many == 2 and not factor.table.min() > 0):
+            raise TooLarge(
+                f"{model.name!r} is too densely connected for a junction tree, and bounds by walks"
+                " are for positive tables on pairs of entries only; one joins"
+                f" {many} entries or holds a 0",
+                size=many,
+                limit=2,
+            )
+
+
 def contacts_of(model: FactorModel) -> Contacts:
     """Read a field of positive tables on entries and pairs of entries; refuse others."""
+    check_pairwise(model)
     logs: dict[tuple[int, int], Floats] = {}
     for factor in model.factors():
         if len(factor.scope) == 1:
             continue
-        if len(factor.scope) != 2 or not (factor.table > 0).all():
-            raise TooLarge(
-                f"{model.name!r} is too densely connected for a junction tree, and bounds by walks"
-                " are for positive tables on pairs of entries only; one joins"
-                f" {len(factor.scope)} entries or holds a 0",
-                size=len(factor.scope),
-                limit=2,
-            )
         i, j = factor.scope
         table = np.log(factor.table)
         key, table = ((i, j), table) if i < j else ((j, i), table.T)
@@ -119,8 +126,12 @@ class PairwiseWalks:
     """
 
     def __init__(self, model: FactorModel, secrets: Secrets | None = None) -> None:
+        check_pairwise(model)
         self.model, self._protected = model, secrets or Secrets()
-        self._contacts = contacts_of(model)
+
+    @cached_property
+    def _contacts(self) -> Contacts:
+        return contacts_of(self.model)
 
     @cached_property
     def _sides(self) -> dict[int, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
