@@ -142,7 +142,8 @@ class PairwiseWalks:
     def _sides(self) -> dict[int, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
         """The secret pairs of each entry that has some, as sets of its values."""
         chosen = chosen_entries(self.model, self._protected)
-        known = {states: self._protected.sides(states) for states in set(self.model.states)}
+        listed = {self.model.states[v] for v in chosen}
+        known = {states: self._protected.sides(states) for states in listed}
         return {v: known[self.model.states[v]] for v in chosen if known[self.model.states[v]]}
 
     @cached_property
