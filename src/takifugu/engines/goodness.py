@@ -110,6 +110,9 @@ class GoodnessOfFit:
         return {"fits": self.fits, "tests": [test.document() for test in self.tests]}
 
 
+KEEP_ALL = "keep all chains that the counts do not rule out (--kind interval --confidence 0.95)"
+
+
 def goodness(
     engine: Engine,
     columns: str | Sequence[str],
@@ -152,8 +155,13 @@ def _order(
     return order_test(counts, found.states, order)
 
 
-def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
-    """Order ``order`` against one more, from counts ``[earliest, those between, last]``."""
+def order_test(
+    counts: Integers, states: Sequence[Any], order: int, *, remedy: str | None = None
+) -> FitTest:
+    """Order ``order`` against one more, from counts ``[earliest, those between, last]``.
+
+    ``remedy`` is what to do if it does not suffice; by default to fit a higher one.
+    """
     test = independence_given(counts)
     size = len(states)
     last = test.by_given.reshape(-1, size).sum(axis=0)  # by the value just before
@@ -183,8 +191,8 @@ def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
     worst = _named(states[int(np.argmax(last))])
     sentence = (
         f"Order {word} does not describe these rows{facts}: knowing the {second} too {share}, most"
-        f" after {worst}. Entities that differ in their habits look like that too. Use --kind"
-        f" higher-order --order {order + 1}."
+        f" after {worst}. Entities that differ in their habits look like that too."
+        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}"
     )
     return FitTest("order", "does not fit", sentence, numbers, panel)
 
@@ -203,8 +211,13 @@ def stationarity(
     return stationarity_test(np.array(tables), names, states)
 
 
-def stationarity_test(counts: Integers, parts: Sequence[str], states: Sequence[Any]) -> FitTest:
-    """Whether transitions stay the same, from counts ``[part, before, after]``."""
+def stationarity_test(
+    counts: Integers, parts: Sequence[str], states: Sequence[Any], *, remedy: str | None = None
+) -> FitTest:
+    """Whether transitions stay the same, from counts ``[part, before, after]``.
+
+    ``remedy`` is what else to do if they do not; by default to keep several chains.
+    """
     test = independence_given(counts)
     numbers = _numbers(test) | {"parts": list(parts)}
     if not test.degrees:
@@ -233,8 +246,7 @@ def stationarity_test(counts: Integers, parts: Sequence[str], states: Sequence[A
     sentence = (
         f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
         f" differs most is {farthest}. One chain for all of it is about none of its parts: fit on"
-        " days that are like those to be released, or keep all chains that the counts do not rule"
-        " out (--kind interval --confidence 0.95)."
+        f" days that are like those to be released, or {remedy or KEEP_ALL}."
     )
     return FitTest("stationarity", "does not fit", sentence, numbers, panel)
 
