@@ -245,8 +245,8 @@ def stationarity_test(
     farthest = max(away, key=lambda pair: pair[1])[0]
     sentence = (
         f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
-        f" differs most is {farthest}. One chain for all of it is about none of its parts: fit on"
-        f" days that are like those to be released, or {remedy or KEEP_ALL}."
+        f" differs most is the one {farthest}. One chain for all of it is about none of its parts:"
+        f" fit on days that are like those to be released, or {remedy or KEEP_ALL}."
     )
     return FitTest("stationarity", "does not fit", sentence, numbers, panel)
 
