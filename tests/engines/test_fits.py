@@ -304,3 +304,11 @@ def test_a_chain_by_hour_is_about_one_column_of_hourly_rows() -> None:
         longer = fit_prior(engine, (), FitOptions(by_hour=True, length=1000, first_days=1))
         assert longer.prior.size == 1000
         assert any("stand in" in note for note in longer.estimate.notes)
+
+
+def test_a_network_says_that_rows_are_not_independent() -> None:
+    sticky = rows() | {"a": [f"a{i // 10 % 40 // 14}" for i in range(400)]}
+    for data, dependent in ((rows(), False), (sticky, True)):
+        with declared(data, a=LABELS["a"], b=LABELS["b"]).open() as engine:
+            notes = fit_prior(engine, (), FitOptions(kind="network")).estimate.notes
+        assert any("not independent" in note for note in notes) == dependent

@@ -17,6 +17,7 @@ from takifugu.translation import Translation
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.rows import charged_columns
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.joint_columns import JointColumns
 from tests.oracles.cost_instances import NAMES, epsilon, one_cost
 from tests.oracles.cost_programs import Array, chain_table, factor_table
@@ -25,6 +26,7 @@ from tests.oracles.table_programs import (
     RowTerm,
     all_pairs,
     any_change,
+    cells_of_steps,
     column_losses,
     independent_rows,
     row_matrix,
@@ -202,6 +204,24 @@ def sequence(rng: Rng) -> Found:
     return solved(table, sizes, matrices, pairs, dict(upper), complete=len(drawn) == 1)
 
 
+def household(rng: Rng) -> Found:
+    """``over = "household"``: two people, three or four steps, each row with one of two costs."""
+    length = int(rng.integers(2, 5))
+    start, rows = law(rng, 4), np.array([law(rng, 4) for _ in range(4)])
+    if rng.random() < 0.4:  # the same whichever of them is first
+        turned = [0, 2, 1, 3]
+        start, rows = start + start[turned], rows + rows[np.ix_(turned, turned)]
+        start, rows = start / start.sum(), rows / rows.sum(axis=1, keepdims=True)
+    states = tuple(tuple(NAMES[v] for v in value) for value in row_values((2, 2)))
+    chain = MarkovChain(rows, states, start=start, length=length, columns=("one", "other"))
+    drawn = [one_cost(rng, [2]) for _ in range(int(rng.choice([1, 2], p=[0.8, 0.2])))]
+    upper = Household({"prior": chain}, {"a": Secrets()}).losses(*(cost for cost, _ in drawn))
+    table = cells_of_steps(chain_table(start, [rows] * (length - 1)), (2, 2))
+    matrices = [drawn[int(rng.integers(len(drawn)))][1][0] for _ in range(2 * length)]
+    complete = len(drawn) == 1
+    return solved(table, (2,), matrices, [all_pairs(2)], dict(upper), complete=complete)
+
+
 def people(rng: Rng, names: Sequence[str], edges: Sequence[tuple[int, int]]) -> Found:
     """A field over people, or people and times: one column, a row a node."""
     size = int(rng.integers(2, 4)) if len(names) < 5 else 2
@@ -250,6 +270,7 @@ FAMILIES: dict[str, Callable[[Rng], Found]] = {
     "row": row,
     "row by network": row_by_network,
     "sequence": sequence,
+    "household": household,
     "entities": entities,
     "entities × sequence": entities_and_sequence,
 }

@@ -195,7 +195,7 @@ KINDS: Mapping[str, FitKind] = {
     ),
     "gaussian": FitKind(
         "takifugu.engines.moment_fitting",
-        "fit_gaussian",
+        "fit_gaussian_process",
         "a Gaussian process, by its moments",
         ("kernel", "lags", "margin", "profile", "own_levels", "length"),
     ),

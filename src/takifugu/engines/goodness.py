@@ -14,6 +14,7 @@ import numpy as np
 
 from takifugu.engines.count_tests import CountTest, independence_given
 from takifugu.engines.engine import Engine
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
@@ -58,7 +59,7 @@ class FitTest:
     """One thing that was tested.
 
     Attributes:
-        about: ``order``, ``stationarity``, ``residuals``, ``normality`` or ``left out``.
+        about: ``order``, ``stationarity``, ``hours``, ``residuals``, ``normality`` or ``left out``.
         verdict: What came out.
         sentence: The same in words, with what to do.
         numbers: What it rests on, for programs.
@@ -129,9 +130,9 @@ def goodness(
         cuts: Where the ranges of a column of numbers begin, in order, and its upper bound.
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    return GoodnessOfFit(
-        (_order(engine, names, scope, order, cuts), stationarity(engine, names, scope, cuts))
-    )
+    tests = [_order(engine, names, scope, order, cuts), stationarity(engine, names, scope, cuts)]
+    hourly = _hours(engine, names, scope, cuts) if order == 1 else None
+    return GoodnessOfFit((*tests, *(() if hourly is None else (hourly,))))
 
 
 def _order(
@@ -246,6 +247,49 @@ def stationarity_test(
         f" days that are like those to be released, or {remedy or KEEP_ALL}."
     )
     return FitTest("stationarity", "does not fit", sentence, numbers, panel)
+
+
+def _hours(
+    engine: Engine, columns: tuple[str, ...], scope: Scope, cuts: Sequence[Fraction] | None
+) -> FitTest | None:
+    """Whether transitions are the same at all hours of the day; None if rows are not hourly."""
+    if engine.declaration.order.kind == "number":
+        return None
+    try:
+        found = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
+    except (InvalidDeclaration, InvalidQuery, TooLarge):  # not one row an hour, or holes in them
+        return None
+    return hours_test(found.counts, found.states)
+
+
+def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
+    """Whether transitions differ by the hour of the day: counts ``[hour, before, after]``."""
+    test = independence_given(counts)
+    numbers = _numbers(test)
+    if not test.degrees:
+        sentence = "Whether transitions differ by hour of the day cannot be tested: too few rows."
+        return FitTest("hours", "not tested", sentence, numbers)
+    whole = counts.sum(axis=0)
+    panel = Panel(
+        "How far transitions of an hour of the day are from those of all hours",
+        "share of steps that differ",
+        tuple(map(str, range(len(counts)))),
+        tuple(_distance(part, whole) for part in counts),
+    )
+    facts = _facts(test)
+    if not test.rejected:
+        sentence = f"Transitions are the same at all hours of the day{facts}."
+        return FitTest("hours", "fits", sentence, numbers, panel)
+    share = f"knowing the hour lowers the uncertainty of the next value by {_percent(test.share)}"
+    if not test.matters:
+        sentence = f"Transitions differ little by hour of the day: {share}{facts}."
+        return FitTest("hours", "differs little", sentence, numbers, panel)
+    worst = _named(states[int(np.argmax(test.by_given))])
+    sentence = (
+        f"Transitions differ by hour of the day{facts}: {share}, most after {worst}. Fit a chain"
+        " for each hour (--by-hour)."
+    )
+    return FitTest("hours", "does not fit", sentence, numbers, panel)
 
 
 def parts_of(engine: Engine, scope: Scope, most: int = PARTS) -> Iterator[tuple[str, Scope]]:

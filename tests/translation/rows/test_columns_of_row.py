@@ -335,3 +335,18 @@ def test_probabilities_too_far_apart_fall_back_to_the_network() -> None:
     found = every_column(prior).losses(read("a", "c"))
     assert all(0 < loss <= 1.0 for loss in found.values())
     assert found["a"] >= 0.5
+
+
+def test_pairs_may_name_labels_that_other_columns_do_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(charged_columns, "MOST_STATES", 0)
+    prior = BayesianNetwork(
+        ("a", "b"),
+        (("x", "y", "z"), ("u", "v")),
+        ((), ("a",)),
+        tables([0.5, 0.3, 0.2], [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]),
+    )
+    kept = {"a": Secrets(pairs=((("x",), ("z",)),)), "b": Secrets()}
+    found = ColumnsOfRow({"prior": prior}, kept).losses(read("b"))
+    assert 0 < found["a"] < 0.5

@@ -19,12 +19,12 @@ a separator at once, as on trees of two-valued entries. Zeros are no trouble: a 
 separator that cannot happen has no message and needs none.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, isqrt
+from math import isqrt, prod
 
 import numpy as np
 
-from takifugu._rounding import up
 from takifugu.influence.network.network_curves import chosen_entries
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
@@ -33,7 +33,12 @@ from takifugu.priors.universe import Name
 from takifugu.translation.network.coupling_steps import AnyTerm, CouplingSteps, PossibleStates, Term
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
-from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
+from takifugu.translation.network.spending import (
+    EntrySpending,
+    cost_matrices,
+    group_loss,
+    largest_costs,
+)
 
 LARGEST = 2**22  # states of a clique, possible or not
 AT_LAST = 256  # states that are coupled in the step to a secret, of which there are few
@@ -78,20 +83,25 @@ def network_losses(
     epsilon: EntrySpending,
     secrets: Secrets | None = None,
     *,
+    together: Mapping[tuple[int, ...], float] | None = None,
     largest: int = LARGEST,
 ) -> NetworkLosses:
     """Bound the loss of all secrets of ``model`` when entry j was queried with ε_j in total.
 
-    ``epsilon`` is one number, or one for each entry, or costs, value by value. A model whose
-    junction tree has a clique of more than ``largest`` states is refused (`TooLarge`).
+    ``epsilon`` is one number, or one for each entry, or costs, value by value. ``together`` has,
+    for groups of entries by number, an ε that any change of a group costs beside, however many of
+    its entries change. A model whose junction tree has a clique of more than ``largest`` states is
+    refused (`TooLarge`).
     """
     protected = secrets or Secrets()
     costs = cost_matrices(model, epsilon)
     spent = largest_costs(costs)
-    whole = float(up(fsum(spent))) if spent.any() else 0.0  # group privacy
+    beside = together or {}
+    whole = group_loss([*spent.tolist(), *beside.values()])
     chosen = chosen_entries(model, protected)
-    tree = junction_tree(model, largest=largest)
-    recursion = _Recursion(tree, PartitionSums(tree, model.factors()), costs)
+    tree = junction_tree(model, largest=largest, together=tuple(beside))
+    joint = tuple(_any_change(tree, group, value) for group, value in beside.items())
+    recursion = _Recursion(tree, PartitionSums(tree, model.factors()), costs, joint)
     pairs: list[SecretPair] = []
     upper: list[float] = []
     by_entry = np.full(len(model.entries), -np.inf)
@@ -107,11 +117,28 @@ def network_losses(
     return NetworkLosses(model.entries, spent, tuple(pairs), frozen(upper), frozen(by_entry))
 
 
-class _Recursion:
-    """All messages of one model under one spending; ``costs`` has a matrix for each entry."""
+def _any_change(tree: JunctionTree, group: Sequence[int], epsilon: float) -> Term:
+    """ε between all different states of a group of entries."""
+    scope = tuple(sorted(group))
+    return Term(scope, epsilon * (1.0 - np.eye(prod(tree.shape(scope)))))
 
-    def __init__(self, tree: JunctionTree, sums: PartitionSums, costs: tuple[Floats, ...]) -> None:
-        self.tree, self.sums, self.costs = tree, sums, costs
+
+class _Recursion:
+    """All messages of one model under one spending.
+
+    ``costs`` has a matrix for each entry, ``joint`` terms about groups of entries, each within a
+    clique. The cliques that hold a group are connected, so that towards any root one of them is
+    the last: it alone is not cut off by a separator that holds the group too, and pays the term.
+    """
+
+    def __init__(
+        self,
+        tree: JunctionTree,
+        sums: PartitionSums,
+        costs: tuple[Floats, ...],
+        joint: tuple[Term, ...] = (),
+    ) -> None:
+        self.tree, self.sums, self.costs, self.joint = tree, sums, costs, joint
         self.steps = CouplingSteps(tree.sizes)
         self.sent: dict[tuple[int, int], list[AnyTerm]] = {}
         self._behind: dict[tuple[int, int], frozenset[int]] = {}
@@ -131,7 +158,9 @@ class _Recursion:
         near = [c for c in self.tree.around(one) if c != other]
         behind = frozenset(self.tree.cliques[one]).union(*(self._behind[c, one] for c in near))
         self._behind[one, other] = behind - set(separator)
-        whole = float(up(fsum(self.costs[v].max() for v in sorted(self._behind[one, other]))))
+        most = [float(self.costs[v].max()) for v in sorted(self._behind[one, other])]
+        most += [t.most for t in self.joint if self._behind[one, other].intersection(t.scope)]
+        whole = group_loss(most)
         self.sent[one, other] = self.steps.message(
             law,
             self._terms(one, but=other, paid=separator),
@@ -173,6 +202,12 @@ class _Recursion:
             Term((v,), self.costs[v])
             for v in self.tree.cliques[clique]
             if v not in paid and self.costs[v].any()
+        ]
+        scope = set(self.tree.cliques[clique])
+        own += [
+            term
+            for term in self.joint
+            if term.most > 0 and scope.issuperset(term.scope) and not set(term.scope) <= set(paid)
         ]
         for near in self.tree.around(clique):
             if near != but:

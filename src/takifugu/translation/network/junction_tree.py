@@ -68,10 +68,18 @@ class JunctionTree:
         return tuple(map(tuple, found))
 
 
-def junction_tree(model: FactorModel, *, largest: int) -> JunctionTree:
-    """A junction tree of ``model`` whose cliques have at most ``largest`` states each."""
+def junction_tree(
+    model: FactorModel, *, largest: int, together: Sequence[Sequence[int]] = ()
+) -> JunctionTree:
+    """A junction tree of ``model`` whose cliques have at most ``largest`` states each.
+
+    Each group of entries in ``together`` is in some clique, as if there were a table on it.
+    """
     sizes = tuple(len(states) for states in model.states)
     around = [set(near) for near in neighbours(model)]
+    for group in together:
+        for v in group:
+            around[v] |= set(group) - {v}
     wide = least_width(around)
     least = prod(sorted(sizes)[: wide + 1])
     if least > largest:

@@ -22,7 +22,7 @@ import numpy as np
 from takifugu._rounding import float_up
 from takifugu.errors import TooLarge
 from takifugu.numeric import Floats
-from takifugu.priors.factors import Factor, FactorModel
+from takifugu.priors.factors import FactorModel
 from takifugu.priors.universe import Name
 from takifugu.translation.network.coupling_steps import CouplingSteps, PossibleStates, Term
 from takifugu.translation.network.junction_tree import junction_tree
@@ -96,9 +96,7 @@ class ChargedColumns:
         if prod(shape) > MOST_STATES:
             return None
         factors = self._model.factors()
-        # A table of ones changes nothing, and makes the tree hold all of them in one clique.
-        joined = _WithFactor(self._model, Factor(read, np.ones(shape)))
-        tree = junction_tree(joined, largest=LARGEST)
+        tree = junction_tree(self._model, largest=LARGEST, together=(read,))
         sums = PartitionSums(tree, factors)
         clique = next(c for c in range(len(tree.cliques)) if set(read) <= set(tree.cliques[c]))
         law = PossibleStates.of(sums.clique(clique).onto(read))
@@ -130,29 +128,3 @@ def _times(law: PossibleStates, entry: int, table: Floats, roundings: int) -> Po
     return PossibleStates(
         scope, place, weight * table[states, values], law.roundings + roundings + 1
     )
-
-
-class _WithFactor(FactorModel):
-    """A model with one more table."""
-
-    def __init__(self, model: FactorModel, factor: Factor) -> None:
-        self._model, self._factor = model, factor
-
-    @property
-    def entries(self) -> tuple[Name, ...]:
-        """Those of the model."""
-        return self._model.entries
-
-    @property
-    def states(self) -> tuple[tuple[Name, ...], ...]:
-        """Those of the model."""
-        return self._model.states
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self._model.name
-
-    def factors(self) -> tuple[Factor, ...]:
-        """Those of the model, and one more."""
-        return (*self._model.factors(), self._factor)

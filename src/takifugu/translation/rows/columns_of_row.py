@@ -14,8 +14,10 @@ first (`RowSpending`).
 *By the network.* A change of several columns costs at most what changes of them one after the other
 cost, which is :math:`\sum_j c_j`, c_j being what c makes of a change of column j alone. That is a
 profile on the entries of the network, which has a translation. A cross-tabulation that does not
-hold the secret's column may also be left out of it and be added as a whole: if :math:`c = c' + c''`
-and c'' is at most C, all gains of a coupling rise by at most a factor of e^C.
+hold the secret's column need not be counted for each of its columns: it is a term of its own in the
+recursion along a junction tree that has a clique with all of them. It may also be left out and be
+added as a whole: if :math:`c = c' + c''` and c'' is at most C, all gains of a coupling rise by at
+most a factor of e^C.
 
 *By the row.* Any two rows are apart by at most C, the scalar of c. So is the ratio of two
 expectations, whatever their laws: group DP for a row, all its columns at once.
@@ -27,12 +29,15 @@ by log((1+r)/(1−r)) and leaves the third as it is, which holds for every law.
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
+from math import inf, prod
+from typing import Any
 
 import numpy as np
 
 from takifugu._rounding import float_up, up
-from takifugu.costs import Cost
-from takifugu.errors import UnsoundRequest
+from takifugu.costs import NOTHING, Cost
+from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.numeric import Floats
 from takifugu.priors.explicit import Explicit
 from takifugu.priors.factors import NetworkPrior
 from takifugu.priors.independent import IndependentEntries
@@ -44,6 +49,9 @@ from takifugu.translation.rows.charged_columns import ChargedColumns, Sides
 from takifugu.translation.rows.row_spending import RowSpending
 from takifugu.translation.rows.row_translation import RowTranslation, maximal
 from takifugu.translation.translation import Translation
+
+MOST_JOINT = 512  # joint values of a cross-tabulation that is a term of its own
+KEPT = 64  # bounds of all columns that are cached
 
 
 class ColumnsOfRow(RowTranslation):
@@ -102,6 +110,7 @@ class ColumnsOfRow(RowTranslation):
                 return float(up(loss + own + self._shift))
         loss = self._by_network(name, column, rest)
         if rest.together:
+            loss = min(loss, self._by_terms(name, column, rest))
             apart = RowSpending(Fraction(0), {}, rest.alone)
             whole = float_up(rest.at_once)
             other = self._by_network(name, column, apart) if apart.columns else 0.0
@@ -113,10 +122,49 @@ class ColumnsOfRow(RowTranslation):
         translation = self._translation(name, asked)
         entries = translation.entries or ()
         profile = tuple(spending.by_column(str(entry)) for entry in entries)
-        bound = translation.cost_bound(EntryCosts(by_entry=profile))
+        costs = EntryCosts(by_entry=profile)
+        bound = translation.cost_bound(costs, "transport")
+        if not bound.value < inf:
+            return translation.cost_bound(costs).value
         if asked is None and bound.by_entry is not None:
             return float(bound.by_entry[entries.index(column)])
         return bound.value
+
+    def _by_terms(self, name: str, column: str, spending: RowSpending) -> float:
+        """Along a junction tree, with cross-tabulations as terms; ∞ if there is none."""
+        from takifugu.translation.network.junction_losses import network_losses
+
+        prior, place = self.priors[name], {c: k for k, c in enumerate(self._values[name])}
+        groups = {
+            tuple(place[c] for c in columns): float_up(epsilon)
+            for columns, epsilon in spending.together.items()
+        }
+        sizes = [len(values) for values in self._values[name].values()]
+        widest = max(prod(sizes[v] for v in group) for group in groups)
+        if not isinstance(prior, NetworkPrior) or widest > MOST_JOINT:
+            return inf
+        asked = None if self.secrets[column] == Secrets() else column
+        alone = tuple(spending.alone.get(str(c), NOTHING) for c in self._values[name])
+        key = name, asked, alone, tuple(sorted(groups.items()))
+        if key not in self._by_entry:
+            if len(self._by_entry) >= KEPT:
+                self._by_entry.clear()
+            kept = None if asked is None else Secrets((asked,), self.secrets[asked].pairs)
+            costs = EntryCosts(by_entry=alone)
+            try:
+                found = network_losses(prior, costs, kept, together=groups)  # type: ignore[arg-type]
+                self._by_entry[key] = found.by_entry
+            except TooLarge:
+                self._by_entry[key] = None
+        losses = self._by_entry[key]
+        if losses is None:
+            return inf
+        return float(up(max(losses[place[column]], 0.0) + self._shift))
+
+    @cached_property
+    def _by_entry(self) -> dict[Any, Floats | None]:
+        """A cache: columns that cross-tabulations leave out share their bounds."""
+        return {}
 
     def _translation(self, name: str, asked: str | None) -> Translation:
         """Of the secrets of one column; of all columns, whose pairs are all kept, if None."""
