@@ -70,10 +70,10 @@ def _about(columns: tuple[str, ...]) -> str:
     named = [f"`{column}`" for column in columns]
     if len(named) == 1:
         return f"{named[0]} alone"
-    together = "two" if len(named) == 2 else "all"
+    which, together = ("either", "both") if len(named) == 2 else ("any", "all")
     return (
-        f"{_and(named)}, which share one budget: it is the largest loss of"
-        f" {'either' if together == 'two' else 'any'} of them, from all queries on {together}"
+        f"{_and(named)}, which share one budget: it is the largest loss of {which} of them, from"
+        f" all queries on {together}"
     )
 
 
