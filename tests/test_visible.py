@@ -136,7 +136,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
         by=(LABELS[0],),
         title="t",
     ),
-    "ranks": lambda: result_figure(("zone", "rank", "state"), RANKS, by=("zone",), title="t"),
+    "ranks": lambda: result_figure(
+        ("zone", "rank", "state"), RANKS, by=("zone",), title="t", ranked=True
+    ),
     "estimates": lambda: estimates_figure(LABELS, [1.0] * 10, [0.0] * 10, [2.0] * 10, axis="$"),
     "odometer": lambda: odometer_figure(LABELS, [0.1] * 10, ["$\\frac{1$"], budget=1, title="$"),
 }

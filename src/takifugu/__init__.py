@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from takifugu import errors, priors
-    from takifugu.engines import fit_markov, table
+    from takifugu.engines import fit_gaussian, fit_markov, table
     from takifugu.errors import TakifuguError
     from takifugu.ledger import open_ledger
     from takifugu.priors import MarkovChain, Secrets, read_prior
@@ -35,6 +35,7 @@ __all__ = [
     "Translation",
     "__version__",
     "errors",
+    "fit_gaussian",
     "fit_markov",
     "open_ledger",
     "open_project",
@@ -53,6 +54,7 @@ _HOMES = {
     "Session": "takifugu.session",
     "TakifuguError": "takifugu.errors",
     "Translation": "takifugu.translation.translation",
+    "fit_gaussian": "takifugu.engines",
     "fit_markov": "takifugu.engines",
     "open_ledger": "takifugu.ledger",
     "open_project": "takifugu.project",

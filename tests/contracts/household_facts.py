@@ -3,11 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from takifugu.engines import Category, Declaration, Engine, InvalidQuery, Order, open_engine
+from takifugu.engines.fit_kinds import FitOptions, fit_prior
 from takifugu.engines.household_facts import (
     Some,
     entities_without_one,
@@ -17,6 +21,9 @@ from takifugu.engines.household_facts import (
     uneven_households,
     uneven_positions,
 )
+from takifugu.engines.household_fitting import People, joint_runs
+from takifugu.engines.scope import EVERYTHING
+from takifugu.priors import MarkovChain, is_exchangeable
 from tests.contracts.engines import LABELS, Store, Stored
 from tests.raising import raises
 
@@ -171,3 +178,99 @@ def test_only_a_public_column_groups_people(homes: Stored) -> None:
         assert public_labels(engine, "hidden") == ROLES
         with raises(InvalidQuery, field="label"):
             public_labels(engine, "label")
+
+
+def couples() -> list[dict[str, Any]]:
+    """Seven homes of two people, four to six times each, out of order; one label is mapped."""
+    found = []
+    for home in range(7):
+        for k, role in enumerate(("child", ("parent", "mum", "Vater")[home % 3])):
+            who = f"{'ba'[k]}{home}"  # by name the parent comes first, and then the child
+            for time in range(4 + home % 3):
+                label = ("home", "Café", "home", "東京")[(home * 3 + k * time + time * time) % 4]
+                found.append(dict(line(who, f"h{home}", role, time), label=label))
+    return [dict(row, row=k) for k, row in enumerate(found[::-1])]
+
+
+@pytest.fixture(scope="module")
+def pairs(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    return store("pairs", couples(), tmp_path_factory.mktemp("pairs"))
+
+
+def joint_paths(
+    table: list[dict[str, Any]], slots: Mapping[str, int]
+) -> Counter[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The steps from one joint state to the next, one household after the other."""
+    homes: dict[str, dict[datetime, list[str]]] = defaultdict(dict)
+    for row in table:
+        state = homes[row["home land"]].setdefault(row["at"], ["", ""])
+        state[slots[row["person"]]] = row["label"]
+    steps: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
+    for states in homes.values():
+        path = [tuple(states[at]) for at in sorted(states)]
+        steps.update(pairwise(path))
+    return steps
+
+
+def matrix(chain: MarkovChain, steps: Counter[Any]) -> Any:
+    return [[steps[x, y] for y in chain.states] for x in chain.states]
+
+
+def normalised(counts: Any) -> Any:
+    """Relative frequencies; what nothing follows is followed by every other one alike."""
+    found = np.array(counts, dtype=np.float64)
+    found[found.sum(axis=1) == 0] = 1
+    np.fill_diagonal(found, np.where(np.array(counts).sum(axis=1) == 0, 0, np.diag(found)))
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def test_joint_steps_of_named_members_are_counted(pairs: Stored) -> None:
+    parents = {row["person"]: int(row["hidden"] == "child") for row in couples()}
+    with at_home(pairs) as engine:
+        people = People(engine, "label", "home land", "hidden", MEMBERS)
+        exact = joint_runs(people, EVERYTHING)
+        longer = joint_runs(people, EVERYTHING, 2)
+        options = FitOptions(kind="household", household="home land", member="hidden")
+        found = fit_prior(engine, ("label",), options, tested=True)
+    chain = found.prior
+    assert isinstance(chain, MarkovChain)
+    assert chain.columns == MEMBERS and len(chain.states) == len(LABELS) ** 2
+    steps = joint_paths(couples(), parents)
+    assert exact.tolist() == matrix(chain, steps)
+    assert longer.sum() == steps.total() - 7 and (longer.sum(axis=0) <= exact).all()
+    assert found.goodness is not None and len(found.goodness.tests) == 2
+    assert found.estimate.counted == steps.total() > 20
+    assert np.allclose(chain.transition, normalised(exact), atol=1e-3)  # smoothed
+    assert found.estimate.over == "household"
+    assert found.estimate.stated == {"household": "home land", "member": "hidden"}
+
+
+def test_members_who_are_alike_are_counted_in_every_order(pairs: Stored) -> None:
+    with at_home(pairs) as engine:
+        found = fit_prior(engine, ("label",), FitOptions(kind="household", household="home land"))
+    chain = found.prior
+    assert isinstance(chain, MarkovChain)
+    assert is_exchangeable(chain) and chain.transition.min() > 0
+    assert chain.columns == ("member 1", "member 2")
+    steps = joint_paths(
+        couples(), {row["person"]: int(row["hidden"] == "child") for row in couples()}
+    )
+    both = Counter({((*x[::-1],), (*y[::-1],)): n for (x, y), n in steps.items()}) + steps
+    assert found.estimate.counted == steps.total()
+    assert np.allclose(chain.transition, normalised(matrix(chain, both)), atol=1e-3)
+    assert found.estimate.stated == {"household": "home land"}
+
+
+def test_households_that_differ_are_not_fitted(homes: Stored, pairs: Stored) -> None:
+    def refused(stored: Stored, **options: Any) -> Any:
+        with at_home(stored) as engine:
+            return fit_prior(engine, ("label",), FitOptions(kind="household", **options))
+
+    with raises(InvalidQuery, field="home land", reason="households"):
+        refused(homes, household="home land")
+    with raises(InvalidQuery, field="household"):
+        refused(pairs)
+    with raises(InvalidQuery, field="label"):
+        refused(pairs, household="label")
+    with raises(InvalidQuery, field="share", reason="share"):
+        refused(pairs, household="home land", share=Fraction(1, 2))

@@ -156,8 +156,10 @@ def test_a_tree_has_the_smoothed_tables_of_its_edges(engine: Engine) -> None:
 def test_a_given_structure_is_kept(engine: Engine) -> None:
     structure = {"a": ("c", "b"), "b": ("c",), "c": ()}
     options = FitOptions(kind="network", structure=structure)
-    network = fit_prior(engine, (), options).prior
+    found = fit_prior(engine, (), options)
+    network = found.prior
     assert isinstance(network, BayesianNetwork)
+    assert any("2 of 6 for a" in note for note in found.estimate.notes)  # c is never "never"
     assert dict(zip(network.entries, network.parents, strict=True)) == structure
     data = rows()
     pairs = [i for i in range(400) if data["c"][i] == "c1" and data["b"][i] == "b0"]
@@ -304,3 +306,11 @@ def test_a_chain_by_hour_is_about_one_column_of_hourly_rows() -> None:
         longer = fit_prior(engine, (), FitOptions(by_hour=True, length=1000, first_days=1))
         assert longer.prior.size == 1000
         assert any("stand in" in note for note in longer.estimate.notes)
+
+
+def test_a_network_says_that_rows_are_not_independent() -> None:
+    sticky = rows() | {"a": [f"a{i // 10 % 40 // 14}" for i in range(400)]}
+    for data, dependent in ((rows(), False), (sticky, True)):
+        with declared(data, a=LABELS["a"], b=LABELS["b"]).open() as engine:
+            notes = fit_prior(engine, (), FitOptions(kind="network")).estimate.notes
+        assert any("not independent" in note for note in notes) == dependent

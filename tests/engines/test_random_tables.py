@@ -4,6 +4,7 @@ import math
 import tempfile
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
             "at": START + timedelta(minutes=draw(st.integers(0, 6))),
             "row": number,
             "label": draw(st.sampled_from([*VALUES[:2], "ü'", "A", "", "other", None])),
+            "code": draw(st.sampled_from([1, 2, 3, None])),
             "home land": draw(st.sampled_from(["x", "y"])),
             "weight": draw(NUMBERS),
         }
@@ -95,6 +97,37 @@ def test_answers_are_those_of_plain_loops(
                 numbers = [row["weight"] for row in kept]
                 assert cells.counts.tolist() == recount.cells(numbers, *rules, 5)
                 assert engine.lengths(scope).rows == len(kept)
+
+
+@settings(max_examples=25)
+@given(table=tables(), label=st.sampled_from(OUTSIDE), code=st.sampled_from(OUTSIDE))
+def test_tables_of_several_columns_are_those_of_plain_loops(
+    table: list[dict[str, Any]], label: Outside, code: Outside
+) -> None:
+    """A cross-tabulation, both marginals and a table by land, each by the rules of its columns."""
+    folds = {
+        "label": recount.fold(VALUES, label),
+        "code": lambda raw: raw if raw in (1, 2) else 0 if code == "other" else None,
+        "home land": recount.fold(("x", "y", "z"), "drop"),
+    }
+    sets = [["label", "code"], ["label"], ["code"], ["home land", "code"]]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "visits.parquet"
+        store_duckdb(table, f"COPY visits TO '{path}' (FORMAT parquet)")
+        declaration = Declaration(
+            Source("parquet", path=str(path)),
+            "person",
+            Order("at", "time", zone="Europe/Prague", ties=("row",)),
+            (Category("label", VALUES, label), Category("code", (1, 2), code, other=0)),
+            (Category("home land", ("x", "y", "z"), "refuse"),),
+        )
+        with open_engine(declaration, threads=2) as engine:
+            together = engine.cross_tabulations(sets)
+            for names, found in zip(sets, together, strict=True):
+                truth = recount.histogram(table, {name: folds[name] for name in names})
+                for one in (found, engine.histogram(names)):
+                    assert one.columns == tuple(names)
+                    assert {k: n for k in product(*one.keys) if (n := one.at(*k))} == dict(truth)
 
 
 def _in(at: datetime, start: datetime, end: datetime) -> bool:

@@ -119,6 +119,9 @@ def test_ranges_must_cut_the_declared_bounds_at_whole_steps() -> None:
         with raises(InvalidPrior, field="states", reason="other-bounds") as refused:
             refuse_other_bounds(range_names(cuts), column="kwh", **column)
         assert "[0, 5]" in refused.value.needed
+    with raises(InvalidPrior, reason="other-bounds") as refused:
+        refuse_other_bounds(range_names([-1, 1, 4]), column="kwh", **column)
+    assert refused.value.needed.endswith("[0, 1), [1, 4), [4, 5]")
     with raises(InvalidPrior, field="cuts", reason="off-step"):
         refuse_other_bounds(range_names([0, "0.3", 5]), column="kwh", **column)
     with raises(InvalidPrior, field="states", reason="not-a-range"):

@@ -15,6 +15,7 @@ import pytest
 
 from takifugu.costs import ANY, Column, Cost, Jointly
 from takifugu.engines import Amount, Category, InvalidQuery
+from takifugu.errors import TooLarge
 from takifugu.losses import Concentrated, Metric
 from takifugu.priors import AR1, BayesianNetwork, Gaussian, Secrets
 from takifugu.priors.independent import IndependentEntries, Product
@@ -258,6 +259,37 @@ def test_an_unbounded_process_serves_what_goes_by_distance(tmp_path: Path) -> No
             session.plan.histogram(epsilon=1)
 
 
+def test_processes_of_single_people_serve_what_goes_by_distance(tmp_path: Path) -> None:
+    people = Product(
+        {who: Gaussian(AR1(0.8), mean=5, variance=100) for who in ("ann", "bob", "cid")}
+    )
+    wide = Amount("load", Fraction(0), Fraction(10), Fraction(1, 2), "refuse")
+    table: Any = {"protected": (wide,), "rows": LOADED_ROWS, "header": TABLE["header"]}
+    how = {"secrets": Secrets(within=1)}
+    with opened_table(tmp_path, people, None, how=how, **table) as (session, _):
+        assert session.plan.sum(epsilon=1).cost.alone <= 1
+        with raises(InvalidQuery, field="kind", reason="no-finite-price"):
+            session.plan.quantile("0.5", epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["label", "column", "estimate", "rank", "high"])
+def test_columns_of_a_result_have_names_of_their_own(tmp_path: Path, name: str) -> None:
+    table: Any = {
+        "header": ("person", "step", name, "place", "health"),
+        "public": (Category(name, ("a", "b"), "refuse"),),
+    }
+    with opened_table(tmp_path, NETWORK, "row", budget=20, **table) as (session, _):
+        for plan in (
+            session.plan.marginals(by=name, epsilon=1),
+            session.plan.histogram(("place", "health"), by=name, epsilon=1),
+            session.plan.top_k(2, ("place", "health"), by=name, epsilon=1),
+        ):
+            result = session.release(plan)
+            assert len(set(result.columns)) == len(result.columns) == len(result.rows[0])
+            assert result.columns[0] == name
+            result.plot(tmp_path / f"{plan.query.kind}.png")
+
+
 def test_a_linear_query_charges_the_rows_that_it_reads(tmp_path: Path) -> None:
     how = {
         "linear": {
@@ -298,6 +330,52 @@ def test_a_session_refuses_linear_queries_that_do_not_fit(
         opened_table(tmp_path, LOADED, "row", how={"linear": linear}, **TABLE),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["histogram", "proportions", "top_k", "marginals", "linear", "count", "counts", "quantile"],
+)
+def test_what_cannot_be_counted_is_refused_before_it_is_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    numbered = kind in ("linear", "quantile")
+    how = {"linear": {"x": WeightedSum("load", "zone", {"a": 1})}} if numbered else {}
+    table = TABLE if numbered else {}
+    prior = LOADED if numbered else NETWORK
+    with opened_table(tmp_path, prior, "row", how=how, **table) as (session, ledger):
+        own: dict[str, Any] = {"column": ("place", "health"), "by": "zone"}
+        if kind in ("count", "counts"):
+            own |= {"column": "place", "values": ["home"]}
+        elif kind == "linear":
+            own = {"query": "x"}
+        elif kind == "quantile":
+            own = {"column": "load", "by": "zone"}
+        own |= OWN.get(kind, {})
+        plan = getattr(session.plan, kind)
+        cells = {"linear": 2, "count": 4, "counts": 4, "quantile": 6}.get(kind, 8)
+        monkeypatch.setattr("takifugu.session.query.query.MOST_CELLS", cells)
+        plan(**own, epsilon=1)
+        monkeypatch.setattr("takifugu.session.query.query.MOST_CELLS", cells - 1)
+        with raises(TooLarge, size=cells, limit=cells - 1):
+            plan(**own, epsilon=1)
+        if not numbered:
+            with raises(TooLarge, size=cells):  # all keys of `by` are counted
+                plan(**own, where={"zone": ["a"]}, epsilon=1)
+        assert not list(ledger.history(kind="charge"))
+
+
+def test_results_of_several_columns_are_drawn(tmp_path: Path) -> None:
+    with opened_table(tmp_path, NETWORK, "row", budget=20) as (session, _):
+        for name, plan in (
+            ("table", session.plan.histogram(("place", "health"), by="zone", epsilon=1)),
+            ("all", session.plan.marginals(epsilon=1)),
+            ("best", session.plan.top_k(2, ("place", "health"), epsilon=1)),
+        ):
+            result = session.release(plan)
+            result.plot(tmp_path / f"{name}.png")
+            assert (tmp_path / f"{name}.png").stat().st_size > 1000
+            assert len(result.to_pandas()) == len(result.rows)
 
 
 def test_a_session_of_one_column_is_as_before(tmp_path: Path) -> None:

@@ -162,15 +162,35 @@ def test_the_intervals_that_are_drawn_are_those_of_the_result() -> None:
     assert np.asarray(dots.get_xdata()).tolist() == [5, 7]
 
 
+def test_combinations_of_labels_are_drawn_by_all_their_names() -> None:
+    rows = [(1, "home", "ill"), (2, "out", "ill")]
+    (axes,) = result_figure(("rank", "place", "health"), rows, by=(), title="x", ranked=True).axes
+    (table,) = axes.tables
+    cells = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
+    assert [cells[1, column] for column in range(2)] == ["home × ill", "out × ill"]
+    columns = ("rank", "health", "estimate", "low", "high")  # a column may be called rank
+    bars = [("first", "ill", 5, 1.0, 9.0), ("first", "well", 3, 1.0, 9.0)]
+    (axes,) = result_figure(columns, bars, by=(), title="x").axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["first × ill", "first × well"]
+    steps = ("place before", "place after", "estimate", "low", "high")
+    (axes,) = result_figure(steps, bars, by=(), title="x").axes
+    assert axes.get_yticklabels()[0].get_text() == "first → ill"
+
+
 def test_a_ranking_is_drawn_as_one_table() -> None:
     rows = [("a", 1, "home"), ("a", 2, "ward"), ("b", 1, "ward"), ("b", 2, "home")]
-    (axes,) = result_figure(("zone", "rank", "state"), rows, by=("zone",), title="top k").axes
+    (axes,) = result_figure(
+        ("zone", "rank", "state"), rows, by=("zone",), title="top k", ranked=True
+    ).axes
     (table,) = axes.tables
     cells = {place: cell.get_text().get_text() for place, cell in table.get_celld().items()}
     lines = [[cells[line, column] for column in range(3)] for line in range(3)]
     assert lines == [["zone", "1", "2"], ["a", "home", "ward"], ["b", "ward", "home"]]
     many = [(f"zone {i}", 1, "home") for i in range(77)]
-    (axes,) = result_figure(("zone", "rank", "state"), many, by=("zone",), title="top k").axes
+    (axes,) = result_figure(
+        ("zone", "rank", "state"), many, by=("zone",), title="top k", ranked=True
+    ).axes
     assert any("37 more groups" in text.get_text() for text in axes.texts)
 
 

@@ -6,6 +6,7 @@ import pytest
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Secrets, contagion
 from takifugu.synthetic import contact_list, school
+from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.network.network_transport import NetworkTransport
 from tests.raising import raises
 
@@ -47,3 +48,12 @@ def test_a_school_is_bounded_from_both_sides() -> None:
         assert epsilon < leak <= bound.value <= 1.02 * leak
     allowed = transport.largest(1.0)
     assert transport.uniform(allowed).value == pytest.approx(1.0, rel=0.005)
+
+
+def test_a_school_that_infects_everybody_is_bounded_with_a_word_on_what_was_given_up() -> None:
+    made = school(rng=np.random.default_rng(1))
+    transport = NetworkTransport(contagion(made, background=0.1, odds_per_hour=4.0), Secrets())
+    with pytest.warns(LooserTranslation, match="given up"):
+        bound = transport.uniform(0.1)
+    leak = transport.witness(0.1, bound).leak
+    assert 0.1 <= leak < bound.value / 1.1 and bound.value <= 24.2 * (1 + 1e-12)

@@ -11,6 +11,7 @@ from takifugu.priors import Secrets
 from takifugu.priors.factors import written_out
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.translation import Translation
+from takifugu.translation.bounds import LooserTranslation
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.network.network_transport import NetworkTransport
 from takifugu.translation.network.walk_kernel import reweighted
@@ -120,7 +121,8 @@ def test_ten_thousand_entries_have_a_bound_below_group_privacy() -> None:
     field = MarkovRandomField.ising(
         dict.fromkeys(range(count), 0.0), dict(zip(edges, signs.tolist(), strict=True))
     )
-    transport = NetworkTransport(field, Secrets())
+    with pytest.warns(LooserTranslation, match="walks"):
+        transport = NetworkTransport(field, Secrets())
     found = transport.uniform(0.1)
     assert 0.1 < found.value < 0.2
     assert found.by_entry is not None and len(found.by_entry) == count

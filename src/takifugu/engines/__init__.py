@@ -18,6 +18,7 @@ from takifugu.engines.engine_errors import (
 )
 from takifugu.engines.fit_kinds import Estimate, FitOptions, Fitted, fit_prior
 from takifugu.engines.fitted_part import ByEntity, FirstDays
+from takifugu.engines.moment_fitting import fit_gaussian
 from takifugu.engines.opening import open_engine
 from takifugu.engines.row_identity import identities
 from takifugu.engines.scope import Scope, Share
@@ -53,6 +54,7 @@ __all__ = [
     "Table",
     "check",
     "fit",
+    "fit_gaussian",
     "fit_markov",
     "fit_prior",
     "identities",

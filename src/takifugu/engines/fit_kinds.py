@@ -50,6 +50,8 @@ class FitOptions:
         margin: By how many standard errors its parameter is raised.
         profile: A public column: each of its keys has a mean of its own.
         own_levels: Whether each entity has a mean of its own too, known to the adversary.
+        household: For households, the public column that groups entities.
+        member: The public column that says who is which member; None if all count alike.
     """
 
     first_days: int | None = None
@@ -70,6 +72,8 @@ class FitOptions:
     margin: float | None = None
     profile: str | None = None
     own_levels: bool = False
+    household: str | None = None
+    member: str | None = None
 
     def __post_init__(self) -> None:
         if self.first_days is not None and self.share is not None:
@@ -117,6 +121,7 @@ class Estimate:
         over: What the entries of the prior are, where that is not plain from its kind.
         goodness: Tests whether it describes the rows; None for the tests of its kind, by
             `fit_goodness`.
+        stated: What a policy says of ``over`` beside: the columns that group people.
     """
 
     prior: Prior
@@ -127,6 +132,7 @@ class Estimate:
     facts: Mapping[str, Any] = field(default_factory=dict)
     over: str | None = None
     goodness: "Callable[[], GoodnessOfFit] | None" = field(default=None, repr=False, compare=False)
+    stated: Mapping[str, str] = field(default_factory=dict)
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
@@ -181,9 +187,15 @@ KINDS: Mapping[str, FitKind] = {
         ("structure", "smoothing"),
         "labels",
     ),
+    "household": FitKind(
+        "takifugu.engines.household_fitting",
+        "fit_household",
+        "a Markov chain on the joint states of the people of a household",
+        ("household", "member", "tau", "length"),
+    ),
     "gaussian": FitKind(
         "takifugu.engines.moment_fitting",
-        "fit_gaussian",
+        "fit_gaussian_process",
         "a Gaussian process, by its moments",
         ("kernel", "lags", "margin", "profile", "own_levels", "length"),
     ),

@@ -14,6 +14,9 @@ import numpy as np
 
 from takifugu.engines.count_tests import CountTest, independence_given
 from takifugu.engines.engine import Engine
+from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
+from takifugu.engines.expressions import flag
+from takifugu.engines.run_expressions import HOUR
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
@@ -58,7 +61,7 @@ class FitTest:
     """One thing that was tested.
 
     Attributes:
-        about: ``order``, ``stationarity``, ``residuals``, ``normality`` or ``left out``.
+        about: ``order``, ``stationarity``, ``hours``, ``residuals``, ``normality`` or ``left out``.
         verdict: What came out.
         sentence: The same in words, with what to do.
         numbers: What it rests on, for programs.
@@ -107,6 +110,9 @@ class GoodnessOfFit:
         return {"fits": self.fits, "tests": [test.document() for test in self.tests]}
 
 
+KEEP_ALL = "keep all chains that the counts do not rule out (--kind interval --confidence 0.95)"
+
+
 def goodness(
     engine: Engine,
     columns: str | Sequence[str],
@@ -126,9 +132,9 @@ def goodness(
         cuts: Where the ranges of a column of numbers begin, in order, and its upper bound.
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    return GoodnessOfFit(
-        (_order(engine, names, scope, order, cuts), stationarity(engine, names, scope, cuts))
-    )
+    tests = [_order(engine, names, scope, order, cuts), stationarity(engine, names, scope, cuts)]
+    hourly = _hours(engine, names, scope, cuts) if order == 1 else None
+    return GoodnessOfFit((*tests, *(() if hourly is None else (hourly,))))
 
 
 def _order(
@@ -149,8 +155,13 @@ def _order(
     return order_test(counts, found.states, order)
 
 
-def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
-    """Order ``order`` against one more, from counts ``[earliest, those between, last]``."""
+def order_test(
+    counts: Integers, states: Sequence[Any], order: int, *, remedy: str | None = None
+) -> FitTest:
+    """Order ``order`` against one more, from counts ``[earliest, those between, last]``.
+
+    ``remedy`` is what to do if it does not suffice; by default to fit a higher one.
+    """
     test = independence_given(counts)
     size = len(states)
     last = test.by_given.reshape(-1, size).sum(axis=0)  # by the value just before
@@ -180,8 +191,8 @@ def order_test(counts: Integers, states: Sequence[Any], order: int) -> FitTest:
     worst = _named(states[int(np.argmax(last))])
     sentence = (
         f"Order {word} does not describe these rows{facts}: knowing the {second} too {share}, most"
-        f" after {worst}. Entities that differ in their habits look like that too. Use --kind"
-        f" higher-order --order {order + 1}."
+        f" after {worst}. Entities that differ in their habits look like that too."
+        f" {remedy or f'Use --kind higher-order --order {order + 1}.'}"
     )
     return FitTest("order", "does not fit", sentence, numbers, panel)
 
@@ -200,8 +211,13 @@ def stationarity(
     return stationarity_test(np.array(tables), names, states)
 
 
-def stationarity_test(counts: Integers, parts: Sequence[str], states: Sequence[Any]) -> FitTest:
-    """Whether transitions stay the same, from counts ``[part, before, after]``."""
+def stationarity_test(
+    counts: Integers, parts: Sequence[str], states: Sequence[Any], *, remedy: str | None = None
+) -> FitTest:
+    """Whether transitions stay the same, from counts ``[part, before, after]``.
+
+    ``remedy`` is what else to do if they do not; by default to keep several chains.
+    """
     test = independence_given(counts)
     numbers = _numbers(test) | {"parts": list(parts)}
     if not test.degrees:
@@ -229,11 +245,70 @@ def stationarity_test(counts: Integers, parts: Sequence[str], states: Sequence[A
     farthest = max(away, key=lambda pair: pair[1])[0]
     sentence = (
         f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
-        f" differs most is {farthest}. One chain for all of it is about none of its parts: fit on"
-        " days that are like those to be released, or keep all chains that the counts do not rule"
-        " out (--kind interval --confidence 0.95)."
+        f" differs most is the one {farthest}. One chain for all of it is about none of its parts:"
+        f" fit on days that are like those to be released, or {remedy or KEEP_ALL}."
     )
     return FitTest("stationarity", "does not fit", sentence, numbers, panel)
+
+
+def _hours(
+    engine: Engine, columns: tuple[str, ...], scope: Scope, cuts: Sequence[Fraction] | None
+) -> FitTest | None:
+    """Whether transitions are the same at all hours of the day; None if rows are not hourly."""
+    if engine.declaration.order.kind == "number" or not _may_be_hourly(engine, scope):
+        return None
+    try:
+        found = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
+    except (InvalidDeclaration, InvalidQuery, TooLarge):  # not one row an hour, or holes in them
+        return None
+    return hours_test(found.counts, found.states)
+
+
+def _may_be_hourly(engine: Engine, scope: Scope) -> bool:
+    """Whether every entity has as many rows as hours from its first to its last: no sorting yet."""
+    order, entity = engine.declaration.order, engine.declaration.entity
+    timed = engine.kinds[order.column] in ("time", "zoned")
+
+    def count(rows: Any) -> Any:
+        place = rows[order.column].epoch_seconds() if timed else rows[order.column]
+        each = rows.select(who=rows[entity], hour=(place.cast("float64") / HOUR).floor())
+        each = each.group_by("who").aggregate(
+            rows=each.count(), hours=each.hour.max() - each.hour.min() + 1
+        )
+        return each.aggregate(other=flag(each.rows != each.hours).max())
+
+    ((other,),) = engine.collect(count, scope)
+    return bool(other == 0)
+
+
+def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:
+    """Whether transitions differ by the hour of the day: counts ``[hour, before, after]``."""
+    test = independence_given(counts)
+    numbers = _numbers(test)
+    if not test.degrees:
+        sentence = "Whether transitions differ by hour of the day cannot be tested: too few rows."
+        return FitTest("hours", "not tested", sentence, numbers)
+    whole = counts.sum(axis=0)
+    panel = Panel(
+        "How far transitions of an hour of the day are from those of all hours",
+        "share of steps that differ",
+        tuple(map(str, range(len(counts)))),
+        tuple(_distance(part, whole) for part in counts),
+    )
+    facts = _facts(test)
+    if not test.rejected:
+        sentence = f"Transitions are the same at all hours of the day{facts}."
+        return FitTest("hours", "fits", sentence, numbers, panel)
+    share = f"knowing the hour lowers the uncertainty of the next value by {_percent(test.share)}"
+    if not test.matters:
+        sentence = f"Transitions differ little by hour of the day: {share}{facts}."
+        return FitTest("hours", "differs little", sentence, numbers, panel)
+    worst = _named(states[int(np.argmax(test.by_given))])
+    sentence = (
+        f"Transitions differ by hour of the day{facts}: {share}, most after {worst}. Fit a chain"
+        " for each hour (--by-hour)."
+    )
+    return FitTest("hours", "does not fit", sentence, numbers, panel)
 
 
 def parts_of(engine: Engine, scope: Scope, most: int = PARTS) -> Iterator[tuple[str, Scope]]:

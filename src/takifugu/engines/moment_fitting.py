@@ -6,15 +6,19 @@ and where it does not describe the rows is said beside it.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from takifugu.engines.declared_table import Table
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
-from takifugu.engines.fit_kinds import Estimate, FitOptions
+from takifugu.engines.fit_kinds import Estimate, FitOptions, fit_prior
+from takifugu.engines.fitted_part import share_of_entities
 from takifugu.engines.goodness import GoodnessOfFit
 from takifugu.engines.kernel_fitting import KernelFit, best_kernel, correlations_of, fit_kernel
 from takifugu.engines.lag_moments import LagMoments, lag_moments
@@ -157,7 +161,7 @@ def fit_process(
     return FittedProcess(prior, moments, fit, margin)
 
 
-def fit_gaussian(
+def fit_gaussian_process(
     engine: Engine, columns: tuple[str, ...], train: Scope, options: FitOptions
 ) -> Estimate:
     """A Gaussian process of one column of numbers: the fitter of the kind ``gaussian``."""
@@ -194,6 +198,55 @@ def fit_gaussian(
         "sequence",
         goodness,
     )
+
+
+def fit_gaussian(
+    table: Table | Engine,
+    column: str,
+    *,
+    first_days: int | None = None,
+    share: Fraction | float | str | None = None,
+    kernel: str | None = None,
+    lags: int | None = None,
+    profile: str | None = None,
+    own_levels: bool = False,
+    margin: float | None = None,
+    length: int | None = None,
+) -> Gaussian:
+    """Fit a Gaussian process to a column of numbers, as a prior, by moments.
+
+    The database adds up products of the fitted rows. As for `fit_markov`: fit on some rows and
+    release from the others. `fit_prior` also says how well it fits.
+
+    Args:
+        table: The table.
+        column: A column of numbers, none of which is missing.
+        first_days: Fit on so many days, and release from the days after them.
+        share: Fit on such a share of the entities, 0.2 or "1/5", and release from the others.
+            With neither, all rows are fitted on, and none is left to release from.
+        kernel: "ar1", "matern-1/2", "matern-3/2", "matern-5/2" or "squared-exponential"; None for
+            the one that is nearest to all lags.
+        lags: How many lags it is fitted to; by default 24.
+        profile: A public column: each of its keys has a mean of its own.
+        own_levels: Whether each entity has a mean of its own too, known to the adversary.
+        margin: By how many standard errors the parameter of the kernel is raised.
+        length: How many entries the process has; None for an unbounded one.
+    """
+    options = FitOptions(
+        kind="gaussian",
+        first_days=first_days,
+        share=None if share is None else share_of_entities(share),
+        kernel=kernel,
+        lags=lags,
+        profile=profile,
+        own_levels=own_levels,
+        margin=margin,
+        length=length,
+    )
+    with nullcontext(table) if isinstance(table, Engine) else table.open() as engine:
+        prior = fit_prior(engine, (column,), options).prior
+    assert isinstance(prior, Gaussian)  # noqa: S101
+    return prior
 
 
 def _fitted(moments: LagMoments, kernel: str | None, correlations: Floats) -> KernelFit:

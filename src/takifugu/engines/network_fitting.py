@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import isfinite, prod
+from math import isfinite, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,19 @@ from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 from takifugu.priors.bayesian_network import BayesianNetwork
-from takifugu.priors.network_structure import Parents, checked_structure, chow_liu_tree
+from takifugu.priors.network_structure import (
+    Parents,
+    checked_structure,
+    chow_liu_tree,
+    mutual_information,
+)
+from takifugu.visible import four_digits
 
 SMOOTHING = 1.0  # added to every count, unless told otherwise
 MOST_LABELS = 1_000  # of a column of a network: losses are bounded for each pair of them
 MOST_TABLE = 2**20  # cells of one table
 LISTED = 12  # tables that the statement lists one by one
+DEVIATIONS = 6  # standard deviations beyond which rows count as dependent
 THINNEST = 5  # tables that it lists otherwise
 
 
@@ -62,7 +69,36 @@ def fit_network(
         "mutual_information": {f"{a} - {b}": value for (a, b), value in information.items()},
     }
     rests = (_sentence(rows, alpha, parents, thin, options.structure is None),)
-    return Estimate(network, rows, "rows", rests, _notes(engine, keys, tables), facts, over="row")
+    notes = (*_notes(engine, keys, tables), *_dependent_rows(engine, columns, train))
+    return Estimate(network, rows, "rows", rests, notes, facts, over="row")
+
+
+def _dependent_rows(engine: Engine, columns: tuple[str, ...], train: Scope) -> tuple[str, ...]:
+    """A warning where the rows of an entity tell about one another, which a network rules out.
+
+    For the labels of a column in successive rows G² = 2 n I is about chi-square, of mean and half
+    the variance (k − 1)², if rows are independent.
+    """
+    longest = engine.lengths(train).longest
+    if longest < 2:
+        return ()
+    found = {}
+    for column in columns:
+        counts = engine.transitions(column, train).counts
+        seen = counts[np.ix_(*(np.flatnonzero(counts.sum(axis=axis)) for axis in (1, 0)))]
+        freedom = (seen.shape[0] - 1) * (seen.shape[1] - 1)
+        told = mutual_information(counts)
+        if 2 * int(counts.sum()) * told > freedom + DEVIATIONS * sqrt(2 * freedom):
+            found[column] = told
+    if not found:
+        return ()
+    worst = max(found, key=lambda column: found[column])
+    return (
+        f"the rows of one entity are not independent, as a network takes them to be: {worst} tells"
+        f" {four_digits(found[worst])} nats about that of the next row; fit a chain on joint states"
+        f" instead (kind markov with columns {','.join(columns)}), or declare tables in which an"
+        " entity has one row",
+    )
 
 
 def _labels(engine: Engine, column: str) -> tuple[Name, ...]:
@@ -211,6 +247,18 @@ def _notes(
         if never:
             shown = ", ".join(never[:THINNEST]) + (", …" if len(never) > THINNEST else "")
             notes.append(f"never seen in the rows that were counted: {column} = {shown}")
+    unseen = {
+        column: f"{int((rows == 0).sum()):,} of {rows.size:,} for {column}"
+        for column, table in tables.items()
+        if not (rows := table.sum(axis=-1)).all()
+    }
+    if unseen:
+        listed = ", ".join(list(unseen.values())[:THINNEST])
+        more = f" and {len(unseen) - THINNEST} more columns" if len(unseen) > THINNEST else ""
+        notes.append(
+            f"combinations of parents that were never seen, after which all labels are taken to be"
+            f" equally likely: {listed}{more}"
+        )
     others = [c.column for c in engine.declaration.protected if c.column not in keys]
     if others:
         notes.append(

@@ -93,7 +93,7 @@ def refuse_other_bounds(
     ranges = parse_ranges(states)
     cuts = (ranges[0][0], *(end for _, end in ranges))
     if (cuts[0], cuts[-1]) != (low, high):
-        inner = [cut for cut in cuts[1:-1] if low < cut < high]
+        inner = [cut for cut in cuts if low < cut < high]
         raise InvalidPrior(
             "states",
             given=f"are the ranges {_listed(tuple(map(str, states)))}",

@@ -182,4 +182,4 @@ def policy_of(file: str, prior: Prior, found: Fitted, declaration: Declaration) 
         case ByEntity(share, salt):
             section |= {"fitted": "share", "share": str(share), "salt": salt}
     over = {} if found.estimate.over is None else {"over": found.estimate.over}
-    return section | over | {"statement": found.statement}
+    return section | over | dict(found.estimate.stated) | {"statement": found.statement}

@@ -57,6 +57,8 @@ def _points(axes: "Axes", panel: Mapping[str, Any]) -> None:
         places, panel["values"], yerr=errors, fmt="o", ms=4, color=COUNTED, capsize=2, lw=1,
         label="counted, ± 2 standard errors", zorder=4,
     )  # fmt: skip
+    if all(name.isdigit() for name in panel["names"]):
+        axes.set_xlabel("lag, in rows", fontsize=8)
     axes.plot(places, panel["fitted"], color=FITTED, lw=1.6, label="by the prior", zorder=3)
     axes.axhline(0, color=PALE, lw=0.6)
     axes.set_ylabel(panel["axis"], fontsize=8)
@@ -81,9 +83,6 @@ def _name(axes: "Axes", names: Sequence[str]) -> None:
     axes.set_xticks(
         kept, shown, rotation=30 if tilted else 0, ha="right" if tilted else "center"
     )  # fmt: skip
-    numbers = all(name.lstrip("-").isdigit() for name in names)
-    if numbers:
-        axes.set_xlabel("lag, in rows", fontsize=8)
 
 
 def _short(name: str) -> str:

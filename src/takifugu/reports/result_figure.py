@@ -17,15 +17,21 @@ Row = tuple[Any, ...]
 
 
 def result_figure(
-    columns: Sequence[str], rows: Sequence[Row], *, by: Sequence[str], title: str, note: str = ""
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    by: Sequence[str],
+    title: str,
+    note: str = "",
+    ranked: bool = False,
 ) -> "Figure":
     """One panel for each group of ``by``; groups that do not fit are counted in the title.
 
-    Groups that have one number each share a panel. A ranking is one table, a line for each group.
+    Groups that have one number each share a panel. A ranking (``ranked``) is one table, a line for
+    each group; its rows hold the group, the rank and the label of each column.
     """
     from matplotlib.figure import Figure
 
-    ranked = columns[-2].startswith("rank")  # else: estimate, low, high
     panels = _panels(rows, len(by))
     alone = ranked or all(len(found) == 1 for found in panels.values())
     depth = 0 if alone else len(by)
@@ -63,7 +69,8 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
     place = len(columns) - 3  # estimate, low, high
     known = [row for row in rows if row[place] is not None]
     shown = known[:MOST_BARS]
-    names = [visible(" → ".join(map(str, row[:place]))) or "all" for row in shown]
+    between = " → " if place == 2 and columns[0].endswith(" before") else " × "
+    names = [visible(between.join(map(str, row[:place]))) or "all" for row in shown]
     heights = list(range(len(shown)))
     values = [row[place] for row in shown]
     if not columns[-1].startswith("high level"):
@@ -97,8 +104,12 @@ def _intervals(axes: "Axes", columns: Sequence[str], rows: Sequence[Row]) -> Non
 def _table(axes: "Axes", by: Sequence[str], panels: dict[Row, list[Row]]) -> None:
     """A ranking: a line for each group, a column for each place."""
     axes.set_axis_off()
-    places = [str(row[-2]) for row in next(iter(panels.values()))]
-    cells = [[*map(str, group), *(str(row[-1]) for row in rows)] for group, rows in panels.items()]
+    place = len(by)
+    places = [str(row[place]) for row in next(iter(panels.values()))]
+    cells = [
+        [*map(str, group), *(" × ".join(map(str, row[place + 1 :])) for row in rows)]
+        for group, rows in panels.items()
+    ]
     shown = cells[:MOST_BARS]
     drawn = axes.table(cellText=shown, colLabels=[*by, *places], loc="upper center", cellLoc="left")
     drawn.auto_set_font_size(False)

@@ -77,10 +77,16 @@ class Result:
         place = Path(path)
         check_target(place)
         query: Mapping[str, Any] = self.query["query"]
-        title = f"{str(query['name']).replace('_', ' ')} of {query['column']}"
+        about = query["column"]
+        about = " × ".join(about) if isinstance(about, list) else about
+        title = f"{str(query['name']).replace('_', ' ')} of {query.get('query') or about}"
         note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
         by = tuple(query["by"])
-        save(result_figure(self.columns, self.rows, by=by, title=title, note=note), place)
+        ranked = query["name"] == "top_k"
+        figure = result_figure(
+            self.columns, self.rows, by=by, title=title, note=note, ranked=ranked
+        )
+        save(figure, place)
 
     def to_json(self) -> str:
         """Everything, as one JSON object."""

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.costs import ANY, Column, Cost, Membership
+from takifugu.costs import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import TooLarge, UnsoundRequest
-from takifugu.losses import Approximate, Total
+from takifugu.ledger.accounts.limits import to_pufferfish
+from takifugu.losses import Approximate, Metric, Total
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.households import household_contagion, is_exchangeable
 from takifugu.translation.rows.household import Household
@@ -171,6 +172,16 @@ def test_rows_may_have_lost_any_of_several_costs() -> None:
         study.losses(Cost.of({Membership({"dead"}): 1}), any_change)
     with raises(UnsoundRequest, field="cost", reason="unknown label"):
         study.losses(Cost.of({Membership({"dead"}): 1}))
+
+
+@pytest.mark.parametrize("shape", [Column("place", ANY), Jointly(("place", "health"))])
+def test_what_was_told_of_another_column_does_not_count_as_nothing(shape: Column | Jointly) -> None:
+    """A ledger may have it from before the owner changed what the priors are over."""
+    cost = Cost.of({shape: "0.5"})
+    with raises(UnsoundRequest, field="columns", given=("place",), needed="health"):
+        household(SIS).cost_to_pufferfish(cost)
+    spent = to_pufferfish(household(SIS), (Total().plus(Metric(cost)),), Fraction(0))
+    assert spent == household(SIS).to_pufferfish(0.5)
 
 
 def test_what_a_budget_allows_is_confirmed_by_what_it_loses() -> None:

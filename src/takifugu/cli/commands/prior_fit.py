@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takifugu.priors import Prior
     from takifugu.project import Project
 
-KINDS = "markov, interval, higher-order, network or gaussian"
+KINDS = "markov, interval, higher-order, household, network or gaussian"
 
 
 def fit(
@@ -131,6 +131,13 @@ def fit(
     own_levels: Annotated[
         bool, typer.Option("--own-levels", help="gaussian: each entity has a mean of its own.")
     ] = False,
+    household: Annotated[
+        str | None, typer.Option(help="household: the public column that groups entities.")
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(help="household: the public column that says who is which member."),
+    ] = None,
     goodness: Annotated[
         bool,
         typer.Option(
@@ -170,9 +177,10 @@ def fit(
 
     Kinds: markov, a Markov chain, of several columns on their joint states, over the ranges of a
     number, or with a matrix for each hour of the day; interval, all chains that the counts do not
-    rule out; higher-order, in which an entry depends on several before it; network, a Bayesian
-    network over the columns of a row; gaussian, a Gaussian process over the rows of a column of
-    numbers, by its moments.
+    rule out; higher-order, in which an entry depends on several before it; household, a chain on
+    the joint states of the people that a public column groups; network, a Bayesian network over the
+    columns of a row; gaussian, a Gaussian process over the rows of a column of numbers, by its
+    moments.
 
     A prior that does not fit is a guarantee about another world. So it is tested: chains for their
     order (likelihood ratio) and for transitions that change over the days, networks for pairs of
@@ -192,6 +200,7 @@ def fit(
             "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
             "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
+            "--household": household, "--member": member,
             "--project": folder, "--backend": backend, "--plot": plot,
             "--no-goodness": None if goodness else True,
         }  # fmt: skip
@@ -239,6 +248,8 @@ def fit(
         margin=margin,
         profile=profile,
         own_levels=own_levels,
+        household=household,
+        member=member,
     )
     project = the_project(folder)
     with Spinner(f"counting the rows of {data}"):

@@ -70,6 +70,10 @@ class CountQuery(NumberQuery):
         """Whether a value is one of the labels: a change within them, or outside, moves nothing."""
         return values[self.column].count(self.values)
 
+    def cells_of_a_group(self, engine: Engine) -> int:
+        """All labels are counted, and those that are listed taken out."""
+        return len(engine.keys(self.column))
+
     def exact(self, engine: Engine) -> Integers:
         """``[by]``."""
         counted = engine.histogram((*self.by, self.column), self.rows.scope)

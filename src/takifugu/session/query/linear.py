@@ -233,6 +233,10 @@ class WeightedSumQuery(SumQuery):
         width = self.bounds(declaration).width * max(read)
         return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
 
+    def cells_of_a_group(self, engine: Engine) -> int:
+        """A sum for each key that has a weight of its own."""
+        return len(engine.keys(self.weighted_by))
+
     def exact(self, engine: Engine) -> Integers:
         """``[by]``, in steps times the common unit of the weights."""
         found = engine.sums(self.column, (self.weighted_by, *self.by), self.rows.scope)

@@ -120,6 +120,10 @@ class QuantileQuery(Query):
         cells, q = declaration.amount(self.column).cells(self.every), self.level.denominator
         return Sensitivity(self.kind, l1=cells * q, l2_squared=cells * q**2, linf=q)
 
+    def cells_of_a_group(self, engine: Engine) -> int:
+        """The cells of the grid."""
+        return engine.declaration.amount(self.column).cells(self.every)
+
     def exact(self, engine: Engine) -> Integers:
         """``[by, candidate]``: minus the rank distance of each candidate, in 1/q."""
         counted = engine.distribution(self.column, self.by, self.rows.scope, every=self.every)

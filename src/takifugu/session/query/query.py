@@ -24,8 +24,9 @@ import numpy as np
 from takifugu._exact import Number, exactly
 from takifugu.costs import Cost, Jointly
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
+from takifugu.engines.engine import MOST_CELLS
 from takifugu.engines.engine_errors import run_isolated
-from takifugu.errors import UnsoundRequest, one_of
+from takifugu.errors import TooLarge, UnsoundRequest, one_of
 from takifugu.losses import Concentrated, Pure
 from takifugu.mechanisms import (
     Choice,
@@ -186,6 +187,10 @@ class Query(ABC):
     def axes(self, engine: Engine) -> Axes:
         """The axes of the exact answer."""
         return self.groups(engine)
+
+    def cells_of_a_group(self, engine: Engine) -> int:
+        """How many numbers the engine counts in each group, to answer it."""
+        return prod(len(keys) for _, keys in self.axes(engine)[len(self.by) :])
 
     def groups(self, engine: Engine) -> Axes:
         """The public groups: the keys of ``by``, only those that the rows may hold."""
@@ -365,11 +370,25 @@ class NumberQuery(Query):
 
 
 def shape(query: Query, engine: Engine) -> tuple[int, int]:
-    """How many numbers each group has, and how many groups there are."""
+    """How many numbers each group has, and how many groups there are; refused if too many.
+
+    What the engine would refuse to count is refused here, before it is paid for.
+    """
     lengths = [len(keys) for _, keys in query.axes(engine)]
     groups = prod(lengths[: len(query.by)])
     if groups == 0:
         raise InvalidQuery("by", given="has no keys", needed="have at least one group")
+    # rows that `where` leaves out are not read, but their keys have cells in what is counted
+    every = prod(len(engine.keys(name)) for name in query.by)
+    cells = every * query.cells_of_a_group(engine)
+    if cells > MOST_CELLS:
+        raise TooLarge(
+            f"{query.kind} needs {cells:,} numbers, and at most {MOST_CELLS:,} are counted at once;"
+            " name fewer columns, or give a coarser grid",
+            field="by" if query.by else "column",
+            size=cells,
+            limit=MOST_CELLS,
+        )
     return prod(lengths) // groups, groups
 
 

@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum
 
 import numpy as np
 
@@ -46,13 +45,18 @@ from takifugu.translation.network.pinning import (
     narrow,
     pairwise_field,
 )
-from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
+from takifugu.translation.network.spending import (
+    EntrySpending,
+    cost_matrices,
+    group_loss,
+    largest_costs,
+)
 
 LARGEST = 2**20  # states of a clique that can be summed over
 STEEP = 300.0  # an ε beyond this is not exponentiated
 VISITS = 400_000  # entries that pinning visits before it stops
 VISITS_EACH = 1000  # the same for each entry, where that is more
-ROUGH = 60_000  # visits of a guess
+ROUGH = 20_000  # visits of a guess
 LIKELY = 2  # pairs that a guess is made for
 
 
@@ -147,7 +151,7 @@ class AttractiveModel:
         if not summed:
             enough = max(VISITS, VISITS_EACH * len(self._chosen)) if visits is None else visits
             lower, upper = self._pinned(by_way, enough)
-        most = [float(up(fsum(part))) if part.any() else 0.0 for part in by_way]  # group privacy
+        most = [group_loss(part.tolist()) for part in by_way]
         least, greatest = np.zeros(len(self.pairs)), np.zeros(len(self.pairs))
         by_entry = np.full(len(self.model.entries), -np.inf)
         for n, (way, k) in enumerate(self._places):

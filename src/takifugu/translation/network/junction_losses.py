@@ -21,11 +21,10 @@ separator that cannot happen has no message and needs none.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, isqrt, prod
+from math import isqrt, prod
 
 import numpy as np
 
-from takifugu._rounding import up
 from takifugu.influence.network.network_curves import chosen_entries
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
@@ -34,7 +33,12 @@ from takifugu.priors.universe import Name
 from takifugu.translation.network.coupling_steps import AnyTerm, CouplingSteps, PossibleStates, Term
 from takifugu.translation.network.junction_tree import JunctionTree, junction_tree
 from takifugu.translation.network.partition_function import PartitionSums
-from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
+from takifugu.translation.network.spending import (
+    EntrySpending,
+    cost_matrices,
+    group_loss,
+    largest_costs,
+)
 
 LARGEST = 2**22  # states of a clique, possible or not
 AT_LAST = 256  # states that are coupled in the step to a secret, of which there are few
@@ -93,8 +97,7 @@ def network_losses(
     costs = cost_matrices(model, epsilon)
     spent = largest_costs(costs)
     beside = together or {}
-    paid = [*spent.tolist(), *beside.values()]
-    whole = float(up(fsum(paid))) if any(paid) else 0.0  # group privacy
+    whole = group_loss([*spent.tolist(), *beside.values()])
     chosen = chosen_entries(model, protected)
     tree = junction_tree(model, largest=largest, together=tuple(beside))
     joint = tuple(_any_change(tree, group, value) for group, value in beside.items())
@@ -157,7 +160,7 @@ class _Recursion:
         self._behind[one, other] = behind - set(separator)
         most = [float(self.costs[v].max()) for v in sorted(self._behind[one, other])]
         most += [t.most for t in self.joint if self._behind[one, other].intersection(t.scope)]
-        whole = float(up(fsum(most)))
+        whole = group_loss(most)
         self.sent[one, other] = self.steps.message(
             law,
             self._terms(one, but=other, paid=separator),

@@ -1,5 +1,6 @@
 """The transport bound of Bayesian networks and random fields."""
 
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -12,7 +13,7 @@ from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.random_field import MarkovRandomField
 from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Bound, TransportBound, Witness, of_pair
+from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, of_pair
 from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.network.attractive_losses import AttractiveLosses, AttractiveModel
 from takifugu.translation.network.junction_losses import NetworkLosses, network_losses
@@ -21,6 +22,7 @@ from takifugu.translation.network.walk_losses import PairwiseWalks
 
 Model = BayesianNetwork | MarkovRandomField
 WITHIN = 0.004  # relative: how close an allowance is to the largest where bounds take long
+WIDE = 0.1  # relative: bounds that are further apart are said to be
 NARROW = 0.01  # bounds this close to each other are not improved by another method
 Losses = TypeVar("Losses", AttractiveLosses, NetworkLosses)
 
@@ -30,7 +32,8 @@ class NetworkTransport(TransportBound):
 
     Pairwise fields of any size are bounded by walks as well, and the least bound of each pair
     is kept. A model that is too wide for a junction tree and no pairwise field is refused with
-    `TooLarge`.
+    `TooLarge`. Where sums are given up and the bounds from both sides do not meet, a warning says
+    so (`LooserTranslation`).
     """
 
     def __init__(self, model: Model, secrets: Secrets) -> None:
@@ -43,7 +46,15 @@ class NetworkTransport(TransportBound):
             self._walks = PairwiseWalks(model, secrets)
         self._known: tuple[object, AttractiveLosses | NetworkLosses] | None = None
         self._narrow = True
+        self._wide = False
         self.uniform(0.0)  # an error now rather than later
+        if not self._narrow:
+            self._say(
+                f"{model.name!r} is too densely connected for a junction tree, and not all its"
+                " tables favour agreement; it is bounded by walks along its contacts. Exact sums"
+                " were given up: the loss is an upper bound, and how far above the true one is not"
+                " known"
+            )
 
     @property
     def size(self) -> int | None:
@@ -124,7 +135,16 @@ class NetworkTransport(TransportBound):
             losses = self._attractive.losses(spent)
             if self._walks is None or losses.loss <= (1 + NARROW) * losses.attained:
                 return losses
-            return self._least(losses, self._walks.losses(spent))
+            losses = self._least(losses, self._walks.losses(spent))
+            if losses.loss > (1 + WIDE) * losses.attained and not self._wide:
+                self._wide = True
+                self._say(
+                    f"contacts of {self._model.name!r} are so many and so strong that its bounds"
+                    " do not meet. Exact sums were given up, and so was the search along contacts,"
+                    f" which was cut off: the loss is an upper bound, more than {WIDE:.0%} above"
+                    " what a noisy count is known to leak"
+                )
+            return losses
         walks = self._walks
         if walks is None:
             return network_losses(self._model, spent, self._secrets)
@@ -134,6 +154,10 @@ class NetworkTransport(TransportBound):
                 return self._least(found, walks.losses(spent))
             self._narrow = False
         return walks.losses(spent)
+
+    @staticmethod
+    def _say(what: str) -> None:
+        warnings.warn(f"a looser bound is used: {what}", LooserTranslation, stacklevel=2)
 
     def _least(self, one: Losses, other: NetworkLosses) -> Losses:
         """The lesser bound of each pair."""

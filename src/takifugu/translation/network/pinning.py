@@ -53,6 +53,7 @@ class PairwiseField:
         degree: ``[entry]``: how many there are.
         weak: ``[entry, k]``: at most J.
         strong: ``[entry, k]``: at least J.
+        pins: ``[entry, k]``: how many must be gone for that contact to have pinned the entry.
     """
 
     low: Floats
@@ -62,10 +63,13 @@ class PairwiseField:
     degree: Integers
     weak: Floats
     strong: Floats
+    pins: Integers
 
 
 def pairwise_field(model: FactorModel) -> PairwiseField:
     """Read an attractive model (see `check_attractive`) of entries and pairs of entries."""
+    from takifugu.translation.network import pinning_kernel
+
     count = len(model.entries)
     field, size = np.zeros(count), np.ones(count)
     couplings: dict[tuple[int, int], tuple[float, float]] = {}
@@ -109,7 +113,8 @@ def pairwise_field(model: FactorModel) -> PairwiseField:
             place[i, j] = a
     for (i, j), a in place.items():
         back[i, a] = place[j, i]
-    return PairwiseField(field - off, field + off, near, back, degree, weak, strong)
+    pins = pinning_kernel.pin_levels(near, back, degree, LEVELS)
+    return PairwiseField(field - off, field + off, near, back, degree, weak, strong, pins)
 
 
 class RisingField:
@@ -146,7 +151,8 @@ class RisingField:
         high[field.high > STEEPEST] = np.inf
         boxes = np.zeros((LEVELS, count, width, 5))
         kernel.far_boxes(
-            *(low, high, own, whole, field.near, field.back, field.degree, weak, strong, boxes)
+            *(low, high, own, whole, field.near, field.back, field.degree, weak, strong),
+            *(field.pins, boxes),
         )
         self._given = (low, high, own, field.near, field.degree, weak, strong, boxes)
         self._gone, self._pinned = np.zeros(count, dtype=np.bool_), np.ones((2, count))

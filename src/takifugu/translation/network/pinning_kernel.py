@@ -103,6 +103,52 @@ def sort_places(values: Floats, count: int, rising: bool, order: Integers) -> No
 
 
 @compiled
+def pin_levels(near: Integers, back: Integers, degree: Integers, most: int) -> Integers:
+    """``[w, a]``: how many must be gone, at least, for contact a of entry w to have pinned w.
+
+    An entry g that is gone pins the contacts before the one that the walk went on to. So the walk
+    went from g to a contact behind w in g's order, and from there to w without g: as many are gone
+    as there are steps from that contact to w. At most ``most`` are counted; one more means never.
+    """
+    n, width = near.shape
+    found = np.full((n, width), most + 1)
+    seen = np.full(n, -1)
+    queue, marked = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+    number = 0
+    for w in range(n):
+        for a in range(degree[w]):
+            g, rank = near[w, a], back[w, a]
+            if rank == degree[g] - 1:
+                continue
+            for k in range(rank + 1, degree[g]):
+                marked[near[g, k]] = True
+            seen[w], seen[g] = number, number
+            queue[0] = w
+            first, last = 0, 1
+            for step in range(1, most + 1):
+                end = last
+                while first < end and found[w, a] > most:
+                    v = queue[first]
+                    first += 1
+                    for k in range(degree[v]):
+                        u = near[v, k]
+                        if seen[u] == number:
+                            continue
+                        if marked[u]:
+                            found[w, a] = step
+                            break
+                        seen[u] = number
+                        queue[last] = u
+                        last += 1
+                if found[w, a] <= most or first == last:
+                    break
+            for k in range(rank + 1, degree[g]):
+                marked[near[g, k]] = False
+            number += 1
+    return found
+
+
+@compiled
 def far_boxes(
     low: Floats,
     high: Floats,
@@ -113,11 +159,13 @@ def far_boxes(
     degree: Integers,
     weak: Floats,
     strong: Floats,
+    levels_of_pins: Integers,
     boxes: Floats,
 ) -> None:
     """``boxes[m, i, a]``: contact a of entry i, i and up to m others taken out and pinned anyhow.
 
-    The last level pins everybody; level m follows from level m + 1. Behind each box stands its
+    The last level pins everybody; level m follows from level m + 1, and counts the pins that m
+    entries can have made (`pin_levels`). Behind each box stands its
     upper end without the pins, for use where the pins are known. ``own`` is the gain of each entry
     by its ε, and ``whole`` that of all together: no odds gain more. What a contact adds is computed
     once for all of its entry's neighbours; who is left out is left out of a product.
@@ -141,7 +189,9 @@ def far_boxes(
                 terms[1, b] = felt(up, pull)
                 terms[2, b] = least_gain(down, up, grown, push)
                 terms[3, b] = most_gain(down, up, more, pull)
-                terms[4, b] = max((pull - terms[1, b]) / (1 + terms[1, b]), 0.0)
+                terms[4, b] = 0.0
+                if levels_of_pins[w, b] <= m:
+                    terms[4, b] = max((pull - terms[1, b]) / (1 + terms[1, b]), 0.0)
             for part in range(5):
                 if part in (1, 3) or m == 0:  # nobody is gone, or it only lowers the number
                     keep = 0 if part == 4 else count

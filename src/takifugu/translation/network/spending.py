@@ -1,9 +1,13 @@
 """How much differential privacy was spent on each entry of a model, or its cost value by value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import fsum, inf, nextafter
+from typing import Any
 
 import numpy as np
 
+from takifugu._rounding import float_up
 from takifugu.errors import Malformed, UnsoundRequest
 from takifugu.numeric import Floats, frozen
 from takifugu.priors.factors import FactorModel
@@ -68,12 +72,26 @@ def cost_matrices(model: FactorModel, spent: EntrySpending) -> tuple[Floats, ...
             given=spent.size,
             needed=len(model.entries),
         )
-    return tuple(spent.matrix(states, entry=k) for k, states in enumerate(model.states))
+    found: dict[Any, Floats] = {}  # entries with the same costs and values share a matrix
+    for k, states in enumerate(model.states):
+        key = spent.at(k), states
+        if key not in found:
+            most = float_up(max((cost.scalar for cost in key[0]), default=Fraction(0)))
+            found[key] = frozen(np.minimum(spent.matrix(states, entry=k), most))
+    return tuple(found[spent.at(k), states] for k, states in enumerate(model.states))
 
 
 def largest_costs(costs: Sequence[Floats]) -> Floats:
     """``[entry]``: the largest cost of any change, an ε that covers it."""
     return frozen([float(cost.max(initial=0.0)) for cost in costs])
+
+
+def group_loss(spent: Iterable[float]) -> float:
+    """The sum of losses, rounded up: group privacy. That of a single loss is this loss itself."""
+    positive = [float(loss) for loss in spent if loss > 0]
+    if len(positive) < 2:
+        return sum(positive)
+    return nextafter(fsum(positive), inf)  # the nearest float to the sum, and one more
 
 
 def attainable_cost(cost: Floats) -> Floats:

@@ -42,7 +42,12 @@ from takifugu.numeric import Floats, Integers, frozen
 from takifugu.priors.factors import FactorModel
 from takifugu.priors.secrets import EntryIs, SecretPair, Secrets
 from takifugu.translation.network.junction_losses import NetworkLosses
-from takifugu.translation.network.spending import EntrySpending, cost_matrices, largest_costs
+from takifugu.translation.network.spending import (
+    EntrySpending,
+    cost_matrices,
+    group_loss,
+    largest_costs,
+)
 
 ROUNDS = 200  # of the recursion
 SHORT = 256  # entries up to which the recursion is also run up from 0
@@ -178,7 +183,7 @@ class PairwiseWalks:
         contacts = self._contacts
         costs = cost_matrices(self.model, epsilon)
         largest = np.array(largest_costs(costs))
-        whole = float(up(fsum(largest))) if largest.any() else 0.0  # group privacy
+        whole = group_loss(largest.tolist())
         behind = self._behind(largest, whole)
         spreads, offsets = self._spreads
 

@@ -154,8 +154,26 @@ class Household(RowTranslation):
         return Cost.of({Matrix(self._labels, largest): 1})
 
     def _unnamed(self, cost: Cost) -> Cost:
-        """The cost on the values of the protected column, which it may name."""
-        named = any(isinstance(shape, Column | Jointly) for shape, _ in cost.terms)
+        """The cost on the values of the protected column, which it may name.
+
+        What was told of another column is refused: the prior does not say what that tells of this
+        one, so it must not count as nothing.
+        """
+        named = [shape for shape, _ in cost.terms if isinstance(shape, Column | Jointly)]
+        others = {
+            column
+            for shape in named
+            for column in (shape.columns if isinstance(shape, Jointly) else (shape.column,))
+        } - {self.column}
+        if others:
+            raise UnsoundRequest(
+                f"a cost is about column {min(others)!r:.80}, and the households are about"
+                f" {self.column!r:.80} alone: what one tells of the other is in no prior",
+                field="columns",
+                reason="unknown column",
+                given=tuple(sorted(others)),
+                needed=self.column,
+            )
         return cost.on_column(self.column) if named else cost
 
     @cached_property
