@@ -1,4 +1,4 @@
-"""Networks along junction trees beside linear programs; an infection in a ward, from both sides."""
+"""Networks along junction trees beside linear programs."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,13 +7,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks._data import WARD
 from takifugu.numeric import Floats, Integers
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.bif import read_bif
-from takifugu.priors.contacts import contagion, read_contacts
 from takifugu.translation.network import coupling_kernel
-from takifugu.translation.network.attractive_losses import attractive_losses
 from takifugu.translation.network.junction_losses import network_losses
 from takifugu.translation.network.network_witness import best_witness
 
@@ -28,7 +25,6 @@ Problem = tuple[Floats, Floats, Floats, float]  # chances, chances, costs, our a
 def run() -> None:
     """Print times, ratios and bounds."""
     networks()
-    ward()
 
 
 def networks() -> None:
@@ -119,23 +115,3 @@ def _problems(network: BayesianNetwork) -> list[Problem]:
     with patch.object(coupling_kernel, "cross", record):
         network_losses(network, 0.1)
     return found
-
-
-def ward() -> None:
-    """What counts of infected people reveal about one of them, for several priors."""
-    if not WARD.exists():
-        print("the ward's contact list is not beside the project; it is left out")
-        return
-    contacts = read_contacts(WARD)
-    people = len(contacts.people)
-    for background, odds in ((0.02, 1.2), (0.02, 1.5), (0.05, 1.2), (0.05, 1.5)):
-        field = contagion(contacts, background=background, odds_per_hour=odds)
-        for epsilon in (0.01, 0.1, 0.5):
-            start = perf_counter()
-            losses = attractive_losses(field, epsilon)
-            seconds = perf_counter() - start
-            print(
-                f"ward of {people}, background odds {background}, ×{odds} an hour, ε = {epsilon}:"
-                f" between {losses.attained:.4f} and {losses.loss:.4f} ({losses.binding});"
-                f" group DP {people * epsilon:.2f}; {seconds:.1f} s"
-            )

@@ -3,13 +3,15 @@
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.errors import InvalidFile, UnsoundRequest
-from takifugu.priors import MarkovRandomField, read_prior
+from takifugu.priors import MarkovRandomField, contagion, read_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import init_project, open_project
+from takifugu.synthetic import contact_list
 from tests.cli.running import Ran, call
 from tests.real_data import real
 
@@ -170,6 +172,20 @@ def test_damaged_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert isinstance(both.error, InvalidOption) and both.error.field == "--out"
     neither = contacts(tmp_path, monkeypatch, "met.txt", *ODDS)
     assert isinstance(neither.error, InvalidOption) and neither.error.field == "--out"
+
+
+def test_what_takes_long_is_said(tmp_path: Path) -> None:
+    people = contact_list(24, 60, 900, groups=3, rng=np.random.default_rng(2))
+    folder = project(tmp_path, tuple((f"{k:02d}", 0) for k in range(24)))
+    open_project(folder).enter_prior(
+        "cases",
+        lambda whole: contagion(people, background=0.1, odds_per_hour=2.0),  # noqa: ARG005
+        over="entities",
+    )
+    said: list[str] = []
+    with open_project(folder).session("cases", progress=said.append) as session:
+        session.plan.count(values=[1], epsilon=0.5)
+    assert any("24 entries" in line for line in said)
 
 
 @pytest.mark.real_data

@@ -1,5 +1,7 @@
 """Pinning: intervals for odds and their gains, against sums over all datasets at any scale."""
 
+from itertools import pairwise
+
 import mpmath
 import numpy as np
 import pytest
@@ -146,3 +148,66 @@ def test_the_oracle_agrees_with_that_of_the_closed_form() -> None:
     law = written_out(model).probability
     other = oracle.attractive_loss(law, (2,) * 4, 3, 1, tuple(spent.tolist()))
     assert exactly(model, spent, 3, 1) == pytest.approx(float(other), rel=1e-12)
+
+
+def sparse(seed: int, n: int, degree: float) -> MarkovRandomField:
+    """A sparse field with long cycles and a few strong couplings."""
+    rng = np.random.default_rng(seed)
+    ring: dict[tuple[int, int], float] = {(i, (i + 1) % n): 0.0 for i in range(n - 1)}
+    for _ in range(int(degree * n)):
+        i, j = sorted(rng.choice(n, 2, replace=False).tolist())
+        if (j, i) not in ring:
+            ring[i, j] = 0.0
+    strong = rng.random(len(ring)) < 0.4
+    pulls = np.where(strong, 3.0, rng.exponential(0.4, len(ring)))
+    return MarkovRandomField.ising(
+        {i: float(rng.normal(-2.5, 1)) for i in range(n)},
+        dict(zip(ring, pulls.tolist(), strict=True)),
+    )
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(3, 11),
+    degree=st.sampled_from([0.0, 0.3, 0.8]),
+    epsilon=st.sampled_from([0.05, 0.5, 2.0]),
+    visits=st.integers(1, 400),
+)
+def test_sparse_fields_with_long_cycles_are_bracketed_however_early_the_search_ends(
+    seed: int, n: int, degree: float, epsilon: float, visits: int
+) -> None:
+    model = sparse(seed, n, degree)
+    spent = epsilon * np.random.default_rng(seed).random(n)
+    exact = attractive_losses(model, spent)
+    assert exact.exact
+    pinned = attractive_losses(model, spent, largest=1, visits=visits)
+    assert (pinned.lower <= exact.upper).all() and (exact.lower <= pinned.upper).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_walk_pins_an_entry_earlier_than_its_level(seed: int) -> None:
+    """All self-avoiding walks of small fields: who has pinned whom, and how many were gone."""
+    field = pairwise_field(sparse(seed, 7, 0.1 * (seed % 6)))
+    earliest: dict[tuple[int, int], int] = {}
+
+    def follow(walk: list[int]) -> None:
+        here = walk[-1]
+        for a in range(field.degree[here]):
+            w = int(field.near[here, a])
+            if w in walk:
+                continue
+            for g, onward in pairwise(walk):
+                order = field.near[g, : field.degree[g]].tolist()
+                if w in order and order.index(w) < order.index(onward):
+                    known = earliest.get((w, g), 99)
+                    earliest[w, g] = min(known, len(walk) - 1)  # all that are gone but `here`
+            follow([*walk, w])
+
+    for start in range(len(field.low)):
+        follow([start])
+    for w in range(len(field.low)):
+        for a in range(field.degree[w]):
+            found = earliest.get((w, int(field.near[w, a])), 99)
+            assert field.pins[w, a] <= found
+            assert field.pins[w, a] > 16 or found < 99  # and it says never where it is never

@@ -54,6 +54,7 @@ from takifugu.project.policy import (
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.policy_writing import policy_of
 from takifugu.project.project_cache import (
+    MANY,
     Progress,
     keep_terms,
     kept_terms,
@@ -302,6 +303,9 @@ class Project:
                 refuse_same_files(self, found, ledger)
             found.refuse_misfit(engine)  # before a table is made
             cached = self.table(name, translation, ledger, progress=progress) if table else None
+            broad = max(prior.breadth for prior in translation.priors.values())
+            if progress is not None and cached is None and broad >= MANY:
+                progress(f"translating under a prior of {broad} entries or states")
             session = PolicySession(
                 engine,
                 translation,
