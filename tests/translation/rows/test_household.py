@@ -288,3 +288,27 @@ def test_what_is_no_household_is_refused() -> None:
         household(SIS, health=Secrets(), place=Secrets()).losses(HALF)
     with raises(TooLarge, field="members", size=9, limit=8):
         household_contagion(9, background=0.1, infection=0.2, recovery=0.4)
+
+
+def test_a_start_may_be_unknown_and_steps_may_differ() -> None:
+    unknown = household_contagion(
+        2, background=0.1, infection=0.2, recovery=0.4, start="unknown", length=3
+    )
+    bound = household(unknown).to_pufferfish(0.5)
+    costs = [oracle.any_value(2, 0.5)] * 6
+    for share in (0.02, 0.1, 0.3):
+        start = np.array([1 - share, 0.0, 0.0, share])
+        table = oracle.chain_table(start, [unknown.kernel()] * 2).reshape((2,) * 6)
+        assert max(true_losses(table, costs, 2).values()) <= bound
+    other = household_contagion(2, background=0.3, infection=0.1, recovery=0.6)
+    changing = MarkovChain(
+        np.stack([unknown.transition, other.transition]),
+        states=SIS.states,
+        columns=SIS.columns,
+        start=SIS.start_law,
+    )
+    assert is_exchangeable(changing)
+    matrices = [changing.kernel(0), changing.kernel(1)]
+    table = oracle.chain_table(SIS.start_law, matrices).reshape((2,) * 6)
+    truth = max(true_losses(table, costs, 2).values())
+    assert truth <= household(changing).to_pufferfish(0.5) <= truth * 1.0001
