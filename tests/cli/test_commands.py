@@ -85,6 +85,8 @@ JSON = [
     "prior new 0.9,0.1;0.2,0.8 --states home,ward --length 4 -o a.json --json",
     "prior new 0.7,0.3;0.2,0.8 --states home,ward -o d.json --json",
     "prior compare stays d.json --json",
+    "prior household --members 2 --background .1 --infection .2 --recovery .4 -o h.json --json",
+    "prior contacts met.txt --background .02 --per-hour 1.5 -o met.json --json",
     "prior smooth a.json -o b.json --json",
     "prior fit stays.csv --state state --entity person -o c.json --json",
     "curve a.json --json",
@@ -105,6 +107,7 @@ def test_the_json_of_every_command_is_one_object_alone(
 ) -> None:
     write_data(tmp_path)
     examples = Path(__file__).parents[2] / "docs" / "examples"
+    (tmp_path / "met.txt").write_text("20 1 2\n40 1 2\n60 2 3\n")
     world = min(examples.glob("*.toml"))
     (tmp_path / "world.toml").write_text(world.read_text(encoding="utf-8"), encoding="utf-8")
     done = set()

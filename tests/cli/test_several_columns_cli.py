@@ -95,9 +95,20 @@ def test_the_whole_story_of_two_columns(
     assert refused.status == 3 and isinstance(refused.error, OverBudget)
     (whole,) = do("budget show survey --json").json()["budgets"]
     assert first["cost"]["after"] < whole["spent"] <= 1.5000001
+    assert max(whole["by_column"].values()) == pytest.approx(whole["spent"])
+    assert whole["spent"] > 1 > min(whole["by_column"].values()) > 0
+    assert "  place " in went_well(do("budget show survey"))
+    assert_the_rest_is_accepted(do, float(whole["most"]))
     assert do("ledger verify --json").json()["sound"]
     went_well(do("ledger show"))
     assert_another_policy_waits(tmp_path, do, over)
+
+
+def assert_the_rest_is_accepted(do: Do, most: float) -> None:
+    """What `budget show` says would be accepted on all rows is, of any one column."""
+    for column in ("place", "health"):
+        line = f"plan survey histogram --column {column} --epsilon {most} --json"
+        assert do(line).json()["cost"]["fits"], (column, most)
 
 
 def assert_another_policy_waits(folder: Path, do: Do, over: str) -> None:

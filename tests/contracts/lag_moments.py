@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from takifugu.engines import Amount, Engine, InvalidDeclaration, InvalidQuery, Order, Scope
+from takifugu.engines.goodness import goodness
 from takifugu.engines.lag_moments import LagMoments, lag_moments
 from tests.contracts.engines import LANDS, Store, Stored, opened
-from tests.oracles import lag_covariances
+from tests.oracles import lag_covariances, likelihood_ratio
 from tests.raising import raises
 
 FIRST = datetime(2024, 3, 1)
@@ -138,3 +139,20 @@ def test_numbers_that_cannot_be_fitted_are_refused(
         ):
             lag_moments(engine, "weight")
         assert "1.0" not in str(refused.value)
+
+
+def test_the_order_of_a_chain_over_ranges_is_tested_as_plain_loops_do(readings: Stored) -> None:
+    cuts = [Fraction(-2), Fraction(0), Fraction(1), Fraction(3)]
+    for column in ("at", "instant", "unix"):
+        with reopened(readings, column) as engine:
+            found = goodness(engine, "weight", cuts=cuts)
+        paths: dict[str, list[int]] = {}
+        for row in sorted(numbers(), key=lambda row: row["row"]):
+            value = lag_covariances.rounded(row["weight"], *BOUNDS, STEP)
+            paths.setdefault(row["person"], []).append(int(value >= 0) + int(value >= 1))
+        statistic, degrees = likelihood_ratio.orders(list(paths.values()))
+        assert found.tests[0].numbers["statistic"] == pytest.approx(statistic)
+        assert found.tests[0].numbers["degrees"] == degrees
+        # people have every second row at most, so that hours of the day are not compared
+        assert [test.about for test in found.tests] == ["order", "stationarity"]
+        assert len(found.tests[1].numbers["parts"]) == 6

@@ -1,5 +1,7 @@
 """Goodness of fit of chains, from the rows of a table: plain loops say the same."""
 
+import csv
+import gzip
 from collections import Counter
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -13,6 +15,7 @@ from takifugu.engines.fit_kinds import fit_prior
 from takifugu.engines.goodness import goodness, parts_of
 from tests.engines.test_count_tests import CHAIN, walks
 from tests.oracles import likelihood_ratio
+from tests.real_data import real
 
 pa = pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
 STATES = ("N1", "N2", "N3")
@@ -82,6 +85,36 @@ def test_hours_that_differ_are_found_and_rows_that_are_not_hourly_are_left_alone
     assert found.panel is not None and len(found.panel.values) == 24
     with nights(paths, every=30).open() as engine:
         assert [test.about for test in goodness(engine, "stage").tests] == ["order", "stationarity"]
+
+
+@pytest.mark.real_data
+def test_stages_of_sleep_remember_more_than_the_last() -> None:
+    with gzip.open(real("sleep_hypnograms.csv.gz"), "rt", encoding="utf-8") as file:
+        nights_of = [row for row in csv.DictReader(file) if row["scorer"] == "scorer_1"]
+    paths = [
+        [stage for stage in row["stages_30s"].split() if stage in "01234"] for row in nights_of
+    ]
+    lengths = [len(path) for path in paths]
+    table = tf.table(
+        pa.table(
+            {
+                "who": np.repeat(np.arange(len(paths)), lengths),
+                "at": np.concatenate([np.arange(n) for n in lengths]),
+                "stage": [stage for path in paths for stage in path],
+            }
+        ),
+        name="sleep",
+        entity="who",
+        order="at",
+        order_kind="number",
+        protected={"stage": list("01234")},
+    )
+    with table.open() as engine:
+        order, _ = goodness(engine, "stage").tests
+    statistic, degrees = likelihood_ratio.orders(paths)
+    assert order.numbers["statistic"] == pytest.approx(statistic) and degrees == 72
+    assert order.verdict == "does not fit" and "most after 0" in order.sentence
+    assert order.numbers["share"] == pytest.approx(0.0993, abs=1e-4)
 
 
 def test_parts_cover_the_rows_once() -> None:

@@ -19,6 +19,7 @@ from takifugu.engines.backends import opened_files as files
 from takifugu.engines.backends import opened_files as hashes
 from takifugu.engines.backends.duckdb_backend import FileBackend
 from takifugu.engines.backends.opened_files import file_hash
+from takifugu.engines.household_facts import uneven_households, uneven_positions
 from tests.raising import raises
 
 
@@ -145,3 +146,36 @@ def test_order_is_looked_at_once_and_again_when_the_data_or_the_order_changed(
         with raises(InvalidDeclaration, reason="ties"):
             look()
     assert [look("row"), look("row")] == [1, 0]
+
+
+def test_that_everybody_has_rows_at_the_same_times_is_noted_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked, rows = tmp_path / "homes.csv", list[str](), FileBackend.rows
+
+    def counted(self: FileBackend, query: str) -> list[tuple[Any, ...]]:
+        asked.append(query)
+        return rows(self, query)
+
+    monkeypatch.setattr(FileBackend, "rows", counted)
+
+    def look(size: int = 2) -> tuple[int, int, int]:
+        declaration = Declaration(
+            Source("csv", path=str(path)),
+            "who",
+            Order("step", "number"),
+            (Category("state", ("x", "y"), "refuse"),),
+            (Category("home", None, "refuse"),),
+        )
+        asked.clear()
+        with open_engine(declaration) as engine:
+            homes = uneven_households(engine, "home", size, 5).count
+            return homes, uneven_positions(engine, 5).count, len(asked)
+
+    even = "who,home,step,state\na,h,1,x\na,h,2,x\nb,h,1,y\nb,h,2,x\n"
+    path.write_text(even)
+    assert [look(), look()] == [(0, 0, 2), (0, 0, 0)]
+    assert look(3)[0] == 1  # another size is another fact
+    path.write_text(even.replace("b,h,2", "b,h,3"))
+    for _ in range(2):  # what was found is not noted
+        assert look()[:2] == (1, 1)

@@ -10,12 +10,15 @@ import pytest
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import AR1, Gaussian, MarkovChain, Prior, write_prior
 from takifugu.project.prior_comparison import PRESENT, compare_priors
-from takifugu.project.project import Project
+from takifugu.project.project import Project, init_project
 from takifugu.translation.translation import Translation
 from tests.cli.running import call
+from tests.cli.test_several_columns_cli import DECLARED
 from tests.project.studies import CHAIN, three_places, with_prior
 from tests.raising import raises
 from tests.session import hospital
+from tests.session.tables import CHAIN as CHAIN_OF_BOTH
+from tests.session.tables import HEADER, NETWORK, ROWS
 
 STICKY = replace(CHAIN, transition=np.array([[0.95, 0.05], [0.1, 0.9]]))
 
@@ -130,3 +133,38 @@ def test_without_releases_nothing_is_lost_and_analysts_have_their_own(tmp_path: 
     assert mine.budget == 1 and mine.count == 1 and mine.releases[0].analyst == "eve"
     nobody = compare_priors(project, "stays", [file], analyst="bob")
     assert nobody.count == 0 and nobody.totals[file] == 0
+
+
+def test_columns_of_a_row_and_joint_sequences_are_compared_by_their_readings(
+    tmp_path: Path,
+) -> None:
+    """A column asked at ε tells ε about itself, and by the closed form about another."""
+    (tmp_path / "table.csv").write_text(
+        "\n".join([",".join(HEADER), *(",".join(map(str, row)) for row in ROWS)]) + "\n"
+    )
+    (tmp_path / "survey.toml").write_text(DECLARED)
+    apart = replace(NETWORK, parents=((), ()), tables=(np.array([0.6, 0.4]), np.array([0.7, 0.3])))
+    write_prior(apart, tmp_path / "apart.json")
+    project = init_project(tmp_path).add_dataset(
+        "survey", tmp_path / "survey.toml", priors=[tmp_path / "apart.json"], over="row"
+    )
+    project.set_budget("survey", "2")
+    with project.session("survey") as session:
+        plan = session.plan.histogram(column="health", epsilon="0.5")
+        session.release(plan)
+    spent = float(plan.cost.per_entry)
+    file = written(tmp_path, NETWORK)
+    found = compare_priors(project, "survey", [file])  # read as those of the policy are
+    assert found.totals[PRESENT] == pytest.approx(spent) == pytest.approx(0.5, rel=1e-3)
+    assert found.totals[file] == pytest.approx(spent)  # `health` itself; `place` loses less
+    gain = np.expm1(spent)
+    about_place = np.log((1 + gain * 0.5) / (1 + gain * 0.1))
+    assert 0 < about_place < spent
+    joint = written(tmp_path, CHAIN_OF_BOTH, "joint.json")
+    sequence = compare_priors(project, "survey", [joint], over="sequence")
+    assert sequence.totals[joint] > found.totals[PRESENT]  # rows tell about each other
+    with pytest.raises(UnsoundRequest):  # a chain is no network over columns
+        compare_priors(project, "survey", [joint])
+    swapped = replace(NETWORK, entries=("place", "mood"), parents=((), ("place",)))
+    with pytest.raises(UnsoundRequest):
+        compare_priors(project, "survey", [written(tmp_path, swapped, "mood.json")])

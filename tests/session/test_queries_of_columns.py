@@ -259,6 +259,37 @@ def test_an_unbounded_process_serves_what_goes_by_distance(tmp_path: Path) -> No
             session.plan.histogram(epsilon=1)
 
 
+def test_processes_of_single_people_serve_what_goes_by_distance(tmp_path: Path) -> None:
+    people = Product(
+        {who: Gaussian(AR1(0.8), mean=5, variance=100) for who in ("ann", "bob", "cid")}
+    )
+    wide = Amount("load", Fraction(0), Fraction(10), Fraction(1, 2), "refuse")
+    table: Any = {"protected": (wide,), "rows": LOADED_ROWS, "header": TABLE["header"]}
+    how = {"secrets": Secrets(within=1)}
+    with opened_table(tmp_path, people, None, how=how, **table) as (session, _):
+        assert session.plan.sum(epsilon=1).cost.alone <= 1
+        with raises(InvalidQuery, field="kind", reason="no-finite-price"):
+            session.plan.quantile("0.5", epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["label", "column", "estimate", "rank", "high"])
+def test_columns_of_a_result_have_names_of_their_own(tmp_path: Path, name: str) -> None:
+    table: Any = {
+        "header": ("person", "step", name, "place", "health"),
+        "public": (Category(name, ("a", "b"), "refuse"),),
+    }
+    with opened_table(tmp_path, NETWORK, "row", budget=20, **table) as (session, _):
+        for plan in (
+            session.plan.marginals(by=name, epsilon=1),
+            session.plan.histogram(("place", "health"), by=name, epsilon=1),
+            session.plan.top_k(2, ("place", "health"), by=name, epsilon=1),
+        ):
+            result = session.release(plan)
+            assert len(set(result.columns)) == len(result.columns) == len(result.rows[0])
+            assert result.columns[0] == name
+            result.plot(tmp_path / f"{plan.query.kind}.png")
+
+
 def test_a_linear_query_charges_the_rows_that_it_reads(tmp_path: Path) -> None:
     how = {
         "linear": {

@@ -15,6 +15,8 @@ import numpy as np
 from takifugu.engines.count_tests import CountTest, independence_given
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
+from takifugu.engines.expressions import flag
+from takifugu.engines.run_expressions import HOUR
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
@@ -243,8 +245,8 @@ def stationarity_test(
     farthest = max(away, key=lambda pair: pair[1])[0]
     sentence = (
         f"Transitions change over these rows{facts}: {share}, most after {worst}; the part that"
-        f" differs most is {farthest}. One chain for all of it is about none of its parts: fit on"
-        f" days that are like those to be released, or {remedy or KEEP_ALL}."
+        f" differs most is the one {farthest}. One chain for all of it is about none of its parts:"
+        f" fit on days that are like those to be released, or {remedy or KEEP_ALL}."
     )
     return FitTest("stationarity", "does not fit", sentence, numbers, panel)
 
@@ -253,13 +255,30 @@ def _hours(
     engine: Engine, columns: tuple[str, ...], scope: Scope, cuts: Sequence[Fraction] | None
 ) -> FitTest | None:
     """Whether transitions are the same at all hours of the day; None if rows are not hourly."""
-    if engine.declaration.order.kind == "number":
+    if engine.declaration.order.kind == "number" or not _may_be_hourly(engine, scope):
         return None
     try:
         found = engine.runs(columns, 1, scope, cuts=cuts, by_hour=True)
     except (InvalidDeclaration, InvalidQuery, TooLarge):  # not one row an hour, or holes in them
         return None
     return hours_test(found.counts, found.states)
+
+
+def _may_be_hourly(engine: Engine, scope: Scope) -> bool:
+    """Whether every entity has as many rows as hours from its first to its last: no sorting yet."""
+    order, entity = engine.declaration.order, engine.declaration.entity
+    timed = engine.kinds[order.column] in ("time", "zoned")
+
+    def count(rows: Any) -> Any:
+        place = rows[order.column].epoch_seconds() if timed else rows[order.column]
+        each = rows.select(who=rows[entity], hour=(place.cast("float64") / HOUR).floor())
+        each = each.group_by("who").aggregate(
+            rows=each.count(), hours=each.hour.max() - each.hour.min() + 1
+        )
+        return each.aggregate(other=flag(each.rows != each.hours).max())
+
+    ((other,),) = engine.collect(count, scope)
+    return bool(other == 0)
 
 
 def hours_test(counts: Integers, states: Sequence[Any]) -> FitTest:

@@ -72,7 +72,7 @@ def uneven_households(engine: Engine, household: str, size: int, most: int) -> S
     places = [f"place_{k}" for k in range(1 + len(order.ties))]
     each = rows.group_by(["key", *places]).aggregate(rows=rows.count())
     uneven = each.filter(each["rows"] != size).select(name=each.key).distinct()
-    return _some(engine, uneven, most)
+    return _noted(engine, "households are even", (household, str(size)), uneven, most)
 
 
 def uneven_positions(engine: Engine, most: int) -> Some:
@@ -96,7 +96,8 @@ def uneven_positions(engine: Engine, most: int) -> Some:
     for k in range(1, len(places)):
         differ = differ | (each[f"low_{k}"] != each[f"high_{k}"])
     uneven = each.filter(differ)
-    return _some(engine, uneven.select(name=uneven.position), most)
+    names = uneven.select(name=uneven.position)
+    return _noted(engine, "positions are even", (engine.declaration.entity,), names, most)
 
 
 def _rows(engine: Engine, key: str, role: str | None = None, *places: str) -> Any:
@@ -116,6 +117,22 @@ def _some(engine: Engine, names: Any, most: int) -> Some:
         return Some()
     listed = engine.whole._public(names.order_by("name").limit(most))
     return Some(int(count), tuple(name for (name,) in listed))
+
+
+def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: int) -> Some:
+    """The same of what is looked at row by row; that there is none in a large file is noted down.
+
+    A note holds for the file as it is now, as that of `Engine.refuse_disorder` does.
+    """
+    source, order = engine.declaration.source, engine.declaration.order
+    what = (source.kind, source.table, *about, order.column, *order.ties)
+    note = engine.whole._backend.note(fact, *what)
+    if note is not None and note.read() == fact:
+        return Some()
+    found = _some(engine, names, most)
+    if note is not None and not found:
+        note.write(fact)
+    return found
 
 
 def _flag(condition: Any) -> Any:

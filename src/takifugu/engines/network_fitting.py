@@ -247,6 +247,18 @@ def _notes(
         if never:
             shown = ", ".join(never[:THINNEST]) + (", …" if len(never) > THINNEST else "")
             notes.append(f"never seen in the rows that were counted: {column} = {shown}")
+    unseen = {
+        column: f"{int((rows == 0).sum()):,} of {rows.size:,} for {column}"
+        for column, table in tables.items()
+        if not (rows := table.sum(axis=-1)).all()
+    }
+    if unseen:
+        listed = ", ".join(list(unseen.values())[:THINNEST])
+        more = f" and {len(unseen) - THINNEST} more columns" if len(unseen) > THINNEST else ""
+        notes.append(
+            f"combinations of parents that were never seen, after which all labels are taken to be"
+            f" equally likely: {listed}{more}"
+        )
     others = [c.column for c in engine.declaration.protected if c.column not in keys]
     if others:
         notes.append(

@@ -16,7 +16,7 @@ from takifugu.priors.markov import MarkovChain, Start
 from takifugu.priors.universe import Name
 
 MOST_MEMBERS = 8
-MOST_STATES = 4096  # joint states: 8 people of 2 labels have 256, 3 of 16 have 4,096
+MOST_STATES = 256  # joint states: 8 people of 2 labels have 256; 64 take seconds, 128 minutes
 
 
 def refuse_large_household(members: int, states: int) -> None:

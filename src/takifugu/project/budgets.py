@@ -1,17 +1,21 @@
 """The budgets of a dataset under the present policy: spent and remaining, in Pufferfish ε."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
 from takifugu._rounding import float_down
+from takifugu.costs import ANY, Column, Cost
+from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Ledger, Position, Reading
 from takifugu.ledger.accounts.limits import spent_epsilon
 from takifugu.ledger.entries_read import EPOCH
-from takifugu.losses import Pure
+from takifugu.losses import Metric, Pure
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.rows.row_translation import RowTranslation
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class BudgetStanding:
         most: A Pufferfish ε that would be accepted on all rows now, rounded down.
         history: The odometer after each of the latest charges.
         stretches: What each stretch of the order has lost.
+        by_column: Where rows have several protected columns: what was spent of each, rounded up;
+            None if there is but one, or if a δ or ρ was spent.
     """
 
     analyst: str | None
@@ -52,6 +58,7 @@ class BudgetStanding:
     most: Decimal | None = None
     history: tuple[Reading, ...] = ()
     stretches: tuple[StretchLoss, ...] = ()
+    by_column: Mapping[str, float] | None = None
 
 
 def budget_standings(
@@ -80,13 +87,44 @@ def _standing(
         left = 0.0 if budget <= 0 or spent > budget else float_down(budget - Fraction(spent))
     if whole is not None:
         standings = ledger.standings(dataset, view, analyst=analyst)
-        most = Prices(dataset, view).most(Pure(0), Fraction(0), standings)
+        prices = Prices(dataset, view)
+        most = min(prices.most(loss, Fraction(0), standings) for loss in _typical(view))
     history = tuple(ledger.odometer(dataset, view, analyst=analyst, last=last))
     stretches = tuple(
         StretchLoss(part.start, part.end, spent_epsilon(view, part.worst, budget, position.delta))
         for part in ledger.over_time(dataset, analyst=analyst)
     )
-    return BudgetStanding(analyst, budget, position.delta, spent, left, most, history, stretches)
+    by_column = _by_column(view, position, spent)
+    return BudgetStanding(
+        analyst, budget, position.delta, spent, left, most, history, stretches, by_column
+    )
+
+
+def _typical(view: LossTranslation) -> tuple[Pure | Metric, ...]:
+    """Losses, of any amount, of which a query may have one: all that an entry is, or a column.
+
+    Where every pair of values of the columns of independent rows is secret, a column that is read
+    at ε loses ε itself, and that fits where any change of the row may cost ε.
+    """
+    if not isinstance(view, RowTranslation) or len(view.secrets) < 2:
+        return (Pure(0),)
+    if view.over == "row" and view.covering_cost(Fraction(1)) is not None:
+        return (Pure(0),)
+    return tuple(Metric(Cost.of({Column(column, ANY): 1})) for column in view.secrets)
+
+
+def _by_column(view: LossTranslation, position: Position, most: float) -> dict[str, float] | None:
+    """What the secrets of each column have lost; no more than ``most``, what all have."""
+    totals = position.worst
+    if not isinstance(view, RowTranslation) or len(view.secrets) < 2:
+        return None
+    if any(total.delta or total.rho for total in totals):
+        return None
+    try:
+        found = view.losses(*(total.cost for total in totals))
+    except UnsoundRequest:  # costs that name no column, of before there were several
+        found = view.losses(Cost.any(max(total.scalar for total in totals)))
+    return {column: min(loss, most) for column, loss in found.items()}
 
 
 def at_tick(tick: int | None, *, instants: bool) -> datetime | int | None:

@@ -70,11 +70,10 @@ def _about(columns: tuple[str, ...]) -> str:
     named = [f"`{column}`" for column in columns]
     if len(named) == 1:
         return f"{named[0]} alone"
-    together = "two" if len(named) == 2 else "all"
-    return (
-        f"{_and(named)}, which share one budget: it is the largest loss of"
-        f" {'either' if together == 'two' else 'any'} of them, from all queries on {together}"
-    )
+    which = "either of them, from all queries on both"
+    if len(named) > 2:
+        which = "any of them, from all queries on all of them"
+    return f"{_and(named)}, which share one budget: it is the largest loss of {which}"
 
 
 def _kept(translation: PriorTranslation) -> Iterator[str]:

@@ -137,6 +137,7 @@ def refuse_unserved(query: Query, priors: Mapping[str, Prior], over: Mapping[str
     """
     for name, prior in priors.items():
         reading = over[name]
+        parts = prior.parts.values() if isinstance(prior, Product) else (prior,)
         if query.needs_order and reading in UNORDERED and not isinstance(prior, Product):
             raise InvalidQuery(
                 "kind",
@@ -145,11 +146,12 @@ def refuse_unserved(query: Query, priors: Mapping[str, Prior], over: Mapping[str
                 " histogram or counts",
                 reason="no-order",
             )
-        if isinstance(prior, Gaussian) and prior.size is None and not query.by_distance:
+        unbounded = (p for p in parts if isinstance(p, Gaussian) and p.size is None)
+        if not query.by_distance and (process := next(unbounded, None)) is not None:
             raise InvalidQuery(
                 "kind",
                 given=f"is {query.kind}, which may tell any two numbers apart, however near",
-                needed=f"be another: {name} is an unbounded {prior.kind}, under which that has no"
+                needed=f"be another: {name} is an unbounded {process.kind}, under which that has no"
                 f" finite price. Ask for {', '.join(k for k, c in KINDS.items() if c.by_distance)}",
                 reason="no-finite-price",
             )

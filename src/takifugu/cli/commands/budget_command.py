@@ -18,7 +18,7 @@ from takifugu.cli.shared_options import (
     the_project,
 )
 from takifugu.errors import pasted
-from takifugu.visible import four_digits
+from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.project.budgets import BudgetStanding
@@ -81,10 +81,10 @@ def run_show(
     """Print what is spent of the budget of NAME and what remains, under its present prior.
 
     Keys of the JSON object: dataset, budgets (analyst: null for the whole dataset; epsilon, delta;
-    spent; left; most: a Pufferfish ε that would be accepted on all rows now; history: seq, at and
-    spent after each of the latest charges; stretches: start, end and spent of each interval of the
-    order), note (why nothing can be translated or released, or null). Spent is rounded up, left
-    and most down.
+    spent; left; most: a Pufferfish ε that would be accepted on all rows now; by_column: what is
+    spent of each protected column, where there are several; history: seq, at and spent after each
+    of the latest charges; stretches: start, end and spent of each interval of the order), note (why
+    nothing can be translated or released, or null). Spent is rounded up, left and most down.
     """
     from takifugu.cli.shared_options import show_warnings
     from takifugu.project.budgets import budget_standings
@@ -135,6 +135,7 @@ def _facts(standing: "BudgetStanding", instants: bool) -> dict[str, Any]:
         "spent": standing.spent,
         "left": standing.left,
         "most": None if standing.most is None else str(standing.most),
+        "by_column": None if standing.by_column is None else dict(standing.by_column),
         "history": [
             {"seq": reading.seq, "at": reading.at.isoformat(), "spent": reading.epsilon}
             for reading in standing.history
@@ -174,6 +175,8 @@ def _print(name: str, standing: "BudgetStanding", instants: bool) -> None:
             f"at most {four_digits(standing.most, 'down')} would be accepted on all rows now"
         )
     echo(f"{who}: {', '.join(parts)}")
+    for column, loss in (standing.by_column or {}).items():
+        echo(f"  {visible(column):<24}  spent {four_digits(loss, 'up')}")
     if len(standing.stretches) > 1:
         for part in standing.stretches:
             start, end = (_moment(tick, instants) for tick in (part.start, part.end))

@@ -213,8 +213,13 @@ SAME = {"path": "the same file", "bytes": "a file with the same bytes", "table":
 SAME |= {"content": "rows of the same entities at the same places in the order"}
 
 _BY_STATE = Statement(
-    select(EVENTS.c.seq).where(
+    select(func.max(EVENTS.c.seq).label("seq")).where(
         EVENTS.c.question == bindparam("state"), EVENTS.c.kind == literal_column("'source'")
+    )
+)
+_RENAMED = Statement(
+    select(func.max(EVENTS.c.seq).label("seq")).where(
+        EVENTS.c.dataset == bindparam("named"), EVENTS.c.kind == literal_column("'cells'")
     )
 )
 _OTHERS = select(EVENTS).where(EVENTS.c.kind == literal_column("'source'")).order_by(EVENTS.c.seq)
@@ -226,8 +231,14 @@ def state(dataset: str, data: str) -> str:
 
 
 def is_known(connection: Connection, dataset: str, data: str) -> bool:
-    """Whether this state of the data was compared with all others before."""
-    return _BY_STATE.one(connection, {"state": state(dataset, data)}) is not None
+    """Whether this state of the data was compared with all others before.
+
+    Marks name the columns that a dataset is about. Where its cells were named anew since, these may
+    be others, and it is compared again.
+    """
+    filed = _BY_STATE.one(connection, {"state": state(dataset, data)}).seq
+    renamed = _RENAMED.one(connection, {"named": dataset}).seq
+    return filed is not None and (renamed is None or renamed < filed)
 
 
 def refuse_twins(connection: Connection, dataset: str, marks: Iterable[str]) -> None:
