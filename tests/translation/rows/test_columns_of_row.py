@@ -25,6 +25,7 @@ from takifugu.translation.rows import charged_columns
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
 from tests.oracles import cost_programs as programs
 from tests.oracles import table_programs as oracle
+from tests.oracles.table_instances import table_instance
 from tests.priors.files import example
 from tests.raising import raises
 
@@ -431,3 +432,10 @@ def test_a_field_over_columns_is_held_to_its_programs() -> None:
         losses = list(oracle.column_losses(law.reshape(8), (2, 2, 2), [matrix], k))
         truth = max(one.lower for one in losses)
         assert truth - 1e-9 <= found[name] <= truth * (1 + 1e-6)
+
+
+def test_a_value_that_is_all_but_impossible_does_not_make_the_bound_loose() -> None:
+    """The solver of the coupling perturbs gains by more than such a value weighs."""
+    for seed in (5035, 5039):
+        for found in table_instance(seed, "row"):
+            assert found.least * (1 - 1e-9) <= found.upper <= found.most * (1 + 1e-6), found
