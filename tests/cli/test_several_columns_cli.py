@@ -162,3 +162,28 @@ def test_two_budgets_for_one_column_are_refused(
     for about in ("", "--about health", "--about place"):
         again = do(f"dataset add again survey.toml {about}")
         assert again.status == 2 and getattr(again.error, "reason", None) == "same-rows"
+
+
+@pytest.mark.parametrize(
+    ("fit", "over"),
+    [("--kind network", "row"), ("--kind markov --columns place,health --length 4", "sequence")],
+)
+def test_a_prior_of_all_columns_is_fitted_and_released_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fit: str, over: str
+) -> None:
+    do = started(tmp_path, NETWORK, monkeypatch)
+    rows = [
+        (f"p{k}", step, "ab"[k % 2], ("home", "out")[(k + step) % 2], ("well", "ill")[k % 3 // 2])
+        for k in range(30)
+        for step in range(4)
+    ]
+    lines = [",".join(HEADER), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    went_well(do("dataset add survey survey.toml"))
+    fitted = do(f"prior fit survey {fit} --share 1/2 --json")
+    went_well(fitted)
+    went_well(do("budget set survey 2"))
+    assert do("dataset show survey --json").json()["over"] == [over]
+    cost = do("plan survey histogram --column health --epsilon 1 --json").json()["cost"]
+    assert cost["fits"] and set(cost["by_column"]) == {"place", "health"}
+    went_well(do("release survey histogram --column health --epsilon 1"))

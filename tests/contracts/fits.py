@@ -24,6 +24,7 @@ from takifugu.engines import (
     InvalidQuery,
     Order,
     Scope,
+    cross_tabulation,
 )
 from takifugu.engines.run_counting import refuse_irregular
 from takifugu.errors import InvalidPrior, TooLarge
@@ -258,6 +259,9 @@ def test_many_cross_tabulations_are_made_in_one_pass(stored: Stored) -> None:
         with opened(stored, protected=(label, CODE)) as engine:
             with passes(engine) as asked:
                 found = engine.cross_tabulations(TABLES, Scope(end=middle))
+            with patch.object(cross_tabulation, "MOST_SETS", 3), passes(engine) as twice:
+                assert engine.cross_tabulations(TABLES, Scope(end=middle)) == found
+            assert len(twice) == 2
             single = engine.histogram(["label"], Scope(end=middle))
             assert engine.cross_tabulations([["label"]], Scope(end=middle)) == (single,)
         assert len(asked) == 1

@@ -51,6 +51,8 @@ def test_every_release_and_all_together_are_translated_anew(tmp_path: Path) -> N
         whole = float(translation.to_pufferfish(float(sum(spent))))
         assert found.totals[name] == pytest.approx(whole, rel=1e-9)
     assert found.totals[file] > found.totals[PRESENT] and found.count == 3
+    assert 0 < (found.leaks[file] or 0) <= found.totals[file]  # two states: the bound is exact
+    assert found.leaks[file] == pytest.approx(found.totals[file], rel=1e-6)
     assert found.budget == 2 and found.beyond == (file,)
     short = compare_priors(project, "stays", [file], last=1)
     assert short.releases == found.releases[-1:] and short.count == 3
@@ -68,6 +70,8 @@ def test_values_are_told_apart_under_other_priors_too(tmp_path: Path) -> None:
     found = compare_priors(project, "stays", [file])
     truth = Translation(other).cost_to_pufferfish(plan.cost.by_value)
     assert found.totals[file] == truth == pytest.approx(float(plan.cost.by_value.scalar))
+    leak = found.leaks[file]
+    assert leak is not None and 0.9 * truth < leak <= truth
     assert found.totals[PRESENT] > truth
 
 
@@ -82,6 +86,7 @@ def test_losses_with_delta_are_read_at_that_of_the_budget(tmp_path: Path) -> Non
     with project.ledger(read_only=True) as ledger:
         assert found.totals[file] == ledger.spent("stays", Translation(STICKY))
     assert found.releases[0].losses[file] >= found.releases[0].losses[PRESENT] > 0
+    assert found.leaks == {PRESENT: None, file: None}
 
 
 def test_a_prior_that_exceeds_the_budget_is_named(

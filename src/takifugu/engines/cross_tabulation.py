@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from takifugu.engines.engine import Engine
 
 MOST_CELLS = 2**24  # of all tables together
+MOST_SETS = 4_000  # in one statement, and so in one pass; PostgreSQL takes 4,096
 GROUPED = "grouped"
 
 
@@ -54,8 +55,10 @@ def cross_tabulate(
         )
     counts = {names: np.zeros([len(keys[name]) for name in names], np.int64) for names in wanted}
     groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {names: [] for names in wanted}
-    for names, places, count in _groups(engine, wanted, codes, scope):
-        groups[names].append((*places, count))
+    for some in _batches(wanted):
+        among = {name: codes[name] for name in columns if any(name in names for names in some)}
+        for names, places, count in _groups(engine, some, among, scope):
+            groups[names].append((*places, count))
     for names, found in groups.items():
         engine._add(counts[names], {name: codes[name] for name in names}, found)
     for table in counts.values():
@@ -63,6 +66,12 @@ def cross_tabulate(
     return tuple(
         Histogram(names, tuple(keys[name] for name in names), counts[names]) for names in wanted
     )
+
+
+def _batches(wanted: Sequence[tuple[str, ...]]) -> Iterator[Sequence[tuple[str, ...]]]:
+    """All sets at once, or as many as every database takes in one statement."""
+    for begin in range(0, len(wanted), MOST_SETS):
+        yield wanted[begin : begin + MOST_SETS]
 
 
 def _groups(

@@ -14,11 +14,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from takifugu._rounding import float_down
 from takifugu.engines import open_engine
 from takifugu.engines.opening import BackendName
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Event, Ledger
 from takifugu.ledger.accounts.account import WHOLE, charged
+from takifugu.ledger.accounts.frontier import Frontier
 from takifugu.ledger.accounts.limits import to_pufferfish
 from takifugu.ledger.charge_values import loss_of
 from takifugu.losses import Total
@@ -27,6 +29,7 @@ from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import PriorPolicy
 from takifugu.project.project import Project
 from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.translation import Translation
 
 PRESENT = "present"  # what the priors of the policy are called in a comparison
 
@@ -62,6 +65,9 @@ class PriorComparison:
         releases: One after the other; the ``last`` that were requested.
         count: How many releases there are.
         totals: By prior, the Pufferfish ε of all releases together, rounded up.
+        leaks: By prior, what some mechanism leaks that costs every row what the worst of them has
+            lost, rounded down: how far the total may be above the truth. None where no such
+            mechanism is computed: losses with a δ or ρ, rows that lost different things.
     """
 
     dataset: str
@@ -71,6 +77,7 @@ class PriorComparison:
     releases: tuple[ComparedRelease, ...]
     count: int
     totals: Mapping[str, float]
+    leaks: Mapping[str, float | None]
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -102,6 +109,7 @@ class PriorComparison:
                 for one in self.releases
             ],
             "totals": _finite(self.totals),
+            "leaks": dict(self.leaks),
             "beyond": list(self.beyond),
         }
 
@@ -205,7 +213,26 @@ def _compared(
         for event in listed
     )
     totals = {called: ledger.spent(name, view, analyst=analyst) for called, view in views.items()}
-    return PriorComparison(name, analyst, delta, budget, releases, len(events), totals)
+    lost = ledger.lost(name, analyst=analyst)
+    leaks = {called: _leak(view, lost, totals[called]) for called, view in views.items()}
+    return PriorComparison(name, analyst, delta, budget, releases, len(events), totals, leaks)
+
+
+def _leak(view: LossTranslation, lost: Frontier, total: float) -> float | None:
+    """A lower bound on what the worst mechanism leaks that costs every row what was lost."""
+    if not isinstance(view, Translation) or len(lost) != 1:
+        return None
+    (one,) = lost
+    if one.delta or one.rho:
+        return None
+    if one.costs:
+        try:
+            found = view.explain_cost(one.cost).lower
+        except UnsoundRequest:  # about values that this prior does not know
+            return None
+    else:
+        found = view.explain(float_down(one.epsilon)).lower
+    return min(found, total)
 
 
 def _finite(losses: Mapping[str, float]) -> dict[str, float | None]:

@@ -31,7 +31,7 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.ranges import are_ranges, refuse_other_bounds
 
 MOST_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
-MOST_RANGES = 512  # of a prior whose sums are charged by range
+MOST_RANGES = 128  # of a prior whose sums are charged by range
 
 
 def stand_for_ranges(states: Collection[tuple[Value, ...]], column: Amount) -> bool:

@@ -124,6 +124,8 @@ class ReleaseCost:
         if self.by_column is None:
             return f"{self.words} alone"
         ranked = sorted(self.by_column.items(), key=lambda pair: -pair[1])
+        if ranked[0][1] == ranked[-1][1]:  # a ρ is what any change of a row loses
+            return f"{self.words} alone, for each column"
         shown = [f"{visible(name)} {four_digits(loss, 'up')}" for name, loss in ranked[:MOST_NAMED]]
         if more := ranked[MOST_NAMED:]:
             shown.append(f"{len(more)} more at most {four_digits(more[0][1], 'up')}")

@@ -9,12 +9,21 @@ import pytest
 from takifugu.costs import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
-from takifugu.priors import Explicit, IndependentEntries, MarkovChain, Secrets, read_bif
+from takifugu.priors import (
+    Explicit,
+    IndependentEntries,
+    MarkovChain,
+    MarkovRandomField,
+    Secrets,
+    read_bif,
+)
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.factors import written_out
 from takifugu.translation import Translation
+from takifugu.translation.network.junction_tree import junction_tree
 from takifugu.translation.rows import charged_columns
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from tests.oracles import cost_programs as programs
 from tests.oracles import table_programs as oracle
 from tests.priors.files import example
 from tests.raising import raises
@@ -350,3 +359,75 @@ def test_pairs_may_name_labels_that_other_columns_do_not_have(
     kept = {"a": Secrets(pairs=((("x",), ("z",)),)), "b": Secrets()}
     found = ColumnsOfRow({"prior": prior}, kept).losses(read("b"))
     assert 0 < found["a"] < 0.5
+
+
+def test_a_cross_tabulation_in_a_wide_table_is_a_term_of_the_network() -> None:
+    """Beside all 37 columns it adds less than if each of its two columns were read once more."""
+    alarm = read_bif(example("alarm"))
+    rows = every_column(alarm)
+    columns = tuple(map(str, alarm.entries))
+    everything = read(*columns, epsilon="0.1")
+    together = rows.losses(everything + Cost.of({Jointly(["HR", "BP"]): "0.1"}))
+    apart = rows.losses(everything + read("HR", "BP", epsilon="0.1"))
+    before = rows.losses(everything)
+    for column in columns:
+        assert before[column] - 1e-9 <= together[column] <= apart[column] + 1e-9
+    assert max(together.values()) < max(before.values()) + 0.6 * (
+        max(apart.values()) - max(before.values())
+    )
+
+
+def test_a_group_of_entries_is_in_a_clique_of_its_tree() -> None:
+    alarm = read_bif(example("alarm"))
+    groups = [(0, 20, 36), (5, 30)]
+    tree = junction_tree(alarm, largest=2**22, together=groups)
+    for group in groups:
+        assert any(set(group) <= set(clique) for clique in tree.cliques)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "0.5", "8"])
+def test_by_the_network_or_by_the_columns_that_were_read(
+    epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asia = read_bif(example("asia"))
+    cost = read("smoke", "xray", epsilon=epsilon) + Cost.of({Jointly(["tub", "dysp"]): epsilon})
+    exact = every_column(asia).losses(cost)
+    monkeypatch.setattr(charged_columns, "MOST_STATES", 0)
+    bound = every_column(asia).losses(cost)
+    for column, loss in exact.items():
+        assert loss * (1 - 1e-6) - 1e-13 <= bound[column] <= 1.15 * loss + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", ["1e-320", "1e-30", "400", "1e299"])
+def test_extreme_losses_are_neither_lost_nor_overflow(epsilon: str) -> None:
+    found = every_column(ILL).losses(read("ill", "coughs", epsilon=epsilon))
+    for column in ("ill", "coughs"):
+        assert float(epsilon) <= found[column] <= 2 * float(epsilon) * (1 + 1e-12) + 1e-323
+    assert found["smokes"] > 0
+
+
+def test_a_field_over_columns_is_held_to_its_programs() -> None:
+    rng = np.random.default_rng(5)
+    unary = [rng.uniform(0.2, 1, 2) for _ in range(3)]
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    weights = [np.exp(rng.normal(0, 1, (2, 2))) for _ in pairs]
+    names = ("a", "b", "c")
+    field = MarkovRandomField(
+        names,
+        (("x", "y"),) * 3,
+        tuple(unary),
+        tuple((names[i], names[j]) for i, j in pairs),
+        tuple(weights),
+    )
+    law = programs.factor_table(
+        (2, 2, 2),
+        [((k,), table) for k, table in enumerate(unary)] + list(zip(pairs, weights, strict=True)),
+    )
+    cost = Cost.of({Column("a", ANY): "0.5", Jointly(["b", "c"]): "0.25", ANY: "0.125"})
+    terms = [((0,), 0.5), ((1, 2), 0.25), ((0, 1, 2), 0.125)]
+    matrix = oracle.row_matrix((2, 2, 2), [oracle.any_change((2, 2, 2), *term) for term in terms])
+    found = ColumnsOfRow({"field": field}, dict.fromkeys(names, Secrets())).losses(cost)
+    for k, name in enumerate(names):
+        losses = list(oracle.column_losses(law.reshape(8), (2, 2, 2), [matrix], k))
+        truth = max(one.lower for one in losses)
+        assert truth - 1e-9 <= found[name] <= truth * (1 + 1e-6)

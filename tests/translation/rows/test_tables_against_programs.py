@@ -10,7 +10,7 @@ from tests.oracles import cost_programs as programs
 from tests.oracles import table_programs as oracle
 from tests.oracles.table_instances import FAMILIES, table_instance
 
-SEEDS, BLOCK = 60, 20
+SEEDS, BLOCK = 45, 15
 FIVE = 5.1e-6  # half a unit in the fifth digit, and a little
 
 
@@ -23,16 +23,31 @@ def test_no_bound_is_below_the_truth(first: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_reading_is_held_to_its_programs(family: str) -> None:
-    for seed in range(SEEDS, SEEDS + 4):
+    for seed in range(SEEDS, SEEDS + 3):
         for found in table_instance(seed, family):
             assert not found.below, found
 
 
-def test_few_columns_of_a_row_have_their_exact_loss() -> None:
-    for seed in range(1000, 1025):
-        for found in table_instance(seed, "row"):
+@pytest.mark.parametrize(("family", "loose"), [("row", 1e-6), ("row by network", 0.02)])
+def test_columns_of_a_row_lose_no_more_than_the_worst_mechanism_takes(
+    family: str, loose: float
+) -> None:
+    for seed in range(1000, 1015):
+        for found in table_instance(seed, family):
             if found.most:  # otherwise its value is certain
-                assert found.upper <= found.most * (1 + 1e-6) + 1e-8, found
+                assert found.upper <= found.most * (1 + loose) + 1e-8, found
+
+
+@pytest.mark.parametrize("family", ["sequence", "household"])
+def test_joint_states_lose_little_more_than_the_worst_mechanism_takes(family: str) -> None:
+    ratios = [
+        found.upper / found.most
+        for seed in range(1000, 1007)
+        for found in table_instance(seed, family)
+        if found.complete and found.least > 1e-6
+    ]
+    assert len(ratios) >= 5
+    assert np.median(ratios) <= 1.01
 
 
 def test_the_programs_find_the_known_losses_of_two_columns() -> None:

@@ -53,8 +53,9 @@ def run_compare(
 
     Keys of the JSON object: dataset, analyst, delta, budget, count (of all releases), releases
     (the latest: seq, at, analyst, query, window, groups, and losses by prior), totals (by prior;
-    the present ones are called "present"), beyond (the priors under which more than the budget is
-    spent). Losses are rounded up; null for an infinite one.
+    the present ones are called "present"), leaks (by prior, what some mechanism with these losses
+    leaks, rounded down; null if that is not computed), beyond (the priors under which more than the
+    budget is spent). Losses are rounded up; null for an infinite one.
     """
     from takifugu.project.prior_comparison import compare_priors
 
@@ -94,6 +95,10 @@ def _print(found: "PriorComparison") -> None:
     for words, numbers in [("", names), *lines]:
         cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
         echo(f"  {words:<{left}}  {'  '.join(cells)}")
+    if found.count and any(leak is not None for leak in found.leaks.values()):
+        numbers = ["?" if x is None else four_digits(x, "down") for x in found.leaks.values()]
+        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
+        echo(f"  {'leaked by some mechanism with that loss':<{left}}  {'  '.join(cells)}")
     if found.count > len(found.releases):
         echo(f"  ({found.count - len(found.releases)} earlier releases are not listed)")
     for beyond in found.beyond:

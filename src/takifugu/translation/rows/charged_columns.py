@@ -30,6 +30,7 @@ from takifugu.translation.network.partition_function import DEEPEST, PartitionSu
 from takifugu.translation.rows.row_spending import RowSpending
 
 MOST_STATES = 256  # joint states of the columns that were read
+MOST_CELLS = 4_000_000  # cells of cost matrices, of all pairs and columns; beyond, by the network
 LARGEST = 2**16  # states of a clique that holds them all
 KEPT = 32  # sets of columns whose laws are cached
 
@@ -49,7 +50,8 @@ class ChargedColumns:
         """``[pair]``: the loss of each pair of sets of values of ``column``, rounded up.
 
         −∞ for a pair of which one side cannot happen. None if the columns that were read have too
-        many states, or probabilities too far apart.
+        many states, which takes too long for the little that it gains over the network, or
+        probabilities too far apart.
         """
         read = tuple(sorted(self._place[name] for name in spending.columns))
         entry = self._place[column]
@@ -93,7 +95,9 @@ class ChargedColumns:
 
     def _found(self, read: tuple[int, ...]) -> tuple[PossibleStates | None, ...] | None:
         shape = tuple(self._sizes[v] for v in read)
-        if prod(shape) > MOST_STATES:
+        most = max(self._sizes)
+        cells = len(self._sizes) * most * (most - 1) * prod(shape) ** 2
+        if prod(shape) > MOST_STATES or cells > MOST_CELLS:
             return None
         factors = self._model.factors()
         tree = junction_tree(self._model, largest=LARGEST, together=(read,))
