@@ -189,5 +189,46 @@ def test_what_was_lost_of_several_columns_counts_on_each(folder: Path, opened: O
     assert ledger.verify().sound
 
 
+@pytest.mark.parametrize("how", [{}, {"costs": False}])
+def test_of_several_columns_each_counts_also_where_no_translation_is_known(
+    folder: Path, opened: Opener, how: dict[str, Any]
+) -> None:
+    """A copy from before the first charge: ε once for any change of a row would not cover both.
+
+    What one column tells of another grows faster the more of it is known already. So the truth
+    after more was released may exceed a budget that ε·[u≠v] alone would leave room in.
+    """
+    path = folder / "survey.ledger"
+    names = ("place", "fever", "cough", "rash")
+    rare = BayesianNetwork(
+        entries=names,
+        states=(("home", "out"), *[("no", "yes")] * 3),
+        parents=((), *[("place",)] * 3),
+        tables=(np.array((0.5, 0.5)), *[np.array(((0.99, 0.01), (0.97, 0.03)))] * 3),
+    )
+    rows = ColumnsOfRow({"prior": rare}, dict.fromkeys(names, Secrets()))
+    terms: dict[str, Any] = {"secrets": "by column", "translation": rows.fingerprint}
+    with open_ledger(path) as ledger:
+        ledger.set_budget("ward", 5)
+    shutil.copy(path, folder / "copy")
+    with open_ledger(path) as ledger:
+        for column in names:
+            ledger.charge(
+                charge(of_column(column, "4" if column == "place" else "3"), **terms), rows
+            )
+        (lost,) = ledger.lost("ward")
+    shutil.copy(folder / "copy", path)
+    more = Cost.of({Column(column, ANY): "2.5" for column in names})
+    truth = rows.cost_to_pufferfish(lost.cost + more)
+    assert truth > rows.cost_to_pufferfish(Cost.any(5) + more) * 1.13  # counted once: too little
+    if how:  # with a translation, whose charges all name columns, that none had a cost is untrue
+        accept_loss(path, translations={"ward": rows}, **how)
+    else:
+        accept_loss(path, columns={"ward": names})
+    (counted,) = opened(path).lost("ward")
+    assert counted.cost.dominates(lost.cost)
+    assert rows.cost_to_pufferfish(counted.cost + more) >= truth
+
+
 def of_column(column: str, epsilon: str) -> Metric:
     return Metric(Cost.of({Column(column, ANY): epsilon}))

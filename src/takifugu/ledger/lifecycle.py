@@ -1,7 +1,7 @@
 """Opening a ledger, putting back a copy, accepting that history is lost."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,6 +88,7 @@ def accept_loss(
     wait: float = WAIT,
     clock: Callable[[], datetime] = _now,
     actor: str | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
     costs: bool = True,
 ) -> Event:
     """The owner accepts that the events between this copy and its witness are lost.
@@ -109,6 +110,8 @@ def accept_loss(
         wait: As for `open_ledger`.
         clock: As for `open_ledger`.
         actor: Who decides it; the user of this process by default.
+        columns: The protected columns that each dataset is about: where no translation is given,
+            ε of the budget is counted for each of several.
         costs: Whether queries may have been charged by value in the part that is lost. A
             translation that knows values then admitted more per entry than its ε, and ε of the
             budget itself is counted. False if the owner knows that none was.
@@ -124,7 +127,9 @@ def accept_loss(
         with store.writing() as connection:
             last = chain.head(connection, lock=True)
             content, books = lost_history.counted(
-                *(connection, guard.noted(), translations or {}, budgets or {}), costs=costs
+                *(connection, guard.noted(), translations or {}, budgets or {}),
+                columns=columns or {},
+                costs=costs,
             )
             tables.rebuild(connection, books)
             return chain.append(connection, last, "loss", {**content, "actor": who}, now)

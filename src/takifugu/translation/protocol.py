@@ -97,6 +97,11 @@ class LossTranslation(Protocol):
         return Cost.any(epsilon) if self.every_pair else None
 
     @property
+    def names_columns(self) -> bool:
+        """Whether what is charged names one of several columns: all of it is then by value."""
+        return False
+
+    @property
     def least(self) -> float:
         """The smallest positive Pufferfish loss that `to_dp` is meant for."""
         return 0.0

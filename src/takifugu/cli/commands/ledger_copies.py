@@ -112,12 +112,12 @@ def run_restore(
             needed="come with it: nothing is counted otherwise",
         )
     (place, witness), raised = _place(where, folder), _raised(budget)
-    priors = _priors(where, folder, same_prior=same_prior)
+    priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
     report = restore_ledger(path, place, lossy=accept_loss, witness=witness)
     counted = None
     if accept_loss:
         try:
-            counted = _accept(place, witness, priors, raised, costs=costs)
+            counted = _accept(place, witness, priors, raised, columns=columns, costs=costs)
         except LedgerConflict:  # nothing was lost
             counted = None
     if as_json:
@@ -143,13 +143,14 @@ def run_accept_loss(
     datasets until a budget is raised, and then only what exceeds the earlier one. The decision is
     an event of the ledger that names you. The epsilon of the budget is counted for every entry,
     which no prior can have exceeded; less with --same-prior --no-costs, in a project whose priors
-    were not replaced in the lost part and where no query was charged by value there. Keys of the
+    were not replaced in the lost part and where no query was charged by value there. In the project
+    of a dataset of several columns it is counted for each; name no ledger then. Keys of the
     JSON object: ledger, lost (seq, hash), accounts (dataset, analyst, epsilon, delta, rho and, if
     there are any, costs: counted for every entry).
     """
     place, witness = _place(where, folder)
-    priors = _priors(where, folder, same_prior=same_prior)
-    event = _accept(place, witness, priors, _raised(budget), costs=costs)
+    priors, columns = _priors(where, folder, same_prior=same_prior), _columns(where, folder)
+    event = _accept(place, witness, priors, _raised(budget), columns=columns, costs=costs)
     if as_json:
         accounts = _accounts(event)
         print_json({"ledger": str(place), "lost": event.body["lost"], "accounts": accounts})
@@ -163,10 +164,13 @@ def _accounts(event: "Event") -> list[dict[str, Any]]:
 
 
 def _print_loss(event: "Event") -> None:
+    from takifugu.costs import Cost
+
     echo(f"accepted by {event.body['actor']}: everything up to the budgets counts as spent")
     for account in _accounts(event):
         who = f", analyst {account['analyst']}" if account["analyst"] else ""
-        lost = four_digits(Fraction(account["epsilon"]), "up")
+        by_value = Cost.of_document(account.get("costs", []))
+        lost = four_digits(Fraction(account["epsilon"]) + by_value.scalar, "up")
         echo(
             f"{account['dataset']}{who}: epsilon = {lost} per entry is counted; nothing remains"
             " until its budget is raised"
@@ -215,14 +219,31 @@ def _priors(
     return found
 
 
+def _columns(where: str | None, folder: Path | None) -> dict[str, tuple[str, ...]]:
+    """The columns that each dataset of a project is about; none for a ledger that is named."""
+    from takifugu.errors import Malformed
+
+    found: dict[str, tuple[str, ...]] = {}
+    if where is None:
+        project = the_project(folder)
+        for name in project.policy.datasets:
+            try:
+                found[name] = project.load(name).columns
+            except Malformed:  # no declaration that can be read
+                continue
+    return found
+
+
 def _accept(
     place: str | Path,
     witness: str | Path | bool,
     priors: "dict[str, LossTranslation]",
     raised: dict[str, Any],
     *,
+    columns: dict[str, tuple[str, ...]],
     costs: bool,
 ) -> "Event":
     from takifugu.ledger import accept_loss
 
-    return accept_loss(place, translations=priors, budgets=raised, witness=witness, costs=costs)
+    how: dict[str, Any] = {"witness": witness, "columns": columns, "costs": costs}
+    return accept_loss(place, translations=priors, budgets=raised, **how)

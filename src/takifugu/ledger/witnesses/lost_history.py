@@ -17,9 +17,11 @@ cost c has :math:`c(u,v) ≤ ε_B` for all of them, since a mechanism with cost 
 by likelihoods that move the odds of u against v by :math:`e^{c(u,v)}`. So :math:`ε_B·[u≠v]` is at
 least any admitted cost, and :math:`ε_B` itself is counted; likewise of the sum that the last charge
 left behind. Of a row with several protected columns that holds for each column, and :math:`ε_B` is
-counted for each (`RowTranslation.covering_cost`). Where only some pairs are secret there is no such
-bound, and the owner must know that no cost was charged. A translation that knows no values admits a
-cost by the ε that covers it: for those the claim stands as it is.
+counted for each (`RowTranslation.covering_cost`); :math:`ε_B·[u≠v]` is not enough, since a change
+of two columns may have cost twice that. So the columns of a dataset that is about several must be
+known also where no translation is. Where only some pairs are secret there is no such bound, and the
+owner must know that no cost was charged. A translation that knows no values admits a cost by the ε
+that covers it: for those the claim stands as it is.
 
 So every entry is counted as having lost these maxima, all of them at once, and nothing else: the
 new cells start from there. A budget that stays the same admits no loss on top of its
@@ -42,7 +44,7 @@ given. Values that a prior excluded were never told apart from its point of view
 free, and another prior that allows them knows nothing of that.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -51,7 +53,7 @@ from sqlalchemy import Connection
 
 from takifugu._exact import Number, exactly
 from takifugu._rounding import float_up
-from takifugu.costs import Cost
+from takifugu.costs import ANY, Column, Cost
 from takifugu.errors import LedgerConflict, LedgerDamaged, UnsoundRequest
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger.accounts.account import WHOLE, Book, Books
@@ -77,11 +79,13 @@ def counted(
     translations: Mapping[str, LossTranslation],
     budgets: Budgets,
     *,
+    columns: Mapping[str, Sequence[str]],
     costs: bool,
 ) -> tuple[dict[str, Any], Books]:
     """The content of an event of kind "loss", and the accounts after it. Needs the lock.
 
-    ``costs``: whether queries may have been charged by value in the part that is lost.
+    ``columns``: the protected columns of each dataset, as far as they are known. ``costs``: whether
+    queries may have been charged by value in the part that is lost; of several columns all are.
     """
     if lost is None or holds(connection, lost):
         raise LedgerConflict(
@@ -102,7 +106,9 @@ def counted(
     accounts = []
     for book in list(books.books.values()):
         used = known.get(book.dataset, Used())
-        total = _reached(book, books, named, translations.get(book.dataset), used, costs=costs)
+        about = tuple(columns.get(book.dataset, ()))
+        given = translations.get(book.dataset)
+        total = _reached(book, books, named, given, used, columns=about, costs=costs)
         if total is not None:
             account = {
                 "dataset": book.dataset,
@@ -124,10 +130,13 @@ class Used:
     translations: set[str] = field(default_factory=set)
     secrets: set[str] = field(default_factory=set)
 
-    @property
-    def every_pair(self) -> bool:
-        """Whether nothing in the copy says that only some pairs of values were secret."""
-        return self.secrets <= {fingerprint(Secrets())}
+    def every_pair(self, columns: tuple[str, ...]) -> bool:
+        """Whether nothing in the copy says that only some pairs of values were secret.
+
+        ``columns`` are those of the dataset, if they are known: all pairs of each may be named.
+        """
+        by_column = ("by column", dict.fromkeys(sorted(columns), Secrets()))
+        return self.secrets <= {fingerprint(Secrets()), fingerprint(by_column)}
 
 
 def used_in(connection: Connection) -> dict[str, Used]:
@@ -161,6 +170,7 @@ def _reached(
     translation: LossTranslation | None,
     used: Used,
     *,
+    columns: tuple[str, ...],
     costs: bool,
 ) -> Total | None:
     """What every entry of an account may have lost; None if nothing can have been charged to it.
@@ -175,7 +185,8 @@ def _reached(
         return None
     if book.analyst and book.epsilon is not None and book.dataset not in named:
         given = [(book.epsilon, book.delta)]
-    most = [_most(translation, *budget, used, book.dataset, costs=costs) for budget in given]
+    how: dict[str, Any] = {"columns": columns, "costs": costs}
+    most = [_most(translation, *budget, used, book.dataset, **how) for budget in given]
     beyond = [
         total
         for total in book.account.worst
@@ -191,9 +202,11 @@ def _most(
     used: Used,
     dataset: str,
     *,
+    columns: tuple[str, ...],
     costs: bool,
 ) -> Total:
     """The most that a budget admits for an entry in each currency, rounded up."""
+    costs = costs or (len(columns) > 1 if translation is None else translation.names_columns)
     mark = None if translation is None else translation.fingerprint
     same = translation is not None and (mark is None or used.translations <= {mark})
     if costs and same and translation is not None:
@@ -215,15 +228,16 @@ def _most(
         )
     most = Total() if same else Total(epsilon)
     if costs:
-        covering_cost = Cost.any(epsilon) if used.every_pair else None
+        covering_cost = _of_each(columns, epsilon) if used.every_pair(columns) else None
         if translation is not None and translation.knows_values:
             covering_cost = translation.covering_cost(epsilon)
         if covering_cost is None:
             raise UnsoundRequest(
-                f"only some pairs of values of dataset {dataset!r} are secret, so that what its"
-                " budget admitted of a cost is not bounded: give the translation that was in use if"
-                " every pair was secret, or confirm that no query was charged by value in the part"
-                " that is lost (`costs=False`, --no-costs)",
+                f"only some pairs of values of dataset {dataset!r} are known to be secret, so that"
+                " what its budget admitted of a cost is not bounded: give the translation that was"
+                " in use if every pair was secret (--same-prior, in its project); or, if it is"
+                " about one column, confirm that no query was charged by value in the part that is"
+                " lost (`costs=False`, --no-costs)",
                 field="costs",
                 reason="some pairs",
             )
@@ -237,6 +251,13 @@ def _most(
         return most
     rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
     return Total(most.epsilon, delta, rho, most.costs)
+
+
+def _of_each(columns: tuple[str, ...], epsilon: Fraction) -> Cost:
+    """ε of any change, or of a change of each of several columns."""
+    if len(columns) < 2:
+        return Cost.any(epsilon)
+    return Cost.of({Column(column, ANY): epsilon for column in columns})
 
 
 def _above(admits: Callable[[Fraction], bool]) -> Fraction:

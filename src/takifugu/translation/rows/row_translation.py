@@ -147,6 +147,11 @@ class RowTranslation(ByContent, LossTranslation):
         )
         return Fraction(found)
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether rows have several protected columns, which every charge then names."""
+        return len(self.secrets) > 1
+
     def covering_cost(self, epsilon: Fraction, /) -> Cost | None:
         r"""ε for each column that differs, if every pair of values of every column is secret.
 
