@@ -34,7 +34,12 @@ SECRET = 314159  # a value that no message may hold
 def paid(plan: Plan, session: Session, **parts: Any) -> Plan:
     """A plan with other parts, and a charge that agrees with them as far as it can."""
     forged = replace(plan, **parts)
-    charge = session._charge(forged.query, forged.mechanism, forged.mechanism.loss)  # type: ignore[arg-type]
+    charge = session._charge(
+        forged.query,
+        forged.mechanism,
+        forged.mechanism.loss,  # type: ignore[arg-type]
+        session._engine.fingerprint(),
+    )
     return replace(forged, charge=charge)
 
 

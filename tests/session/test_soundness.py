@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from takifugu.engines import Amount, Engine, open_engine
+from takifugu.engines import Amount, Engine, InvalidQuery, open_engine
 from takifugu.finite.translation_exact import translation_exact
 from takifugu.finite.world import World
 from takifugu.ledger import open_ledger
@@ -151,7 +151,12 @@ def test_the_joint_leakage_is_never_more_than_the_ledger_says(
     with fresh(engine, budget=3) as session:
         charges, channels = [], []
         for how in queries:
+            if not read(how):
+                with pytest.raises(InvalidQuery):
+                    asked(session, how)
+                continue
             plan = asked(session, how)
+            assert (plan.rows_read, plan.rows_there) == (len(read(how)), len(ROWS))
             try:
                 answer = session.release(plan)
             except OverBudget:
@@ -272,7 +277,12 @@ def test_with_a_delta_all_answers_together_keep_the_guarantee(
         for how in queries:
             asking = {key: how[key] for key in ("window", "where", "epsilon")}
             delta = DELTA if how["smooth"] else None
-            plan = session.plan(QueryOptions("count", values=["ward"], delta=delta, **asking))
+            options = QueryOptions("count", values=["ward"], delta=delta, **asking)
+            if not read(how):
+                with pytest.raises(InvalidQuery):
+                    session.plan(options)
+                continue
+            plan = session.plan(options)
             try:
                 if not session.release(plan).free:
                     joint = exact.both(joint, exact_channel(how, plan))

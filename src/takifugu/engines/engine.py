@@ -34,6 +34,7 @@ from takifugu.priors import Name, Transitions
 
 MOST_CELLS = 2**24
 IN_ORDER = "in order"
+SIZE = "rows, and rows of an entity"
 
 
 class Engine:
@@ -135,6 +136,28 @@ class Engine:
             raise _no_place(self._declaration)
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
+
+    def known_size(self) -> tuple[int, int] | None:
+        """How many rows there are, and the most that an entity has: public, for messages.
+
+        Counted once: of files it is remembered, and noted down for large ones. Of a table that
+        others may write to, it is what `lengths` found last, and None if it was not asked for.
+        Rows without an entity count as those of one.
+        """
+        source, entity = self._declaration.source, self._declaration.entity
+        expression = ex.lengths(self._within(EVERYTHING), entity)
+        found = self._facts.get(ex.sql(expression, self._backend.dialect))
+        if found is None and self.may_change:
+            return None
+        note = self._backend.note(SIZE, source.kind, source.table, entity) if not found else None
+        known = (note.read() or "").split() if note is not None else []
+        if len(known) == 2 and all(map(str.isdecimal, known)):
+            return int(known[0]), int(known[1])
+        lengths = [(int(n), int(many)) for n, many, _ in found or self._public(expression)]
+        size = sum(n * many for n, many in lengths), max((n for n, _ in lengths), default=0)
+        if note is not None:
+            note.write(f"{size[0]} {size[1]}")
+        return size
 
     def entities(self, most: int) -> Mapping[Name, int]:
         """Up to ``most`` entities, the first by name, and how many rows each has: public."""

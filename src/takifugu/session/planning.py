@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from takifugu._exact import exactly
 from takifugu._rounding import float_down
 from takifugu.costs import Cost
-from takifugu.engines import Engine, identities
+from takifugu.engines import DataFingerprint, Engine, identities
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Cells, Charge, Ledger, Quote, Terms
 from takifugu.losses import Concentrated, Metric, Pure
@@ -30,6 +30,7 @@ from takifugu.session.query_planner import Planner, query_of, refuse_unserved
 from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
+from takifugu.session.rows_read import RowsRead, rows_read
 from takifugu.translation.protocol import LossTranslation
 
 NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
@@ -122,22 +123,24 @@ class QueryPlanning:
         )
         self._refuse_rows(query)
         delta = None if options.delta is None else checked_delta(options.delta)
-        self._engine.count(query.rows.scope)  # public; refuses rows that cannot be chosen
+        reads = rows_read(query, options, self._engine, self._releasable)  # public; refuses none
         query.check_order(self._engine)  # public too, and better refused before it is paid for
         everything = WHOLLY if delta is not None else query.whole_cost(self._values)
         unit = WHOLLY if delta is not None else query.unit_cost(self._values)
         try:
-            whole = self._made(options, query, delta, everything)
+            whole = self._made(options, query, delta, everything, reads)
         except UnsoundRequest:
             if unit == everything:
                 raise
-            return self._made(options, query, delta, unit)  # so little that only values allow it
+            return self._made(
+                options, query, delta, unit, reads
+            )  # so little that only values allow it
         if unit == everything:
             return whole
         before = self._released_before(whole)
         if before is not None:
             return before
-        made = self._made(options, query, delta, unit)
+        made = self._made(options, query, delta, unit, reads)
         if _epsilon(made) < _epsilon(whole):
             return whole  # a bound that is searched for: that of the lesser cost ended above
         return replace(made, otherwise=whole.error)
@@ -161,7 +164,8 @@ class QueryPlanning:
             chosen = whole.query.chosen_before(float(mechanism["scale"]), self._engine)
             if chosen.mechanism.loss != loss:
                 continue
-            charge = self._charge(whole.query, chosen.mechanism, loss)
+            found = self._engine.fingerprint()
+            charge = self._charge(whole.query, chosen.mechanism, loss, found)
             then = replace(
                 whole,
                 mechanism=chosen.mechanism,
@@ -175,13 +179,19 @@ class QueryPlanning:
         return None
 
     def _made(
-        self, options: QueryOptions, query: Query, delta: Fraction | None, unit: Cost
+        self,
+        options: QueryOptions,
+        query: Query,
+        delta: Fraction | None,
+        unit: Cost,
+        reads: RowsRead,
     ) -> UnpricedPlan:
         """How a query would be answered if it is charged as telling ``unit`` of an entry."""
         chosen = query.choose(self._engine, self._aim(options, epsilon=options.epsilon, unit=unit))
         loss = _loss(chosen.mechanism, unit)
         if options.epsilon is not None:
             self._prices.certify(loss, options.epsilon, delta or Fraction(0))
+        found = self._engine.fingerprint()
         return UnpricedPlan(
             options=options,
             query=query,
@@ -191,7 +201,8 @@ class QueryPlanning:
             delta=delta or Fraction(0),
             unit=unit,
             otherwise=None,
-            charge=self._charge(query, chosen.mechanism, loss),
+            charge=self._charge(query, chosen.mechanism, loss, found),
+            reads=reads.of_table(found.rows),
         )
 
     def _quote(self, made: UnpricedPlan, charge: Charge) -> Quote:
@@ -240,8 +251,10 @@ class QueryPlanning:
         if named or self._engine.may_change:
             refuse_unmatched(self._prior.priors, self._entries, self._engine)
 
-    def _charge(self, query: Query, mechanism: Mechanism, loss: Charged) -> Charge:
-        data = self._ledger.mark("data", self._engine.fingerprint().fingerprint)
+    def _charge(
+        self, query: Query, mechanism: Mechanism, loss: Charged, found: DataFingerprint
+    ) -> Charge:
+        data = self._ledger.mark("data", found.fingerprint)
         return Charge(
             dataset=self._dataset,
             query=query.body(),

@@ -15,6 +15,7 @@ from takifugu.session.protected_values import telling
 from takifugu.session.query.query import CONFIDENCE, Query
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
 from takifugu.visible import four_digits, visible
 
@@ -45,6 +46,8 @@ class UnpricedPlan:
             None if that is how it is charged.
         charge: What will be written in the ledger first. It holds the mark of the data, which is
             the owner's, and so is not printed.
+        reads: How many rows it reads, of how many. Two plans that differ in nothing else are the
+            same: whether the data changed is for the mark of the data to say.
     """
 
     options: QueryOptions
@@ -56,14 +59,25 @@ class UnpricedPlan:
     unit: Cost
     otherwise: Mapping[str, Any] | None
     charge: Charge = field(repr=False)
+    reads: RowsRead = field(compare=False)
 
     def differences(self, made: "UnpricedPlan") -> tuple[str, ...]:
         """The parts in which this plan is not the one that was made from its options now."""
         return tuple(
             part.name
             for part in fields(UnpricedPlan)
-            if getattr(self, part.name) != getattr(made, part.name)
+            if part.compare and getattr(self, part.name) != getattr(made, part.name)
         )
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows it reads: public."""
+        return self.reads.read
+
+    @property
+    def rows_there(self) -> int:
+        """How many rows the table has, those that a prior was fitted on among them: public."""
+        return self.reads.there
 
     def saving(self, cost: ReleaseCost) -> Saving | None:
         """What the charge by value saves at this cost; None if values make no difference."""
@@ -100,6 +114,7 @@ class Plan(UnpricedPlan):
         saved = self.saving(self.cost)
         return {
             **query_body(self.charge),
+            **self.reads.describe(),
             "mechanism": self.mechanism.describe(),
             "error": dict(self.error),
             "reason": self.reason,
@@ -130,6 +145,7 @@ class Plan(UnpricedPlan):
         saved = None if self.stored else self.saving(self.cost)
         lines = [
             f"{self.query.kind} of {visible(self.query.title)}",
+            *self.reads.lines,
             self.price if self.stored else f"costs {self.price}",
             f"predicted error: {error_words(self.error)}",
             self.reason,

@@ -11,6 +11,7 @@ from typing import Any
 
 from takifugu.engines.engine_errors import driver
 from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
 from takifugu.visible import four_digits, visible
 
@@ -36,6 +37,7 @@ class Result:
         mechanism: How it was protected, as JSON.
         guarantee: What is protected and what is not.
         saving: What the charge by value saved; None if values made no difference.
+        reads: How many rows of the table the answer is about, of how many, as they are now.
     """
 
     query: Mapping[str, Any]
@@ -48,6 +50,17 @@ class Result:
     mechanism: Mapping[str, Any]
     guarantee: str
     saving: Saving | None = None
+    reads: RowsRead | None = None
+
+    @property
+    def rows_read(self) -> int | None:
+        """How many rows of the table the answer is about: public."""
+        return None if self.reads is None else self.reads.read
+
+    @property
+    def rows_there(self) -> int | None:
+        """How many rows the table has, those that a prior was fitted on among them: public."""
+        return None if self.reads is None else self.reads.there
 
     def column(self, name: str) -> list[Any]:
         """One column of the table, from top to bottom."""
@@ -93,6 +106,8 @@ class Result:
         return json.dumps(
             {
                 **self.query,
+                "rows_read": self.rows_read,
+                "rows_there": self.rows_there,
                 "columns": list(self.columns),
                 "rows": [list(row) for row in self.rows],
                 "error": dict(self.error),
@@ -149,9 +164,9 @@ class Result:
         return "\n".join([*lines, *self._more(), *self._below()])
 
     def _below(self) -> list[str]:
-        """The price, and what a charge by value saved."""
+        """Which rows were read, if not all; the price, and what a charge by value saved."""
         saved = [] if self.saving is None else [f"saved: {visible(str(self.saving))}"]
-        return [self.price, *saved]
+        return [*(() if self.reads is None else self.reads.lines), self.price, *saved]
 
     def _aligned(self, place: int) -> Callable[[str, int], str]:
         """Labels to the left, numbers to the right."""

@@ -317,6 +317,7 @@ class Session(QueryPlanning):
             at=at,
             mechanism=made.mechanism.describe(),
             guarantee=self._guarantee(cost.budget_delta),
+            reads=made.reads,
         )
 
 

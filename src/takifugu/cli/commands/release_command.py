@@ -58,8 +58,8 @@ def run_release(
 
     There is no confirmation. The same query again gives the same result and costs nothing. A
     query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
-    query, window, groups, columns, rows, error, cost, saving, free, at, mechanism, guarantee; with
-    --out also out.
+    query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
+    saving, free, at, mechanism, guarantee; with --out also out.
     """
     from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings
@@ -136,6 +136,8 @@ def _document(result: "Result") -> dict[str, Any]:
     """All of a result as JSON."""
     parts = {field.name: getattr(result, field.name) for field in fields(result)}
     query = dict(parts.pop("query"))
+    del parts["reads"]
+    query |= {"rows_read": result.rows_read, "rows_there": result.rows_there}
     parts |= {"cost": result.cost.describe(), "at": result.at.isoformat()}
     parts |= {"error": dict(result.error), "mechanism": dict(result.mechanism)}
     parts |= {"saving": None if result.saving is None else result.saving.describe()}
@@ -151,6 +153,8 @@ def _print(result: "Result", target: "OutputFile | None") -> None:
         if result.cost.reuse and result.cost.own is not None:
             price = f"cost {result.cost.words} of the budget of {result.cost.own.analyst}"
         echo(f"{len(result.rows)} rows written to {target.path}; {price}")
+        for line in () if result.reads is None else result.reads.lines:
+            echo(line)
     if not result.free and not result.cost.reuse:
         left, budget = four_digits(result.cost.left, "down"), four_digits(result.cost.budget)
         echo(f"{left} of {budget} left")

@@ -33,11 +33,13 @@ class DataFingerprint:
         covers: What it covers, for people.
         changed: When the youngest file was last written, in nanoseconds since 1970; None for a
             table. No part of the identity: a copy of a file is the same data.
+        rows: How many rows there are, where that was counted for it; else None.
     """
 
     fingerprint: str = field(repr=False)
     covers: str
     changed: int | None = None
+    rows: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -148,4 +150,5 @@ def table_fingerprint(
         fingerprint(("table", source.table, count, dict(columns))),
         "the name of the table, the number of its rows and the kinds of the declared columns;"
         " not the values: rows that changed in place are not noticed",
+        rows=int(count),
     )
