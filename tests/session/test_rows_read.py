@@ -93,7 +93,7 @@ def test_rows_that_are_none_are_refused_and_not_charged(
 
 @pytest.mark.parametrize("kind", ["sum", "mean", "quantile"])
 def test_numbers_of_no_rows_are_refused(tmp_path: Path, kind: str) -> None:
-    more = {"level": "0.5"} if kind == "quantile" else {}
+    more: dict[str, Any] = {"level": "0.5"} if kind == "quantile" else {}
     with (
         opened(tmp_path, translation=PLAIN, protected=(WEIGHT,)) as (session, *_),
         raises(InvalidQuery, field="window"),
