@@ -44,6 +44,21 @@ VALID = {  # arguments by place, options by name: what the other values are whil
     "prior new": (["0.9,0.1;0.2,0.8"], {"--out": "new.json"}),
     "prior fit": (["stays.csv"], {"--state": "state", "--entity": "person", "--out": "new.json"}),
     "prior smooth": (["a.json"], {"--out": "new.json"}),
+    "prior compare": (["stays", "a.json"], {}),
+    "prior household": (
+        [],
+        {
+            "--members": "2",
+            "--background": "0.1",
+            "--infection": "0.2",
+            "--recovery": "0.4",
+            "--out": "new.json",
+        },
+    ),
+    "prior contacts": (
+        ["met.txt"],
+        {"--background": "0.02", "--per-hour": "1.5", "--out": "new.json"},
+    ),
     "prior accept": (["stays"], {}),
     "budget set": (["stays", "3"], {}),
     "budget show": (["stays"], {}),
@@ -122,6 +137,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_data(folder)
     examples = Path(__file__).parents[2] / "docs" / "examples"
     shutil.copy(min(examples.glob("*.toml")), folder / "world.toml")
+    (folder / "met.txt").write_text("0 ann bob\n20 ann cem\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         for line in (

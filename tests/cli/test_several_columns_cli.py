@@ -184,3 +184,28 @@ def test_a_lost_history_counts_on_each_column(
     assert spent > 2  # more than the budget: nothing is left of it
     refused = do("release survey histogram --column place --epsilon 0.1")
     assert refused.status == 3 and isinstance(refused.error, OverBudget)
+
+
+@pytest.mark.parametrize(
+    ("fit", "over"),
+    [("--kind network", "row"), ("--kind markov --columns place,health --length 4", "sequence")],
+)
+def test_a_prior_of_all_columns_is_fitted_and_released_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fit: str, over: str
+) -> None:
+    do = started(tmp_path, NETWORK, monkeypatch)
+    rows = [
+        (f"p{k}", step, "ab"[k % 2], ("home", "out")[(k + step) % 2], ("well", "ill")[k % 3 // 2])
+        for k in range(30)
+        for step in range(4)
+    ]
+    lines = [",".join(HEADER), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    went_well(do("dataset add survey survey.toml"))
+    fitted = do(f"prior fit survey {fit} --share 1/2 --json")
+    went_well(fitted)
+    went_well(do("budget set survey 2"))
+    assert do("dataset show survey --json").json()["over"] == [over]
+    cost = do("plan survey histogram --column health --epsilon 1 --json").json()["cost"]
+    assert cost["fits"] and set(cost["by_column"]) == {"place", "health"}
+    went_well(do("release survey histogram --column health --epsilon 1"))

@@ -55,13 +55,13 @@ Asked = tuple[str, str, tuple[str, ...], tuple[int, int] | None, str | None, int
 
 
 def queries() -> st.SearchStrategy[Asked]:
-    """Kind, column, labels, window, zone and ε in tenths."""
+    """Kind, column, labels, window, zone and ε in tenths; `together` cross-tabulates both."""
 
     def of(column: str) -> st.SearchStrategy[Asked]:
         labels = st.lists(st.sampled_from(COLUMNS[column]), min_size=1, max_size=2, unique=True)
         window = st.sampled_from([None, (0, 1), (0, 2), (1, 3)])
         zone = st.sampled_from([None, "a", "b"])
-        kind = st.sampled_from(["histogram", "count"])
+        kind = st.sampled_from(["histogram", "count", "together"])
         return st.tuples(kind, st.just(column), labels.map(tuple), window, zone, st.integers(1, 8))
 
     return st.sampled_from(tuple(COLUMNS)).flatmap(of)
@@ -69,6 +69,8 @@ def queries() -> st.SearchStrategy[Asked]:
 
 def term(kind: str, column: str, labels: tuple[str, ...], scale: float) -> RowTerm:
     """What noise of this scale tells of a row, by the likelihoods of Laplace noise."""
+    if kind == "together":
+        return any_change(SIZES, (0, 1), 2 / scale)
     place, values = list(COLUMNS).index(column), COLUMNS[column]
     if kind == "histogram":
         return any_change(SIZES, (place,), 2 / scale)
@@ -108,6 +110,7 @@ def truth(over: str, lost: dict[tuple[str, int], list[RowTerm]]) -> float:
         ("count", "place", ("home",), (0, 2), None, 5),
         ("count", "place", ("out",), (1, 3), "a", 5),
         ("histogram", "health", ("ill",), None, None, 8),
+        ("together", "place", ("home",), (0, 1), "b", 3),
     ]
 )
 def test_what_rows_lost_is_never_more_than_the_ledger_says(
@@ -125,11 +128,11 @@ def test_what_rows_lost_is_never_more_than_the_ledger_says(
                 "window": window, "where": None if zone is None else {"zone": [zone]},
                 "epsilon": Fraction(tenths, 10),
             }  # fmt: skip
-            plan = (
-                session.plan.histogram(column, **how)
-                if kind == "histogram"
-                else session.plan.count(labels, column, **how)
-            )
+            if kind == "count":
+                plan = session.plan.count(labels, column, **how)
+            else:
+                read = tuple(COLUMNS) if kind == "together" else column
+                plan = session.plan.histogram(read, **how)
             try:
                 free = session.release(plan).free
             except OverBudget:

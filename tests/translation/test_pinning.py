@@ -211,3 +211,18 @@ def test_no_walk_pins_an_entry_earlier_than_its_level(seed: int) -> None:
             found = earliest.get((w, int(field.near[w, a])), 99)
             assert field.pins[w, a] <= found
             assert field.pins[w, a] > 16 or found < 99  # and it says never where it is never
+
+
+def test_products_beyond_all_floats_are_infinite_and_bounds_stay_sound() -> None:
+    assert kernel.together(0.0, np.inf) == kernel.together(1e250, 0.0) == np.inf
+    assert kernel.at_most_big(float("nan")) == 0.0 and kernel.at_most_big(np.inf) == kernel.BIG
+    pairs = {(i, j): 140.0 for i in range(7) for j in range(i)}
+    for field in (-300.0, -150.0, 0.0, 300.0):
+        model = MarkovRandomField.ising(dict.fromkeys(range(7), field), pairs)
+        spent = np.array([0.0, 1e-3, 0.2, 0.0, 0.4, 3.0, 0.1])
+        for visits in (1, 500):
+            found = attractive_losses(model, spent, largest=1, visits=visits)
+            for pair, lower, upper in zip(found.pairs, found.lower, found.upper, strict=True):
+                truth = exactly(model, spent, pair.left.entry, pair.left.values[0])  # type: ignore[union-attr,arg-type]
+                assert lower <= truth * (1 + 1e-12) + 1e-300
+                assert truth * (1 - 1e-12) - 1e-300 <= upper

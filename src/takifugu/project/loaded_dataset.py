@@ -11,6 +11,7 @@ from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.errors import InvalidPrior
 from takifugu.priors import FittedRows, Secrets, read_prior
 from takifugu.priors.adversaries import against
+from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.session.entries import Entries
@@ -148,6 +149,15 @@ class LoadedDataset:
         priors = self.priors
         if len(priors) > 1:
             _refuse_sizes(self.name, self._files)
+        if self.policy.within is None and any(isinstance(p, Gaussian) for p in priors.values()):
+            raise InvalidProject(
+                f"dataset, {self.name}, secrets_within",
+                given="is missing, and its prior is about numbers",
+                needed="be given: a line secrets_within = 1, say, under"
+                f" [dataset.{self.name}] in {self.file.name} keeps secret which of two values it"
+                " is that are at most 1 apart",
+                reason="missing",
+            )
         made = translation_of(
             priors,
             self.secrets,

@@ -9,14 +9,23 @@ import pytest
 from takifugu.costs import ANY, Column, Cost, Jointly, Membership
 from takifugu.errors import UnsoundRequest
 from takifugu.numeric import Floats
-from takifugu.priors import Explicit, IndependentEntries, MarkovChain, Secrets, read_bif
+from takifugu.priors import (
+    Explicit,
+    IndependentEntries,
+    MarkovChain,
+    MarkovRandomField,
+    Secrets,
+    read_bif,
+)
 from takifugu.priors.bayesian_network import BayesianNetwork
 from takifugu.priors.factors import written_out
 from takifugu.translation import Translation
 from takifugu.translation.network.junction_tree import junction_tree
 from takifugu.translation.rows import charged_columns
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow
+from tests.oracles import cost_programs as programs
 from tests.oracles import table_programs as oracle
+from tests.oracles.table_instances import table_instance
 from tests.priors.files import example
 from tests.raising import raises
 
@@ -388,3 +397,45 @@ def test_by_the_network_or_by_the_columns_that_were_read(
     bound = every_column(asia).losses(cost)
     for column, loss in exact.items():
         assert loss * (1 - 1e-6) - 1e-13 <= bound[column] <= 1.15 * loss + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", ["1e-320", "1e-30", "400", "1e299"])
+def test_extreme_losses_are_neither_lost_nor_overflow(epsilon: str) -> None:
+    found = every_column(ILL).losses(read("ill", "coughs", epsilon=epsilon))
+    for column in ("ill", "coughs"):
+        assert float(epsilon) <= found[column] <= 2 * float(epsilon) * (1 + 1e-12) + 1e-323
+    assert found["smokes"] > 0
+
+
+def test_a_field_over_columns_is_held_to_its_programs() -> None:
+    rng = np.random.default_rng(5)
+    unary = [rng.uniform(0.2, 1, 2) for _ in range(3)]
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    weights = [np.exp(rng.normal(0, 1, (2, 2))) for _ in pairs]
+    names = ("a", "b", "c")
+    field = MarkovRandomField(
+        names,
+        (("x", "y"),) * 3,
+        tuple(unary),
+        tuple((names[i], names[j]) for i, j in pairs),
+        tuple(weights),
+    )
+    law = programs.factor_table(
+        (2, 2, 2),
+        [((k,), table) for k, table in enumerate(unary)] + list(zip(pairs, weights, strict=True)),
+    )
+    cost = Cost.of({Column("a", ANY): "0.5", Jointly(["b", "c"]): "0.25", ANY: "0.125"})
+    terms = [((0,), 0.5), ((1, 2), 0.25), ((0, 1, 2), 0.125)]
+    matrix = oracle.row_matrix((2, 2, 2), [oracle.any_change((2, 2, 2), *term) for term in terms])
+    found = ColumnsOfRow({"field": field}, dict.fromkeys(names, Secrets())).losses(cost)
+    for k, name in enumerate(names):
+        losses = list(oracle.column_losses(law.reshape(8), (2, 2, 2), [matrix], k))
+        truth = max(one.lower for one in losses)
+        assert truth - 1e-9 <= found[name] <= truth * (1 + 1e-6)
+
+
+def test_a_value_that_is_all_but_impossible_does_not_make_the_bound_loose() -> None:
+    """The solver of the coupling perturbs gains by more than such a value weighs."""
+    for seed in (5035, 5039):
+        for found in table_instance(seed, "row"):
+            assert found.least * (1 - 1e-9) <= found.upper <= found.most * (1 + 1e-6), found

@@ -32,8 +32,14 @@ LEAST = 1e-305  # what underflow may lose of a gain
 
 @compiled
 def together(one: float, other: float) -> float:
-    """The gain of a product of two factors."""
-    return one + other + one * other
+    """The gain of a product of two factors; infinite, and never NaN, beyond HUGE."""
+    return one + other + one * other if one < HUGE and other < HUGE else math.inf
+
+
+@compiled
+def at_most_big(odds: float) -> float:
+    """A lower bound on odds that is computed with: 0 for NaN, which is 0 times infinity."""
+    return min(odds, BIG) if odds >= 0 else 0.0
 
 
 @compiled
@@ -208,7 +214,7 @@ def far_boxes(
             for b in range(count):
                 i, a = near[w, b], back[w, b]
                 upper = high[w] * (1 + found[1, b]) * (1 + margin)
-                boxes[m, i, a, 0] = min(low[w] * (1 + found[0, b]) * (1 - margin), BIG)
+                boxes[m, i, a, 0] = at_most_big(low[w] * (1 + found[0, b]) * (1 - margin))
                 boxes[m, i, a, 1] = upper * (1 + found[4, b]) * (1 + margin)
                 least = together(own[w], found[2, b]) * (1 - margin) - LEAST
                 boxes[m, i, a, 2] = min(max(least, 0.0), HUGE)
@@ -253,7 +259,7 @@ def explore(
         if gone[w]:
             continue
         push, pull = weak[entry, a], strong[entry, a]
-        down = min(boxes[m, entry, a, 0] * pinned[0, w], BIG)
+        down = at_most_big(boxes[m, entry, a, 0] * pinned[0, w])
         up = min(boxes[m, entry, a, 1], boxes[m, entry, a, 4] * pinned[1, w])
         grown, more = boxes[m, entry, a, 2], boxes[m, entry, a, 3]
         little, much = least_gain(down, up, grown, push), most_gain(down, up, more, pull)
@@ -276,7 +282,7 @@ def explore(
         w = near[entry, a]
         pinned[0, w], pinned[1, w] = kept[depth, 0, a], kept[depth, 1, a]
     margin = 32 * (degree[entry] + depth + 4) * UNIT
-    bottom = min(low[entry] * pinned[0, entry] * (1 + lower) * (1 - margin), BIG)
+    bottom = at_most_big(low[entry] * pinned[0, entry] * (1 + lower) * (1 - margin))
     top = high[entry] * pinned[1, entry] * (1 + upper) * (1 + margin)
     least = min(max(least * (1 - margin) - LEAST, 0.0), HUGE)
     return bottom, top, least, greatest * (1 + margin) + LEAST

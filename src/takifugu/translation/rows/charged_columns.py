@@ -32,6 +32,7 @@ from takifugu.translation.rows.row_spending import RowSpending
 MOST_STATES = 256  # joint states of the columns that were read
 MOST_CELLS = 4_000_000  # cells of cost matrices, of all pairs and columns; beyond, by the network
 LARGEST = 2**16  # states of a clique that holds them all
+RARE = 1e-9  # a rarer state, beside the likeliest, may keep the solver from its best coupling
 KEPT = 32  # sets of columns whose laws are cached
 
 Sides = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
@@ -70,6 +71,15 @@ class ChargedColumns:
             steps = CouplingSteps(self._sizes)
             found[fine] = steps.between(law, self._terms(spending), states, lefts, rights)
         return found
+
+    def has_rare_states(self, spending: RowSpending, column: Name) -> bool:
+        """Whether `losses` are sound but need not be the best: some states are all but impossible.
+
+        The solver perturbs gains by more than such a state weighs.
+        """
+        laws = self._given(tuple(sorted(self._place[name] for name in spending.columns)))
+        law = None if laws is None else laws[self._place[column]]
+        return law is not None and float(law.weight.min()) < RARE * float(law.weight.max())
 
     def _terms(self, spending: RowSpending) -> list[Term]:
         terms = []

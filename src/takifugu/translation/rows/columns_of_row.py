@@ -107,7 +107,14 @@ class ColumnsOfRow(RowTranslation):
             exact = self._charged[name].losses(rest, column, self._sides[name, column])
             if exact is not None:
                 loss = max(float(exact.max(initial=0.0)), 0.0)
-                return float(up(loss + own + self._shift))
+                loss = float(up(loss + own + self._shift))
+                if self._charged[name].has_rare_states(rest, column):
+                    loss = min(loss, self._along_network(name, column, rest, own))
+                return loss
+        return self._along_network(name, column, rest, own)
+
+    def _along_network(self, name: str, column: str, rest: RowSpending, own: float) -> float:
+        """The least bound by the network, with what is constant added."""
         loss = self._by_network(name, column, rest)
         if rest.together:
             loss = min(loss, self._by_terms(name, column, rest))
