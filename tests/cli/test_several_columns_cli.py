@@ -164,28 +164,6 @@ def test_two_budgets_for_one_column_are_refused(
         assert again.status == 2 and getattr(again.error, "reason", None) == "same-rows"
 
 
-def test_a_lost_history_counts_on_each_column(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also from a copy that holds no charge, which says nothing of columns itself."""
-    do = started(tmp_path, NETWORK, monkeypatch)
-    went_well(do("dataset add survey survey.toml --prior prior.json --over row"))
-    went_well(do("budget set survey 2"))
-    went_well(do("ledger backup old.backup"))
-    went_well(do("release survey histogram --column health --epsilon 1"))
-    restored = do("ledger restore old.backup --accept-loss --json").json()
-    (account,) = restored["counted"]
-    assert account["epsilon"] == "0"
-    assert account["costs"] == [
-        ["2", ["column", "health", ["any"]]],
-        ["2", ["column", "place", ["any"]]],
-    ]
-    spent = do("budget show survey --json").json()["budgets"][0]["spent"]
-    assert spent > 2  # more than the budget: nothing is left of it
-    refused = do("release survey histogram --column place --epsilon 0.1")
-    assert refused.status == 3 and isinstance(refused.error, OverBudget)
-
-
 @pytest.mark.parametrize(
     ("fit", "over"),
     [("--kind network", "row"), ("--kind markov --columns place,health --length 4", "sequence")],
@@ -209,3 +187,25 @@ def test_a_prior_of_all_columns_is_fitted_and_released_under(
     cost = do("plan survey histogram --column health --epsilon 1 --json").json()["cost"]
     assert cost["fits"] and set(cost["by_column"]) == {"place", "health"}
     went_well(do("release survey histogram --column health --epsilon 1"))
+
+
+def test_a_lost_history_counts_on_each_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from a copy that holds no charge, which says nothing of columns itself."""
+    do = started(tmp_path, NETWORK, monkeypatch)
+    went_well(do("dataset add survey survey.toml --prior prior.json --over row"))
+    went_well(do("budget set survey 2"))
+    went_well(do("ledger backup old.backup"))
+    went_well(do("release survey histogram --column health --epsilon 1"))
+    restored = do("ledger restore old.backup --accept-loss --json").json()
+    (account,) = restored["counted"]
+    assert account["epsilon"] == "0"
+    assert account["costs"] == [
+        ["2", ["column", "health", ["any"]]],
+        ["2", ["column", "place", ["any"]]],
+    ]
+    spent = do("budget show survey --json").json()["budgets"][0]["spent"]
+    assert spent > 2  # more than the budget: nothing is left of it
+    refused = do("release survey histogram --column place --epsilon 0.1")
+    assert refused.status == 3 and isinstance(refused.error, OverBudget)

@@ -7,6 +7,7 @@ import pytest
 
 from takifugu.errors import CellsChanged, NotAccepted, SameRows
 from takifugu.priors import BayesianNetwork, MarkovChain, write_prior
+from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
 from tests.raising import raises
 
@@ -121,3 +122,10 @@ def test_the_new_columns_are_known_to_the_ledger(tmp_path: Path) -> None:
     other.set_budget("copy", "9")
     with other.session("copy") as session, raises(SameRows):
         session.release(session.plan.histogram(epsilon="1/2"))
+
+
+def test_a_table_of_a_reading_of_rows_is_refused_and_not_left_out_silently(tmp_path: Path) -> None:
+    project = begun(tmp_path)
+    wider = edited(project, (ONE, "table = true\n"), (CHAIN_OF_PLACES, NETWORK_OF_BOTH))
+    with raises(InvalidProject, field="dataset, survey, table"):
+        _ = wider.load("survey").translation

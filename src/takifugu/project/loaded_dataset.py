@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines import Declaration, Engine, InvalidQuery
+from takifugu.engines import Amount, Declaration, Engine, InvalidQuery
 from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.errors import InvalidPrior
 from takifugu.priors import FittedRows, Secrets, read_prior
@@ -29,6 +29,7 @@ from takifugu.session.prior_reading import (
     protected_column,
     translation_of,
 )
+from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
 
@@ -149,13 +150,15 @@ class LoadedDataset:
         priors = self.priors
         if len(priors) > 1:
             _refuse_sizes(self.name, self._files)
-        if self.policy.within is None and any(isinstance(p, Gaussian) for p in priors.values()):
+        numbers = any(isinstance(column, Amount) for column in self.declaration.protected)
+        process = any(isinstance(prior, Gaussian) for prior in priors.values())
+        if self.policy.within is None and numbers and process:
             raise InvalidProject(
                 f"dataset, {self.name}, secrets_within",
                 given="is missing, and its prior is about numbers",
-                needed="be given: a line secrets_within = 1, say, under"
-                f" [dataset.{self.name}] in {self.file.name} keeps secret which of two values it"
-                " is that are at most 1 apart",
+                needed="be given, as `--secrets-within 1` when it is added, or as the line"
+                f" secrets_within = 1 under [dataset.{self.name}] in {self.file.name}: which of"
+                " two values it is that are at most 1 apart is then kept secret",
                 reason="missing",
             )
         made = translation_of(
@@ -168,6 +171,14 @@ class LoadedDataset:
             where=self._where,
         )
         columns_of(made, self.declaration, self.policy.about)  # refuses a column that is not named
+        if self.policy.table and isinstance(made, RowTranslation):
+            raise InvalidProject(
+                f"dataset, {self.name}, table",
+                given="is true",
+                needed="be left out: a table has one number for all of a row, and this prior says"
+                " what a row's parts tell of each other",
+                reason="superfluous",
+            )
         return made
 
     @property

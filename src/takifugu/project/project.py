@@ -5,32 +5,29 @@ with open_project("study").session("visits") as session:
     print(session.release(plan))                                # charged, then drawn
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
 from takifugu.engines import (
     Declaration,
     Engine,
-    FitOptions,
-    Fitted,
     check,
-    fit_prior,
     open_engine,
     read_declaration,
 )
-from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
-from takifugu.priors import Name, Prior, read_prior, write_prior
+from takifugu.priors import Name, read_prior
 from takifugu.project import policy_writing as write
+from takifugu.project.entering_priors import PriorEntering
 from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
@@ -52,7 +49,6 @@ from takifugu.project.policy import (
     refuse_password,
 )
 from takifugu.project.policy_session import PolicySession
-from takifugu.project.policy_writing import policy_of
 from takifugu.project.project_cache import (
     MANY,
     Progress,
@@ -72,7 +68,6 @@ from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 
 LEDGER = "takifugu.ledger"
-NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
 
 def open_project(path: str | Path = ".") -> "Project":
@@ -117,12 +112,6 @@ def _ledger_place(folder: Path, place: str) -> str | Path:
     return place if "://" in place else folder / place
 
 
-def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
-    """The columns that a prior of a dataset is about, if the options name none."""
-    one = KINDS[str(options.kind)].columns == "the one"
-    return (column,) if one and column is not None else ()
-
-
 def _rows_at(declaration: Declaration) -> tuple[str, str, str, str]:
     """Where the rows of a dataset are, so that the same ones can be recognised."""
     source = declaration.source
@@ -141,7 +130,7 @@ def _details(dataset: LoadedDataset) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(PriorEntering):
     """A project file and its policy. Nothing is kept open: every call reads what it needs.
 
     Attributes:
@@ -432,110 +421,6 @@ class Project:
                     ledger, name, how="entered", files=[p["file"] for p in values["prior"]]
                 )
         return made
-
-    def fit(
-        self,
-        name: str,
-        options: FitOptions,
-        *,
-        replace: bool = False,
-        keep: bool = False,
-        backend: BackendName | None = None,
-        tested: bool = False,
-    ) -> tuple["Project", Path, Any, Fitted]:
-        """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
-
-        The file has the fingerprint in its name, so that the last write, of the project file, is
-        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
-        fit knows whether the prior describes its rows.
-        """
-        policy = self._replaceable(name, replace=replace, keep=keep)
-        found = self.load(name)
-        declaration = found.declaration
-        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
-            prior = fitted.prior
-            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
-            section = policy_of(file, prior, fitted, declaration)
-
-            def fits(policy: Policy) -> None:
-                _ = Project(self.file, policy).load(name).translation
-
-            path = self._write_prior(name, prior, section, replace=replace, check=fits)
-            made = open_project(self.file)
-            how = "all-rows" if fitted.split is None else section["fitted"]
-            replaced = replace and bool(policy.priors)
-            made.record_policy(
-                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
-            )
-        return made, path, prior, fitted
-
-    def enter_prior(
-        self,
-        name: str,
-        prior: Callable[[bool], NamedPrior],
-        *,
-        over: str,
-        replace: bool = False,
-        keep: bool = False,
-        backend: BackendName | None = None,
-    ) -> tuple["Project", Path, NamedPrior]:
-        """Write a prior beside the project file and enter it for a dataset, if it fits its data.
-
-        ``prior`` makes it, given whether the entities of the table are whole numbers. Earlier
-        priors are replaced or kept, as requested.
-        """
-        policy = self._replaceable(name, replace=replace, keep=keep)
-        found = self.load(name)
-        with open_engine(found.declaration, backend=backend) as engine, self.ledger() as ledger:
-            made = prior(engine.whole_entities)
-            file = f"{name}.{made.fingerprint[:12]}.prior.json"
-            section = {"file": file, "fingerprint": made.fingerprint, "over": over}
-
-            def fits(policy: Policy) -> None:
-                entered = Project(self.file, policy).load(name)
-                _ = entered.releasable
-                entered.refuse_misfit(engine)
-                entered.refuse_unknown_secrets()
-
-            path = self._write_prior(name, made, section, replace=replace, check=fits)
-            entered = open_project(self.file)
-            replaced = replace and bool(policy.priors)
-            entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
-        return entered, path, made
-
-    def _replaceable(self, name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
-        """The policy of a dataset, unless it has priors and it is not said what becomes of them."""
-        policy = self.dataset(name)
-        if policy.priors and replace == keep:
-            raise InvalidProject(
-                f"dataset, {name}, prior",
-                given="exists already",
-                needed="be replaced (--replace) or kept beside the new one (--add)",
-                reason="exists",
-            )
-        return policy
-
-    def _write_prior(
-        self,
-        name: str,
-        prior: Prior,
-        section: Mapping[str, Any],
-        *,
-        replace: bool,
-        check: Callable[[Policy], None],
-    ) -> Path:
-        """Write the file that ``section`` names, then the section; neither if it is refused."""
-        path = self.folder / str(section["file"])
-        new = not path.exists()
-        write_prior(prior, path)
-        try:
-            write.add_prior(self.file, name, section, replace=replace, check=check)
-        except BaseException:
-            if new:
-                path.unlink(missing_ok=True)
-            raise
-        return path
 
     # --- what the owner accepts ---
 

@@ -1,0 +1,164 @@
+"""Priors that enter a project: fitted on the rows of a dataset, or made for it.
+
+The file of a prior has its fingerprint in its name, so that the last write, of the project file, is
+the one that counts. Both are recorded in the ledger.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine
+from takifugu.engines.fit_kinds import KINDS
+from takifugu.engines.opening import BackendName
+from takifugu.ledger import Ledger
+from takifugu.priors import Prior, write_prior
+from takifugu.project import policy_writing as write
+from takifugu.project.loaded_dataset import LoadedDataset
+from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
+from takifugu.project.policy_writing import policy_of
+
+NamedPrior = TypeVar("NamedPrior", bound=Prior)
+
+
+class PriorEntering(ABC):
+    """The part of a `Project` that enters priors."""
+
+    file: Path
+
+    @abstractmethod
+    def __init__(self, file: Path, policy: Policy) -> None:
+        """A project file and its policy."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """The folder that paths of the project start from."""
+
+    @abstractmethod
+    def dataset(self, name: str) -> DatasetPolicy:
+        """The policy of a dataset."""
+
+    @abstractmethod
+    def load(self, name: str) -> LoadedDataset:
+        """A dataset with the contents of its files."""
+
+    @abstractmethod
+    def ledger(self) -> AbstractContextManager[Ledger]:
+        """The ledger of the project, open."""
+
+    @abstractmethod
+    def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
+        """Record in the ledger what a command entered into the policy of a dataset."""
+
+    def fit(
+        self,
+        name: str,
+        options: FitOptions,
+        *,
+        replace: bool = False,
+        keep: bool = False,
+        backend: BackendName | None = None,
+        tested: bool = False,
+    ) -> tuple[Self, Path, Any, Fitted]:
+        """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
+
+        The file has the fingerprint in its name, so that the last write, of the project file, is
+        the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
+        fit knows whether the prior describes its rows.
+        """
+        policy = self._replaceable(name, replace=replace, keep=keep)
+        found = self.load(name)
+        declaration = found.declaration
+        with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
+            prior = fitted.prior
+            file = f"{name}.{prior.fingerprint[:12]}.prior.json"
+            section = policy_of(file, prior, fitted, declaration)
+
+            def fits(policy: Policy) -> None:
+                _ = type(self)(self.file, policy).load(name).translation
+
+            path = self._write_prior(name, prior, section, replace=replace, check=fits)
+            made = type(self)(self.file, read_policy(self.file))
+            how = "all-rows" if fitted.split is None else section["fitted"]
+            replaced = replace and bool(policy.priors)
+            made.record_policy(
+                ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
+            )
+        return made, path, prior, fitted
+
+    def enter_prior(
+        self,
+        name: str,
+        prior: Callable[[bool], NamedPrior],
+        *,
+        over: str,
+        replace: bool = False,
+        keep: bool = False,
+        backend: BackendName | None = None,
+    ) -> tuple[Self, Path, NamedPrior]:
+        """Write a prior beside the project file and enter it for a dataset, if it fits its data.
+
+        ``prior`` makes it, given whether the entities of the table are whole numbers. Earlier
+        priors are replaced or kept, as requested.
+        """
+        policy = self._replaceable(name, replace=replace, keep=keep)
+        found = self.load(name)
+        with open_engine(found.declaration, backend=backend) as engine, self.ledger() as ledger:
+            made = prior(engine.whole_entities)
+            file = f"{name}.{made.fingerprint[:12]}.prior.json"
+            section = {"file": file, "fingerprint": made.fingerprint, "over": over}
+
+            def fits(policy: Policy) -> None:
+                entered = type(self)(self.file, policy).load(name)
+                _ = entered.releasable
+                entered.refuse_misfit(engine)
+                entered.refuse_unknown_secrets()
+
+            path = self._write_prior(name, made, section, replace=replace, check=fits)
+            entered = type(self)(self.file, read_policy(self.file))
+            replaced = replace and bool(policy.priors)
+            entered.record_policy(ledger, name, how="entered", files=[file], replaced=replaced)
+        return entered, path, made
+
+    def _replaceable(self, name: str, *, replace: bool, keep: bool) -> DatasetPolicy:
+        """The policy of a dataset, unless it has priors and it is not said what becomes of them."""
+        policy = self.dataset(name)
+        if policy.priors and replace == keep:
+            raise InvalidProject(
+                f"dataset, {name}, prior",
+                given="exists already",
+                needed="be replaced (--replace) or kept beside the new one (--add)",
+                reason="exists",
+            )
+        return policy
+
+    def _write_prior(
+        self,
+        name: str,
+        prior: Prior,
+        section: Mapping[str, Any],
+        *,
+        replace: bool,
+        check: Callable[[Policy], None],
+    ) -> Path:
+        """Write the file that ``section`` names, then the section; neither if it is refused."""
+        path = self.folder / str(section["file"])
+        new = not path.exists()
+        write_prior(prior, path)
+        try:
+            write.add_prior(self.file, name, section, replace=replace, check=check)
+        except BaseException:
+            if new:
+                path.unlink(missing_ok=True)
+            raise
+        return path
+
+
+def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
+    """The columns that a prior of a dataset is about, if the options name none."""
+    one = KINDS[str(options.kind)].columns == "the one"
+    return (column,) if one and column is not None else ()
