@@ -60,7 +60,7 @@ def prior_of(over: str) -> tuple[Any, Any, tuple[str, ...]]:
 
 def law_of(over: str) -> oracle.Array:
     """``[row of CELLS, …]``: the probability of all that a home may hold, written out."""
-    law = np.zeros((2,) * len(CELLS))
+    law: oracle.Array = np.zeros((2,) * len(CELLS))
     for values in product((0, 1), repeat=len(CELLS)):
         at = dict(zip(CELLS, values, strict=True))
         if over == "household":
@@ -69,7 +69,8 @@ def law_of(over: str) -> oracle.Array:
         else:
             own = sum(ALONE[cell] * value for cell, value in at.items())
             law[values] = np.exp(own + sum(c * at[a] * at[b] for (a, b), c in TIES.items()))
-    return law / law.sum()
+    law /= law.sum()
+    return law
 
 
 def histories() -> st.SearchStrategy[list[Asked]]:
