@@ -60,6 +60,7 @@ missing = "refuse"
 values = [6, 12, 18]
 outside = "refuse"
 """
+ONE_ROW_EACH = len({row[0] for row in ROWS}) == len(ROWS)
 LINEAR = """
 [dataset.meters.linear.evening]
 column = "kwh"
@@ -102,6 +103,8 @@ def test_cross_tabulations_and_marginals(ask: Ask) -> None:
     both = ("--column", "place", "--column", "health")
     printed = ask("plan", "survey", "histogram", *both, "--epsilon", "1")
     assert printed.status == 0 and "histogram of place × health" in printed.out, printed.err
+    listed = ask("plan", "survey", "histogram", "--column", "place,health", "--epsilon", "1")
+    assert listed.out == printed.out
     ask("plan", "survey", "histogram", *both, "--epsilon", "1", "--out", "plan.json")
     result = ask("release", "plan.json", "--json").json()
     assert result["columns"] == ["place", "health", "estimate", "low", "high"]
@@ -179,3 +182,14 @@ def test_priors_are_added_to_a_policy_with_linear_queries(tmp_path: Path) -> Non
     policy = parse_policy(path.read_text()).datasets["meters"]
     assert [prior.file for prior in policy.priors] == ["three.json"]
     assert set(policy.linear) == {"evening", "night"}
+
+
+def test_what_to_fit_is_suggested_by_what_the_table_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    assert ask("init", "again").status == 0
+    meters = ("dataset", "add", "load", "meters.toml", "--project", "again")
+    assert "prior fit load --kind gaussian " in call(tmp_path, monkeypatch, *meters).out
+    survey = ("dataset", "add", "people", "survey.toml", "--project", "again")
+    expected = "prior fit people --kind network " if ONE_ROW_EACH else "--columns place,health "
+    assert expected in call(tmp_path, monkeypatch, *survey).out

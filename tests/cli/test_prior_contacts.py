@@ -138,6 +138,7 @@ def test_people_who_are_missing_are_listed_side_by_side(
         ((*ODDS, "--by-day", "--times", "2", "--again", "3"), InvalidOption, "--again"),
         ((*ODDS, "--times", "0", "--again", "3"), InvalidOption, "--times"),
         ((*ODDS, "--times", "2", "--again", "0.5"), InvalidOption, "--again"),
+        ((*ODDS, "--times", "2", "--again", "0"), InvalidOption, "--again"),
         ((*ODDS, "--replace"), InvalidOption, "--replace"),
     ],
 )

@@ -16,7 +16,7 @@ import takifugu.translation as package
 from takifugu.errors import UnsoundRequest
 from takifugu.influence import chain_curve
 from takifugu.losses import Approximate, Concentrated, Loss, Pure, Total
-from takifugu.priors import MarkovChain
+from takifugu.priors import MarkovChain, Secrets
 from takifugu.translation import (
     CurveTranslation,
     LossTranslation,
@@ -25,15 +25,18 @@ from takifugu.translation import (
     tabulate,
 )
 from takifugu.translation.accounting.totals import rho_within
+from takifugu.translation.rows.joint_columns import JointColumns
 
 CHAIN = MarkovChain(np.array([[0.9, 0.1], [0.2, 0.8]]), length=12)
 EXACT = Translation(CHAIN)
+OF_COLUMN = MarkovChain(CHAIN.transition, states=((0,), (1,)), columns=("x",), length=12)
 TABLE = tabulate(EXACT, losses=(0.2, 4.0), share=0.05)
 IMPLEMENTERS: dict[str, LossTranslation] = {
     "Translation": EXACT,
     "TranslationTable": TABLE,
     "TabledTranslation": TabledTranslation(EXACT, TABLE),
     "CurveTranslation": CurveTranslation(chain_curve(CHAIN)),
+    "RowTranslation": JointColumns({"chain": OF_COLUMN}, {"x": Secrets()}),
 }
 DELTA = Fraction(1, 10**6)
 SOURCES = Path(package.__file__).parents[1]

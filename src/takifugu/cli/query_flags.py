@@ -22,8 +22,8 @@ FLAGS: dict[str, Any] = {
     "column": Annotated[
         list[str] | None,
         typer.Option(
-            help="The protected column; by default that of the prior. Repeatable: labels of several"
-            " columns are counted together."
+            help="The protected column; by default that of the prior. Of several, as 'a,b' or by"
+            " repeating it, labels are counted together."
         ),
     ],
     "by": Annotated[
@@ -116,6 +116,8 @@ def requested(name: str, kind: str, flags: Mapping[str, Any]) -> "PlanFile":
 
     options = {"kind": kind} | dict(flags)
     analyst, others = options.pop("analyst", None), options.pop("option", ())
+    if "column" in options:
+        options["column"] = [name for text in options["column"] for name in listed(text)]
     if "by" in options:
         options["by"] = [column for text in options["by"] for column in listed(text)]
     if "values" in options:

@@ -25,7 +25,9 @@ def steps_estimate(prior: Prior, states: Sequence[Any], counts: Integers) -> Est
         raise InvalidQuery(
             "rows",
             given="to fit on have no row that follows another one of the same entity",
-            needed="hold sequences: fit on more days, on a larger share, or check the entity",
+            needed="hold sequences: fit on more days, on a larger share, or check the entity. If"
+            " every entity has one row, its columns may depend on each other: fit a network of"
+            " them (--kind network)",
             reason="no-steps",
         )
     left = counts.sum(axis=(*range(counts.ndim - 2), counts.ndim - 1))  # [state]

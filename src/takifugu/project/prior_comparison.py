@@ -67,7 +67,8 @@ class PriorComparison:
         totals: By prior, the Pufferfish ε of all releases together, rounded up.
         leaks: By prior, what some mechanism leaks that costs every row what the worst of them has
             lost, rounded down: how far the total may be above the truth. None where no such
-            mechanism is computed: losses with a δ or ρ, rows that lost different things.
+            mechanism is computed: losses with a δ or ρ, rows that lost different things because
+            some release left groups or later times out.
     """
 
     dataset: str
@@ -213,9 +214,24 @@ def _compared(
         for event in listed
     )
     totals = {called: ledger.spent(name, view, analyst=analyst) for called, view in views.items()}
-    lost = ledger.lost(name, analyst=analyst)
+    lost = ledger.lost(name, analyst=analyst) if _alike(events) else ()
     leaks = {called: _leak(view, lost, totals[called]) for called, view in views.items()}
     return PriorComparison(name, analyst, delta, budget, releases, len(events), totals, leaks)
+
+
+def _alike(events: Sequence[Event]) -> bool:
+    """Whether every release read the same rows: all from one time on, such as those not fitted on.
+
+    Otherwise a mechanism that costs every row what the worst has lost is none of these releases,
+    and what it leaks may be above what they do.
+    """
+    windows = [event.body["window"] for event in events]
+    return all(
+        event.body["groups"] is None
+        and window == windows[0]
+        and (window is None or window["end"] is None)
+        for event, window in zip(events, windows, strict=True)
+    )
 
 
 def _leak(view: LossTranslation, lost: Frontier, total: float) -> float | None:

@@ -113,8 +113,7 @@ def _columns(
             raise InvalidQuery(
                 column,
                 given="is not what the prior is about",
-                needed=f"{one_of(known)}; what one column tells of another is in no prior of this"
-                " session",
+                needed=f"{one_of(known)}; what it tells of them is in no prior of this session",
             )
     if len(named) > 1 and not kind.several:
         can = [name for name, other in KINDS.items() if other.several]

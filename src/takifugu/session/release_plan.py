@@ -83,6 +83,11 @@ class UnpricedPlan:
         """What the charge by value saves at this cost; None if values make no difference."""
         if cost.by_value is None or cost.without_values is None or self.otherwise is None:
             return None
+        less_noise = self.otherwise["deviation"] > self.error["deviation"] * (1 + 1e-9)
+        if not less_noise and four_digits(cost.without_values, "up") == four_digits(
+            cost.alone, "up"
+        ):
+            return None  # no digit that anybody sees
         return Saving(
             because=telling(self.unit),
             deviation=self.error["deviation"],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from takifugu.translation.network.junction_losses import network_losses
     from takifugu.translation.protocol import LossTranslation
+    from takifugu.translation.rows.row_translation import RowTranslation
     from takifugu.translation.translation import TranslatedLoss, Translation
 
 _HOMES = {
@@ -47,6 +48,7 @@ _HOMES = {
     ),
     "network.junction_losses": ("network_losses",),
     "protocol": ("LossTranslation",),
+    "rows.row_translation": ("RowTranslation",),
     "translation": ("TranslatedLoss", "Translation"),
 }
 
@@ -61,6 +63,7 @@ __all__ = [
     "LooserTranslation",
     "LossTranslation",
     "Release",
+    "RowTranslation",
     "TabledTranslation",
     "TranslatedLoss",
     "Translation",

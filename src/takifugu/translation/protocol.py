@@ -20,6 +20,7 @@ class LossTranslation(Protocol):
     * `takifugu.translation.TranslationTable`: its bounds on a grid.
     * `takifugu.translation.TabledTranslation`: a table, with the translation behind its ends.
     * `takifugu.translation.CurveTranslation`: an influence curve alone.
+    * `takifugu.translation.RowTranslation`: of priors that relate the columns of a row, or people.
 
     An implementer subclasses it, says `to_pufferfish` and `to_dp`, and inherits the rest, which is
     sound for every implementer by the theorem of `takifugu.translation.accounting.totals`.

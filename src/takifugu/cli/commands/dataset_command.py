@@ -98,6 +98,7 @@ def add(
     project.refuse_taken_name(name)
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
+        likely = _likely_kind(engine.declaration, facts["longest"])
         project.add_dataset(
             name,
             declaration,
@@ -120,8 +121,8 @@ def add(
     echo(f"{name} was added to {project.file}")
     if not prior:
         echo(
-            f"next: takifugu prior fit {name} --first-days N (or --share 1/5), or name a prior"
-            " in the file"
+            f"next: takifugu prior fit {name}{likely} --first-days N (or --share 1/5), or name a"
+            " prior in the file"
         )
 
 
@@ -393,6 +394,19 @@ def tie_note(declaration: "Declaration") -> str:
         f"note: what settles ties in the order is public ({names}): do not name a column that"
         " reveals a protected one\n"
     )
+
+
+def _likely_kind(declaration: "Declaration", longest: int) -> str:
+    """The option of a fit that suits a table: of numbers, of rows without a sequence, or none."""
+    from takifugu.engines import Amount
+
+    numbers = [isinstance(column, Amount) for column in declaration.protected]
+    if len(numbers) == 1:
+        return " --kind gaussian" if numbers[0] else ""
+    if any(numbers):
+        return ""
+    names = ",".join(column.column for column in declaration.protected)
+    return " --kind network" if longest <= 1 else f" --columns {names}"
 
 
 def _print_facts(facts: dict[str, Any], note: str) -> None:

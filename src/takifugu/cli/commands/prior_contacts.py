@@ -177,7 +177,7 @@ def _prior(
             given,
             background=asked.background,
             odds_per_hour=asked.per_hour,
-            again=asked.again or 1.0,
+            again=1.0 if asked.again is None else asked.again,
             most=asked.most,
         )
     made = contagion(

@@ -43,7 +43,11 @@ def fit(
         typer.Option(help=f"What to fit: {KINDS}; by default a Markov chain."),
     ] = None,
     first_days: Annotated[
-        int | None, typer.Option(help="Fit on the first N days; release from later days only.")
+        int | None,
+        typer.Option(
+            help="Fit on the first N days (steps, if the order is a number); release from later"
+            " ones only."
+        ),
     ] = None,
     share: Annotated[
         str | None,

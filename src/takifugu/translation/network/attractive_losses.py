@@ -72,6 +72,7 @@ class AttractiveLosses:
         lower: ``[pair]``: the mechanism that counts loses at least this much.
         by_entry: ``[entry]``: the largest upper bound of its pairs; −∞ if it has none.
         exact: Whether it is a closed form, whose largest bounds agree to a relative 1e-6.
+        summed: Whether it is a closed form; digits may be lost at an ε next to nothing.
     """
 
     entries: tuple[Name, ...]
@@ -81,6 +82,7 @@ class AttractiveLosses:
     lower: Floats
     by_entry: Floats
     exact: bool
+    summed: bool = False
 
     @property
     def loss(self) -> float:
@@ -166,6 +168,7 @@ class AttractiveModel:
             frozen(least),
             frozen(by_entry),
             bool(summed and least.max(initial=0.0) >= (1 - EXACT) * greatest.max(initial=0.0)),
+            summed,
         )
 
     def _summed(self, tree: JunctionTree, spent: Floats) -> tuple[Floats, Floats]:

@@ -136,7 +136,8 @@ class NetworkTransport(TransportBound):
             if self._walks is None or losses.loss <= (1 + NARROW) * losses.attained:
                 return losses
             losses = self._least(losses, self._walks.losses(spent))
-            if losses.loss > (1 + WIDE) * losses.attained and not self._wide:
+            apart = losses.loss > (1 + WIDE) * losses.attained
+            if apart and not losses.summed and not self._wide:
                 self._wide = True
                 self._say(
                     f"contacts of {self._model.name!r} are so many and so strong that its bounds"
