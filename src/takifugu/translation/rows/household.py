@@ -51,7 +51,7 @@ class Household(RowTranslation):
     ...     2, background=0.1, infection=0.2, recovery=0.4, start=0.2, length=4
     ... )
     >>> study = Household({"sis": pair}, {"health": Secrets()})
-    >>> f"{study.to_pufferfish(0.5):.5f}"  # half a person's four rows at 0.5 would be 2
+    >>> f"{study.to_pufferfish(0.5):.5f}"  # the four rows of one of them would be 2, of both 4
     '1.35045'
     """
 
