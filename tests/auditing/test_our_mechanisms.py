@@ -217,7 +217,7 @@ def loss(epsilon: float) -> float:
     return chain_losses(STICKY, np.full(LENGTH, epsilon)).loss
 
 
-ALLOWED = 0.2  # per entry; the exact translation makes .97324 of it (theory.md, 2)
+ALLOWED = 0.2  # per entry; the exact translation makes .97324 of it
 EXACT = TranslationTable("exact", frozen([ALLOWED]), frozen([loss(ALLOWED)]))
 RESPONSE = RandomisedResponse.calibrated(epsilon=1, translation=EXACT, categories=(0, 1))
 TOTAL = IntegerLaplace.calibrated(epsilon=1, translation=EXACT, sensitivity=COUNT)

@@ -176,7 +176,7 @@ def test_a_pufferfish_loss_is_translated_and_certified(delta: float | None) -> N
         assert plan.pufferfish is not None
         assert 0.99 < plan.pufferfish <= 1
         assert isinstance(plan.loss, Pure | Approximate)
-        assert float(plan.loss.epsilon) == pytest.approx(0.0765, abs=1e-4)  # theory.md, 3.7
+        assert float(plan.loss.epsilon) == pytest.approx(0.0765, abs=1e-4)
         gaussian = [c for c in plan.alternatives if isinstance(c.loss, Approximate)]
         assert bool(gaussian) == (delta is not None)
         for choice in gaussian:

@@ -151,7 +151,7 @@ def test_the_guarantee_is_kept(transition: Matrix, epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_budget_is_used_on_a_sticky_chain(epsilon: float) -> None:
-    """On an attractive chain the worst mechanism counts (theory.md, 2): these three attain it.
+    """On an attractive chain the worst mechanism counts: these three attain it.
 
     "All ones" from randomised response, and a noisy count of n or more, have a likelihood
     proportional to e^{ε·Σx}.
@@ -189,7 +189,7 @@ def test_the_check_of_waste_can_fail_the_curve_wastes() -> None:
 def test_the_check_of_the_guarantee_can_fail_entry_dp_breaks_it() -> None:
     """Noise for independent entries, sold as Pufferfish privacy on a sticky chain."""
     free = RandomisedResponse.within(1.0, categories=(0, 1))
-    assert leaked(STICKY, free) == pytest.approx(4.12131, abs=1e-4)  # theory.md, ε = 1, T = 7
+    assert leaked(STICKY, free) == pytest.approx(4.12131, abs=1e-4)  # ε = 1, T = 7
 
 
 def laplace_behind(ranking: Any) -> IntegerLaplace:
@@ -205,6 +205,6 @@ def test_every_baseline_keeps_its_guarantee_with_more_noise_than_ours(name: str)
     whole = ranking if isinstance(ranking, Exponential) else laplace_behind(ranking)
     assert 0 < leaked(STICKY, whole) <= 1
     ours = plan_top_k(2, 1, translation=exact(STICKY), epsilon=1.0)
-    scalar = name == "scalar TPL"  # exact for two states that stay (theory.md, 2)
+    scalar = name == "scalar TPL"  # exact for two states that stay
     times = noise_of(ranking)[1] / noise_of(ours.mechanism)[1]
     assert times == pytest.approx(1.0, rel=1e-3) if scalar else times > 1.2

@@ -32,7 +32,7 @@ def scale(name: str, chain: MarkovChain, epsilon: float, k: int = 1) -> float:
 def test_quilts_have_their_published_noise_per_unit_of_sensitivity(
     q: float, p: float, exact: float, approximate: float
 ) -> None:
-    """theory.md, 4: ε = 1, T = 100; a histogram moves by 2. Two categories split alike."""
+    """At ε = 1, T = 100; a histogram moves by 2. Two categories split alike."""
     chain = MarkovChain(frozen([[1 - q, q], [1 - p, p]]), length=100)
     for reading in ("one Laplace per bar", "budget split"):
         assert scale(f"MQMExact, {reading}", chain, 1.0) == pytest.approx(2 * exact, rel=1e-4)
@@ -53,7 +53,7 @@ def test_group_dp_shares_out_over_all_entries() -> None:
 
 
 def test_temporal_leakage_is_exact_for_two_states_that_stay() -> None:
-    """theory.md, 2: a long chain p = q = .8 allows .2598 at ε = 1."""
+    """A long chain p = q = .8 allows .2598 at ε = 1."""
     long = MarkovChain(EVEN.transition, length=60)
     assert scale("scalar TPL", long, 1.0) == pytest.approx(2 / 0.2598, rel=1e-3)
 
