@@ -40,7 +40,7 @@ class TimeOfDayChain(SequencePrior):
     ...     [[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.1, 0.9]]], states=("off", "on"), length=6
     ... )
     >>> lamp.hours, lamp.start.round(4)
-    (2, array([0.1455, 0.8545]))
+    (2, array([0.1562, 0.8438]))
 
     Attributes:
         transition: ``[hour, x, y]``: the probability that y follows x, if x is at that hour.
