@@ -16,7 +16,9 @@ from takifugu.engines.process_goodness import (
 )
 from takifugu.numeric import Floats
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
-from tests.engines.test_moment_fitting import drawn, table
+
+pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
+from tests.engines.test_moment_fitting import drawn, table  # noqa: E402 - it needs PyArrow too
 
 FALSE_ALARM = 1e-6
 
