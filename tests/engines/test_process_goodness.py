@@ -18,7 +18,7 @@ from takifugu.numeric import Floats
 from takifugu.priors import AR1, Gaussian, Matern, SquaredExponential
 
 pytest.importorskip("pyarrow", reason="tables in memory need PyArrow")
-from tests.engines.test_moment_fitting import drawn, table  # noqa: E402 - it needs PyArrow too
+from tests.engines.test_moment_fitting import drawn, table
 
 FALSE_ALARM = 1e-6
 
