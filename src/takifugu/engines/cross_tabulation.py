@@ -97,8 +97,8 @@ def _groups(
     )
     schema = {short: ex.TYPES[engine.kinds[column]] for column, short in named.items()}
     table = ibis.table(schema | dict.fromkeys([*flags, "many"], "int64"), name=GROUPED)
-    looked = {short: codes[column] for column, short in named.items()}
-    outer = ex.sql(ex.by_place(table, looked, {"many": "sum"}, keep=flags), dialect)
+    lookups = {short: codes[column] for column, short in named.items()}
+    outer = ex.sql(ex.by_place(table, lookups, {"many": "sum"}, keep=flags), dialect)
     more = f", {outer.removeprefix('WITH ')}" if outer.startswith("WITH ") else f" {outer}"
     by_columns = {frozenset(names): names for names in wanted}
     for found in engine._backend.rows(f"WITH {GROUPED} AS ({grouped}){more}"):

@@ -1,6 +1,6 @@
 """Public facts about who belongs together, and who has rows when: counted in the database.
 
-Entities, the order and public columns are looked at, and nothing that is protected. Every fact is
+Entities, the order and public columns are read, and nothing that is protected. Every fact is
 about all rows of the table, whichever of them may be released from. What leaves the database is
 how many are not as they should be, and the first of them by name.
 """
@@ -120,7 +120,7 @@ def _some(engine: Engine, names: Any, most: int) -> Some:
 
 
 def _noted(engine: Engine, fact: str, about: tuple[str, ...], names: Any, most: int) -> Some:
-    """The same of what is looked at row by row; that there is none in a large file is noted down.
+    """The same of what is read row by row; that there is none in a large file is noted down.
 
     A note holds for the file as it is now, as that of `Engine.refuse_disorder` does.
     """

@@ -25,7 +25,7 @@ from takifugu.priors.network_structure import (
 )
 from takifugu.visible import four_digits
 
-SMOOTHING = 1.0  # added to every count, unless told otherwise
+SMOOTHING = 1.0  # added to every count by default
 MOST_LABELS = 1_000  # of a column of a network: losses are bounded for each pair of them
 MOST_TABLE = 2**20  # cells of one table
 LISTED = 12  # tables that the statement lists one by one

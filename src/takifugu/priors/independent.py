@@ -1,6 +1,6 @@
 """Priors with independence: between entries, or between people."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -183,6 +183,15 @@ class Product(Prior):
         if not isinstance(parts, Mapping):
             raise InvalidPrior("parts", given="is missing", needed="map names to priors")
         return cls({str(name): from_document(part) for name, part in parts.items()})
+
+
+def people_of(priors: Iterable[Prior]) -> Iterator[Prior]:
+    """Every prior that somebody may follow: each part of a product is one."""
+    for prior in priors:
+        if isinstance(prior, Product):
+            yield from people_of(prior.parts.values())
+        else:
+            yield prior
 
 
 def _depth(document: object) -> int:

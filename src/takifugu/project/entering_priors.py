@@ -113,10 +113,7 @@ class PriorEntering(ABC):
             section = {"file": file, "fingerprint": made.fingerprint, "over": over}
 
             def fits(policy: Policy) -> None:
-                entered = type(self)(self.file, policy).load(name)
-                _ = entered.releasable
-                entered.refuse_misfit(engine)
-                entered.refuse_unknown_secrets()
+                type(self)(self.file, policy).load(name).refuse_unfit(engine)
 
             path = self._write_prior(name, made, section, replace=replace, check=fits)
             entered = type(self)(self.file, read_policy(self.file))

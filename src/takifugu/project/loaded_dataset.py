@@ -241,6 +241,12 @@ class LoadedDataset:
     def _where(self) -> str:
         return f"; it is a line under [[dataset.{self.name}.prior]] in {self.file.name}"
 
+    def refuse_unfit(self, engine: Engine) -> None:
+        """Raise if nothing could be released: no rows left, misfit priors, unknown secrets."""
+        _ = self.releasable
+        self.refuse_misfit(engine)
+        self.refuse_unknown_secrets()
+
     def refuse_unknown_secrets(self) -> None:
         """Raise if a secret is about a value that a prior does not have."""
         secrets = self.translation.secrets

@@ -409,10 +409,7 @@ class Project(PriorEntering):
 
             def fits(policy: Policy) -> None:
                 if priors:
-                    entered = Project(self.file, policy).load(name)
-                    _ = entered.releasable
-                    entered.refuse_misfit(engine)
-                    entered.refuse_unknown_secrets()
+                    Project(self.file, policy).load(name).refuse_unfit(engine)
 
             write.add_dataset(self.file, name, values, check=fits)
             made = open_project(self.file)

@@ -1,6 +1,6 @@
 """What is guaranteed, in plain words: against which prior, which secrets, on which assumptions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from textwrap import fill
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from takifugu.engines import Amount, Declaration
 from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian
-from takifugu.priors.independent import Product
+from takifugu.priors.independent import Product, people_of
 from takifugu.priors.prior import Prior
 from takifugu.priors.secret_distance import secret_distance
 from takifugu.priors.secrets import Secrets
@@ -40,7 +40,7 @@ def guarantee(
         *_drawn(declaration, translation, read),
         *_assumed(declaration, translation),
     ]
-    priors = list(_people(translation.priors.values()))
+    priors = list(people_of(translation.priors.values()))
     if any(isinstance(p, Gaussian) for p in priors):
         parts.append(
             f"The numbers of `{columns[0]}` are taken to be jointly normal, as the prior states,"
@@ -109,20 +109,11 @@ def _priors(translation: PriorTranslation) -> str:
 
 def _states(translation: PriorTranslation, column: str) -> set[tuple[Any, ...]]:
     """Every list of states that a prior with states has of a column."""
-    priors = list(_people(translation.priors.values()))
+    priors = list(people_of(translation.priors.values()))
     if isinstance(translation, Translation) or translation.over == "household":
         plain = [p for p in priors if not isinstance(p, Gaussian | TruncatedGaussian)]
         return {tuple(values) for prior in plain for values in prior.entry_values}
     return {values_by_column(prior)[column] for prior in priors}
-
-
-def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
-    """Every prior that somebody may follow: each part of a product is one."""
-    for prior in priors:
-        if isinstance(prior, Product):
-            yield from _people(prior.parts.values())
-        else:
-            yield prior
 
 
 def described(prior: Prior) -> str:

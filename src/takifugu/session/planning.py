@@ -132,9 +132,8 @@ class QueryPlanning:
         except UnsoundRequest:
             if unit == everything:
                 raise
-            return self._made(
-                options, query, delta, unit, reads
-            )  # so little that only values allow it
+            # so little that only values allow it
+            return self._made(options, query, delta, unit, reads)
         if unit == everything:
             return whole
         before = self._released_before(whole)

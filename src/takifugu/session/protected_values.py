@@ -13,7 +13,7 @@ a cell is rounded to, and a sum sees how far two of them are apart, or ranges of
 then rounded to steps, and a sum sees how many steps two numbers are apart.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -22,7 +22,7 @@ from takifugu.costs import Cost, Distance, Membership, Shape, Steps, Value
 from takifugu.engines import Amount, Category, Declaration
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
-from takifugu.priors.independent import Product
+from takifugu.priors.independent import people_of
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
@@ -61,7 +61,7 @@ class ProtectedValues:
     ) -> "ProtectedValues":
         """What the priors of ``translation`` know of the column ``about``."""
         column = next(c for c in declaration.protected if c.column == about)
-        priors = list(_people(translation.priors.values()))
+        priors = list(people_of(translation.priors.values()))
         if isinstance(column, Amount) and all(isinstance(prior, Gaussian) for prior in priors):
             return cls(bounds=(column.low, column.high), step=column.step)
         if any(isinstance(prior, Gaussian | TruncatedGaussian) for prior in priors):
@@ -165,15 +165,6 @@ def telling(unit: Cost) -> str:
     if len(shapes) > 1:
         return f"counts of {listed} tell less than a histogram of all labels does"
     return f"a count of {listed} tells less than the label itself does"
-
-
-def _people(priors: Iterable[Prior]) -> Iterator[Prior]:
-    """Every prior that an entity may follow: each part of a product is one."""
-    for prior in priors:
-        if isinstance(prior, Product):
-            yield from _people(prior.parts.values())
-        else:
-            yield prior
 
 
 def are_labels(states: tuple[Value, ...], column: Category) -> bool:

@@ -508,8 +508,7 @@ class Translation(ByContent, LossTranslation):
 
     @cached_property
     def _shift(self) -> float:
-        r = self.uncertainty
-        return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
+        return uncertainty_shift(self.uncertainty)
 
     def _together(self, prior: Prior) -> int | None:
         """How many entries ``group`` counts at once; None if they are unbounded.
@@ -569,6 +568,11 @@ class Translation(ByContent, LossTranslation):
                 given=shape[0],
                 needed=self.size,
             )
+
+
+def uncertainty_shift(r: float) -> float:
+    """log((1+r)/(1−r)), rounded up: what a bound rises by if every P(D|s) may be off by r."""
+    return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
 
 
 def _check_method(method: str) -> None:

@@ -32,8 +32,6 @@ from functools import cached_property
 from math import inf, prod
 from typing import Any
 
-import numpy as np
-
 from takifugu._rounding import float_up, up
 from takifugu.costs import NOTHING, Cost
 from takifugu.errors import TooLarge, UnsoundRequest
@@ -48,7 +46,7 @@ from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.rows.charged_columns import ChargedColumns, Sides
 from takifugu.translation.rows.row_spending import RowSpending
 from takifugu.translation.rows.row_translation import RowTranslation, maximal
-from takifugu.translation.translation import Translation
+from takifugu.translation.translation import Translation, uncertainty_shift
 
 MOST_JOINT = 512  # joint values of a cross-tabulation that is a term of its own
 KEPT = 64  # bounds of all columns that are cached
@@ -243,5 +241,4 @@ class ColumnsOfRow(RowTranslation):
 
     @cached_property
     def _shift(self) -> float:
-        r = self.uncertainty
-        return float(up(np.log1p(r) - np.log1p(-r))) if r else 0.0
+        return uncertainty_shift(self.uncertainty)
