@@ -17,7 +17,6 @@ from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
 from takifugu.session.prior_reading import PriorTranslation
-from takifugu.visible import visible
 
 DRIVERS = {"duckdb": "duckdb", "postgres": "psycopg", "pyspark": "pyspark"}
 SHORT = 12  # digits of a hash that people read
@@ -144,36 +143,3 @@ def software(engine: Engine) -> dict[str, str]:
         except PackageNotFoundError:  # imported from a folder, not installed
             found[package] = "unknown"
     return found | {"python": platform.python_version()}
-
-
-def asked_words(body: Mapping[str, Any]) -> str:
-    """A query as one line: its kind, columns, groups, options and rows.
-
-    >>> asked_words({"query": {"name": "top_k", "column": "place", "by": ["country"], "k": 3},
-    ...              "window": None, "groups": {"country": ["FR", "JP"]}})
-    'top_k of place by country, k 3; rows with country FR, JP'
-    """
-    query = dict(body["query"])
-    kind, column, by = query.pop("name"), query.pop("column", None), query.pop("by", [])
-    about = " × ".join(column) if isinstance(column, list) else column
-    text = f"{kind} of {about}" if about else str(kind)
-    text += f" by {', '.join(by)}" if by else ""
-    for name, value in query.items():
-        if value not in (None, [], {}):
-            text += f", {name} {_short(value)}"
-    rows = []
-    if window := body.get("window"):
-        start, end = (window.get("start"), window.get("end")) if isinstance(window, dict) else window
-        rows += [f"from {start}"] if start is not None else []
-        rows += [f"before {end}"] if end is not None else []
-    if groups := body.get("groups"):
-        rows += [f"with {name} {_short(keys)}" for name, keys in groups.items()]
-    return visible(f"{text}; rows {' and '.join(rows)}" if rows else text)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        shown = [str(one) for one in value[:6]]
-        more = f" and {len(value) - 6} more" if len(value) > 6 else ""
-        return f"{', '.join(shown)}{more}"
-    return str(value)
