@@ -83,6 +83,11 @@ class Engine:
         return self._backend.fingerprint()
 
     @property
+    def dialect(self) -> str:
+        """The SQL of its database: ``duckdb``, ``postgres`` or ``pyspark``."""
+        return self._backend.dialect
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files that the rows are in; none for a table of a server."""
         return self._backend.files
