@@ -133,11 +133,8 @@ def priors_used(translation: PriorTranslation) -> tuple[PriorUsed, ...]:
 
 def software(engine: Engine) -> dict[str, str]:
     """The versions of what draws an answer: this program, the noise, the database's driver."""
-    from takifugu import __version__
-
-    driver = DRIVERS[engine.dialect]
-    found = {"takifugu": __version__}
-    for package in ("opendp", driver):
+    found = {}
+    for package in ("takifugu", "opendp", DRIVERS[engine.dialect]):
         try:
             found[package] = version(package)
         except PackageNotFoundError:  # imported from a folder, not installed
