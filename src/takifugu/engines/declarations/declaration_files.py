@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_json, parse_toml
 from takifugu.engines.declarations.columns import (
+    READING,
     Amount,
     Category,
     Order,
@@ -48,8 +49,8 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     folder = Path(folder)
     top = TomlSection(document, error=InvalidDeclaration)
     top.only(KEYS)
-    source = top.section("source", ("kind", "path", "table", "url"))
-    order = top.section("order", ("column", "kind", "zone", "ties"))
+    source = top.section("source", ("kind", "path", "table", "url", *READING))
+    order = top.section("order", ("column", "kind", "zone", "ties", "format"))
     protected = top.section("protected", None)
     public = top.section("public", None) if "public" in document else TomlSection({})
     return Declaration(
@@ -58,6 +59,7 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             source.optional("path"),
             source.optional("table"),
             source.optional("url"),
+            **{key: _mark(source, key) for key in READING},
         ),
         entity=top.section("entity", ("column",)).text("column"),
         order=Order(
@@ -67,12 +69,21 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             ()
             if order.get("ties") == "refuse"
             else tuple(str(_name(column, order.at("ties"))) for column in order.items("ties")),
+            order.optional("format"),
         ),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
         title=top.optional("title") or "",
         folder=folder,
     )
+
+
+def _mark(source: TomlSection, key: str) -> str | None:
+    """How a file is written: a text that may be a tab."""
+    value = source.content.get(key)
+    if value is not None and not isinstance(value, str):
+        raise source.wrong(key, given="is not text", needed="be text in quotes", reason="kind")
+    return value
 
 
 def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amount:
@@ -156,12 +167,13 @@ def declaration_text(declaration: Declaration) -> str:
     source, order = declaration.source, declaration.order
     sections: dict[str, dict[str, Any]] = {
         "source": {
-            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url
+            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url,
+            **source.reading,
         },
         "entity": {"column": declaration.entity},
         "order": {
             "column": order.column, "kind": order.kind, "zone": order.zone,
-            "ties": list(order.ties) or "refuse",
+            "ties": list(order.ties) or "refuse", "format": order.format,
         },
     }  # fmt: skip
     for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
