@@ -235,7 +235,7 @@ class FoundColumn:
 def found_kinds(described: Iterable[Sequence[Any]], order: Order) -> dict[str, FoundColumn]:
     """The type of every column that DuckDB describes, and the kind that it is read as."""
     columns = {str(name): str(found) for name, found, *_ in described}
-    read = {name: FoundColumn(found, _kind(found)) for name, found in columns.items()}
+    read = {name: FoundColumn(found, kind_of(found)) for name, found in columns.items()}
     if order.format is None or order.column not in read:
         return read
     if read[order.column].kind != "text":
@@ -254,7 +254,8 @@ def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
     return ", ".join(_column(name, found[name]) for name in names)
 
 
-def _kind(kind: str) -> Kind:
+def kind_of(kind: str) -> Kind:
+    """What a type of DuckDB is read as."""
     if kind in WHOLE or kind in WIDE:
         return "whole"
     if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):

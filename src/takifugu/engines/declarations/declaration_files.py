@@ -19,6 +19,7 @@ from takifugu.engines.declarations.columns import (
     SourceKind,
 )
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.open_points import refuse_open_points
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
@@ -41,7 +42,9 @@ def read_declaration(path: str | Path) -> Declaration:
 
 def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
     """The declaration that ``content`` holds, in TOML."""
-    return declaration_of(parse_toml(content, parse_float=Decimal), folder=folder)
+    document = parse_toml(content, parse_float=Decimal)
+    refuse_open_points(document, content)
+    return declaration_of(document, folder=folder)
 
 
 def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
@@ -179,8 +182,8 @@ def declaration_text(declaration: Declaration) -> str:
     for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
         for column in columns:
             described = _amount_keys(column) if isinstance(column, Amount) else _label_keys(column)
-            sections[f"{part}.{_toml(column.column)}"] = described
-    title = f"title = {_toml(declaration.title)}\n\n" if declaration.title else ""
+            sections[f"{part}.{toml_value(column.column)}"] = described
+    title = f"title = {toml_value(declaration.title)}\n\n" if declaration.title else ""
     return title + "\n".join(_section(header, keys) for header, keys in sections.items())
 
 
@@ -201,13 +204,16 @@ def _amount_keys(column: Amount) -> dict[str, Any]:
 
 
 def _section(header: str, keys: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_toml(value)}\n" for key, value in keys.items() if value is not None]
+    lines = [f"{key} = {toml_value(value)}\n" for key, value in keys.items() if value is not None]
     return "".join((f"[{header}]\n", *lines))
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{toml_value(k)} = {toml_value(v)}' for k, v in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     number = Fraction(value)
