@@ -133,8 +133,8 @@ def _points(draft: Draft, key: str) -> Iterator[str]:
 def _rest(draft: Draft) -> Iterator[str]:
     if not draft.left_out:
         return
-    yield "# Left out, which is safe: these columns are not read and nothing can be asked about them."
-    yield "# Nothing is guaranteed about them."
+    yield "# Left out, which is safe: these columns are not read, nothing can be asked about them,"
+    yield "# and nothing is guaranteed about them."
     for column in draft.left_out:
         yield f"#   {visible(column.name)} ({WORDS[column.kind]})"
     example = next((c for c in draft.left_out if c.kind in ("text", "whole")), None)
