@@ -88,17 +88,9 @@ def _of_table(text: str, column: str | None, raw: str | None, given: TomlSection
             needed="be a name in the first line, once, separated by one of , ; | or a tab",
             reason="column",
         )
-    whole = [rows for rows in found if not _odd_rows(rows)]
-    cells = {tuple(_cells(rows, wanted)) for rows in whole or found[:1]}
-    if len(cells) > 1:
-        raise InvalidDeclaration(
-            given.at("codebook"),
-            given="can be read with more than one separator",
-            needed="have one: put labels that hold , ; | or a tab in double quotes",
-            reason="separator",
-        )
-    (pairs,) = cells
-    odd = [] if whole else _odd_rows(found[0])
+    # a first line of one name has no separator, and then its rows have none
+    rows = next((rows for rows in found if not _odd_rows(rows)), found[0])
+    odd, pairs = _odd_rows(rows), _cells(rows, wanted)
     empty = [line for line, pair in enumerate(pairs, start=2) if pair and not all(pair)]
     if odd or empty:
         what = "has another number of fields" if odd else "lacks a label or a raw value"
