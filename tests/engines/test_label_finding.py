@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from takifugu.engines import (
     Engine,
     FitOptions,
+    Fitted,
     InvalidDeclaration,
     InvalidQuery,
     check,
@@ -25,6 +26,7 @@ from takifugu.engines import label_lookup as limits
 from takifugu.engines.label_finding import find_labels
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import TooLarge
+from takifugu.priors import MarkovChain
 from tests.raising import raises
 
 Row = tuple[str, int, str | None]
@@ -41,6 +43,12 @@ ties = "refuse"
 [protected.place]
 values = "from the fitted rows"
 """
+
+
+def states(found: Fitted) -> tuple[Any, ...]:
+    """The states of a fitted chain."""
+    assert isinstance(found.prior, MarkovChain)
+    return found.prior.states
 
 
 def written(folder: Path, rows: list[Row], extra: str = "") -> Any:
@@ -88,7 +96,8 @@ def test_the_list_is_what_a_loop_over_the_fitted_rows_finds(
 def people(share: Fraction) -> tuple[str, str]:
     """Somebody who is in the share that is fitted on, and somebody who is not."""
     names = [f"p{k}" for k in range(100)]
-    inside = {n: int(md5(b"takifugu" + n.encode()).hexdigest(), 16) < share * 16**32 for n in names}
+    hashes = {n: md5(f"takifugu{n}".encode(), usedforsecurity=False).hexdigest() for n in names}
+    inside = {n: int(hashes[n], 16) < share * 16**32 for n in names}
     return next(n for n in names if inside[n]), next(n for n in names if not inside[n])
 
 
@@ -100,13 +109,13 @@ def test_a_label_of_the_other_rows_is_never_found(tmp_path: Path) -> None:
     with open_engine(declaration) as engine:
         found = fit_prior(engine, ("place",), FitOptions(share=Fraction(1, 2)))
         early = fit_prior(engine, ("place",), FitOptions(first_days=5))
-    assert found.prior.states == ("bar", "home", "other")
-    assert "a secret place" in early.prior.states  # those rows are fitted on here
+    assert states(found) == ("bar", "home", "other")
+    assert "a secret place" in states(early)  # those rows are fitted on here
     assert "secret" not in found.statement and "2 labels" in found.statement
     assert found.estimate.facts["found_labels"] == [
         {"column": "place", "labels": 2, "left_out": 0, "at_least": 1, "other": "other"}
     ]
-    resolved = declaration.with_labels({"place": found.prior.states})
+    resolved = declaration.with_labels({"place": states(found)})
     with open_engine(resolved) as engine:
         assert engine.histogram(["place"]).counts.tolist() == [5, 5, 10]
 
@@ -116,7 +125,7 @@ def test_rare_labels_count_as_other(tmp_path: Path) -> None:
     rows += [("a", 4, "clinic"), ("b", 4, "gym"), ("c", 4, "gym"), ("a", 5, "other")]
     with open_engine(written(tmp_path, rows, 'other = "other"\n')) as engine:
         found = fit_prior(engine, ("place",), FitOptions(at_least=2))
-    assert found.prior.states == ("gym", "home", "other")
+    assert states(found) == ("gym", "home", "other")
     (facts,) = found.estimate.facts["found_labels"]
     assert (facts["left_out"], facts["at_least"]) == (2, 2)
 
@@ -127,7 +136,7 @@ def test_nothing_is_answered_before_the_labels_are_found(tmp_path: Path) -> None
         assert check(engine).keys == {}
         for query in (engine.keys, lambda c: engine.histogram([c]), engine.transitions):
             with raises(InvalidDeclaration, reason="labels-not-fitted"):
-                query("place")  # type: ignore[operator]
+                query("place")
         assert engine.declaration.guarantee()
         with raises(InvalidQuery, field="at least"):
             find_labels(engine, ["place"], EVERYTHING, 0)
@@ -182,7 +191,7 @@ def test_as_many_labels_as_the_limit_are_fitted(
 ) -> None:
     monkeypatch.setattr(limits, "MOST_LABELS", 8)
     with open_engine(many(tmp_path, 7)) as engine:  # and other
-        assert len(fit_prior(engine, ("place",), FitOptions()).prior.states) == 8
+        assert len(states(fit_prior(engine, ("place",), FitOptions()))) == 8
     with open_engine(many(tmp_path, 8)) as engine, raises(TooLarge, size=9, limit=8):
         fit_prior(engine, ("place",), FitOptions())
 
