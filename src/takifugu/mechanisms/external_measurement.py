@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import inf, lcm
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from takifugu.costs import Cost, Matrix
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.losses import Loss, Metric, Pure
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.channel_costs import infinite_loss, log_ratio, log_up
@@ -19,6 +18,9 @@ from takifugu.mechanisms.checks import probability, whole
 from takifugu.mechanisms.mechanism_protocol import loss_document
 from takifugu.numeric import Floats
 from takifugu.priors.universe import Name, Tables
+
+if TYPE_CHECKING:
+    from takifugu.finite.mechanism import FiniteMechanism
 
 Law = Callable[[Any, int, np.random.Generator], Any]
 
@@ -125,7 +127,7 @@ class FiniteChannel:
 
     kind: ClassVar[str] = "finite-channel"
 
-    channel: FiniteMechanism
+    channel: "FiniteMechanism"
 
     def __post_init__(self) -> None:
         _tables(self.channel)
@@ -233,7 +235,7 @@ class FiniteChannel:
         }
 
 
-def _tables(channel: FiniteMechanism) -> Tables:
+def _tables(channel: "FiniteMechanism") -> Tables:
     if not isinstance(channel.universe, Tables):
         raise InvalidMechanism(
             "channel",
