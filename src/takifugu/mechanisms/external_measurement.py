@@ -22,7 +22,7 @@ from takifugu.priors.universe import Name, Tables
 if TYPE_CHECKING:
     from takifugu.finite.mechanism import FiniteMechanism
 
-Law = Callable[[Any, int, np.random.Generator], Any]
+Law = Callable[[Any, int, "np.random.Generator"], Any]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ExternalMeasurement:
         """One draw."""
         return measurements.release(self.measurement, values)
 
-    def simulate(self, values: Any, repetitions: int, *, rng: np.random.Generator) -> Any:
+    def simulate(self, values: Any, repetitions: int, *, rng: "np.random.Generator") -> Any:
         """From the given ``law``; refused without one, as nothing here knows the law."""
         if self.law is None:
             raise UnsoundRequest(
@@ -210,7 +210,7 @@ class FiniteChannel:
         return self.channel.outputs[measurements.pick([int(x * common) for x in row])]
 
     def simulate(
-        self, values: Hashable, repetitions: int, *, rng: np.random.Generator
+        self, values: Hashable, repetitions: int, *, rng: "np.random.Generator"
     ) -> list[Hashable]:
         """``[repetition]``: outputs from the same law, from numpy."""
         times = whole(repetitions, "repetitions")
