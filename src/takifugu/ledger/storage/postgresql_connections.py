@@ -35,7 +35,7 @@ def open_postgresql(address: str, *, read_only: bool, wait: float) -> Connection
     if read_only:
         settings += " -c default_transaction_read_only=on"
     options = f"{query.get('options') or ''} {settings}".strip()
-    network = {  # the kernel notices lost packets; `_timed` does the rest
+    network: dict[str, Any] = {  # the kernel notices lost packets; `_timed` does the rest
         "connect_timeout": max(2, round(wait)),
         "tcp_user_timeout": round(most * 1000),
         "keepalives": 1,

@@ -118,8 +118,12 @@ class Statement:
 
     def _row_of(self, cursor: Any) -> Any:
         if self._row is None:
-            self._row = namedtuple("Row", [column[0] for column in cursor.description])
+            self._row = _row_of([column[0] for column in cursor.description])
         return self._row
+
+
+def _row_of(names: Sequence[str]) -> Any:
+    return namedtuple("Row", names)
 
 
 def insert(table: str, *columns: str) -> Statement:
