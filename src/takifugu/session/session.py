@@ -21,6 +21,7 @@ from takifugu.errors import BudgetExceeded, UnsoundRequest
 from takifugu.ledger import Ledger, Snapshot, open_ledger
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
+from takifugu.session.answer_record import answer_record
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -299,7 +300,7 @@ class Session(QueryPlanning):
             raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
-        stored = self._ledger.record_answer(receipt, {"drawn": answer})
+        stored = self._ledger.record_answer(receipt, answer_record(made, answer, self._engine))
         return self._result(made, cost, answer, stored.at, free=False)
 
     def _result(
