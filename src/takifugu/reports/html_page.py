@@ -16,6 +16,7 @@ from takifugu.reports.html_style import STYLE, themed
 from takifugu.visible import four_digits, visible
 
 Cell = str | int | float | None
+WIDTH = re.compile(r'<svg [^>]*?\bwidth="([0-9.]+(?:pt|px))"')
 TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
 
 
@@ -183,7 +184,9 @@ class Drawing:
     def html(self) -> str:
         """The figure and its caption."""
         words = f"<figcaption>{escape(self.caption)}</figcaption>\n" if self.caption else ""
-        box = f'<div role="img" aria-label="{escape(self.alt)}">{self.svg}</div>'
+        found = WIDTH.match(self.svg)
+        wide = f' style="--wide: {found[1]}"' if found else ""
+        box = f'<div role="img" aria-label="{escape(self.alt)}"{wide}>{self.svg}</div>'
         name = escape(self.caption or self.alt)
         scrolls = f'<div class="box" tabindex="0" role="group" aria-label="{name}">{box}</div>'
         return f"<figure>\n{scrolls}\n{words}</figure>\n"

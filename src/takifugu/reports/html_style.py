@@ -25,7 +25,8 @@ def themed(html: str) -> str:
     return html
 
 
-STYLE = f"""\
+STYLE = (
+    f"""\
 :root {{
   --ink: #1d2128; --soft: #5b6472; --paper: #ffffff; --box: #f3f5f8; --line: #d5dae1;
   --link: #24509a; --alarm: #a33a35; --notice: #8a5a00; --shade: rgba(20, 25, 35, 0.32);
@@ -38,7 +39,8 @@ STYLE = f"""\
     --clear: rgba(22, 24, 29, 0);
 {_IN_THE_DARK}  }}
 }}
-""" + """\
+"""
+    + """\
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
 body {
@@ -64,7 +66,7 @@ header p { color: var(--soft); }
 a { color: var(--link); }
 nav > ol { padding-left: 1.4rem; margin: 1rem 0; }
 nav ol ol { padding-left: 1.2rem; list-style: none; columns: 2 14rem; font-size: 0.95rem; }
-nav ol ol li { break-inside: avoid; }
+nav ol ol li { break-inside: avoid; margin: 0; padding: 0.12rem 0; }
 .notice {
   border-left: 4px solid var(--notice); background: var(--box); margin: 1rem 0;
   padding: 0.35rem 1rem; max-width: 46rem;
@@ -87,15 +89,20 @@ dl.words dt { color: var(--ink); font-weight: 600; margin-top: 0.7rem; }
   background:
     linear-gradient(to right, var(--paper) 40%, var(--clear)) left / 2.4rem 100% no-repeat local,
     linear-gradient(to left, var(--paper) 40%, var(--clear)) right / 2.4rem 100% no-repeat local,
-    linear-gradient(to bottom, var(--paper) 40%, var(--clear)) top / 100% 2.4rem no-repeat local,
+    linear-gradient(to right, var(--shade), transparent) left / 0.8rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--shade), transparent) right / 0.8rem 100% no-repeat scroll;
+}
+.box:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+.tall {
+  max-height: 30rem; border: 1px solid var(--line);
+  background:
+    linear-gradient(to right, var(--paper) 40%, var(--clear)) left / 2.4rem 100% no-repeat local,
+    linear-gradient(to left, var(--paper) 40%, var(--clear)) right / 2.4rem 100% no-repeat local,
     linear-gradient(to top, var(--paper) 40%, var(--clear)) bottom / 100% 2.4rem no-repeat local,
     linear-gradient(to right, var(--shade), transparent) left / 0.8rem 100% no-repeat scroll,
     linear-gradient(to left, var(--shade), transparent) right / 0.8rem 100% no-repeat scroll,
-    linear-gradient(to bottom, var(--shade), transparent) top / 100% 0.8rem no-repeat scroll,
     linear-gradient(to top, var(--shade), transparent) bottom / 100% 0.8rem no-repeat scroll;
 }
-.box:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
-.tall { max-height: 30rem; border: 1px solid var(--line); }
 .tall thead th { position: sticky; top: 0; background: var(--box); }
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding: 0.3rem 0.6rem; }
@@ -117,7 +124,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   h2 { font-size: 1.3rem; }
   dl { grid-template-columns: 1fr; }
   dd { margin-bottom: 0.5rem; }
-  figure svg { max-width: none; width: 34rem; }
+  figure svg { max-width: none; width: calc(0.82 * var(--wide)); }
 }
 @page {
   size: A4; margin: 18mm 16mm 20mm;
@@ -127,18 +134,20 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   :root {
     --ink: #000000; --soft: #444444; --paper: #ffffff; --box: #ffffff; --line: #bbbbbb;
     --link: #000000; --alarm: #7a1f1b; --notice: #555555;
-""" + _FIGURE + """\
+"""
+    + _FIGURE
+    + """\
   }
-  body { max-width: none; padding: 0; font-size: 10pt; }
+  html { font-size: 10pt; }
+  body { max-width: none; padding: 0; }
   .skip { display: none; }
   nav a { text-decoration: none; }
-  pre { font-size: 8pt; }
+  pre { font-size: 0.8rem; }
   .box { background: none; overflow: visible; }
   .tall { max-height: none; border: none; }
   .tall thead th { position: static; }
-  table { font-size: 8.5pt; }
   td { min-width: 0; overflow-wrap: anywhere; }
-  h2, h3, h4, figcaption, caption { break-after: avoid; }
+  h2, h3, h4, caption { break-after: avoid; }
   h2 { margin-top: 1.6rem; }
   figure, tr, pre, .notice, dl.words dd { break-inside: avoid; }
   figcaption { break-before: avoid; }
@@ -146,3 +155,4 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.88rem; }
   figure svg { max-width: 100%; width: auto; }
 }
 """
+)
