@@ -44,6 +44,8 @@ def report_page(report: PrivacyReport, *, title: str = "Privacy report", lead: s
     as_of = f"As of event {report.ledger.seq} of the ledger, written on {moment(report.ledger.at)}."
     names = ", ".join(one.name for one in report.datasets)
     about = f"About the dataset{'s' if len(report.datasets) > 1 else ''} {names}."
+    if not report.datasets:
+        about = "The project has no datasets yet."
     some = "" if report.whole else " The project has others, which this report leaves out."
     sections = [
         Section("Summary", *_summary(report)),
