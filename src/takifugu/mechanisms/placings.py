@@ -30,7 +30,7 @@ from takifugu.numeric import Floats, Integers
 REACH = 12.0  # noise scales: e^-12 is left beyond them
 FURTHEST = 40.0  # noise scales below which a rival is not looked at
 BINS = 160  # values of a count that are summed over
-MOST_TERMS = 2e8  # labels that may be ahead × places × bins × numbers ahead
+MOST_TERMS = 1e8  # labels that may be ahead × places × bins × numbers ahead
 AT_ONCE = 2_000_000  # terms that are held in memory
 ABOVE_RANGE = 5.0  # noise scales beyond what is possible that a Gaussian draw is read at
 
