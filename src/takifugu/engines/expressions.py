@@ -5,7 +5,7 @@ NULL if it has none, only after the rows were counted by raw value: then the lis
 for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, inf, nextafter
 from typing import Any
 
@@ -142,36 +142,82 @@ def clamped(value: Column, amount: Amount, kind: Kind) -> tuple[Column, Column]:
     return rel.ifelse(missing, nothing, units), missing
 
 
-def transitions(rows: Relation, declaration: Declaration, column: str, codes: Lookup) -> Relation:
-    """Rows of: place before, place here, whether there was none before, count, ties, gaps.
+def transitions(
+    rows: Relation, declaration: Declaration, column: str, codes: Lookup, by: Mapping[str, Lookup]
+) -> Relation:
+    """Rows of: place before, place here, the place of each ``by``, first, count, ties, gaps.
 
-    ``ties`` is 1 if rows of one entity share their whole place in the order; ``gaps`` if a row has
-    no entity or no place.
+    ``first`` is 1 if there was no row before. ``ties`` is 1 if rows of one entity share their whole
+    place in the order; ``gaps`` if a row has no entity or no place. A step counts in the group of
+    the row that it leads to.
     """
-    flagged = _steps(rows, declaration, column)
-    counted = flagged.group_by(["before", "here", "first"]).aggregate(
+    flagged = _steps(rows, declaration, column, by)
+    groups = {f"by_{i}": lookup for i, lookup in enumerate(by.values())}
+    counted = flagged.group_by(["before", "here", *groups, "first"]).aggregate(
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
-    both = {"before": codes, "here": codes}
-    return by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    places = {"before": codes, "here": codes, **groups}
+    return by_place(counted, places, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+
+
+def changes(rows: Relation, entity: str, codes: Mapping[str, Lookup]) -> Relation:
+    """One row of: for each column, whether some entity has rows with different keys."""
+    raw = {f"raw_{i}": rows[name] for i, name in enumerate(codes)}
+    each = rows.select(who=rows[entity], **raw).distinct()
+    keyed = each.select(
+        "who",
+        **{f"key_{i}": _key(each[f"raw_{i}"], look) for i, look in enumerate(codes.values())},
+    )
+    ends = dict[str, Column]()
+    for i in range(len(codes)):
+        key = keyed[f"key_{i}"]
+        ends |= {f"low_{i}": key.min(), f"high_{i}": key.max()}
+        ends |= {f"some_{i}": flag(key.isnull()).max(), f"all_{i}": flag(key.isnull()).min()}
+    each = keyed.group_by("who").aggregate(**ends)
+    differ = {
+        f"change_{i}": flag(
+            (each[f"some_{i}"] != each[f"all_{i}"]) | (each[f"low_{i}"] < each[f"high_{i}"])
+        )
+        for i in range(len(codes))
+    }
+    found = each.select(**differ)
+    return found.aggregate(**{name: found[name].max() for name in differ})
+
+
+def _key(value: Column, codes: Lookup) -> Column:
+    """One raw value for each key; missing for a value that has none."""
+    if not codes.codes:
+        return value
+    of_key = dict[int, list[Name]]()
+    for raw, code in codes.codes.items():
+        of_key.setdefault(code, []).append(raw)
+    key = value
+    for first, *others in of_key.values():
+        if others:
+            key = rel.ifelse(value.isin(others), rel.literal(first), key)
+    outside = of_key.get(codes.otherwise)
+    rest = rel.null(value.type) if outside is None else rel.literal(outside[0])
+    return rel.ifelse(value.isin(list(codes.raw)), key, rest)
 
 
 def disorder(rows: Relation, declaration: Declaration) -> Relation:
     """One row of: whether rows tie, and whether one has no entity or no place."""
-    flagged = _steps(rows, declaration, declaration.entity)
+    flagged = _steps(rows, declaration, declaration.entity, ())
     return flagged.aggregate(tie=flagged.tie.max(), gap=flagged.gap.max())
 
 
-def _steps(rows: Relation, declaration: Declaration, column: str) -> Relation:
+def _steps(rows: Relation, declaration: Declaration, column: str, by: Iterable[str]) -> Relation:
     """Each row beside the one before it: both values, and whether it is first, tied or astray."""
     places = (declaration.order.column, *declaration.order.ties)
     window = rel.Window(rows[declaration.entity], tuple(rows[name] for name in places))
     gap = rows[declaration.entity].isnull()
     for name in places:
         gap = gap | rows[name].isnull()
+    groups = {f"by_{i}": rows[name] for i, name in enumerate(by)}
     steps = rows.select(
         here=rows[column],
         before=rows[column].lag().over(window),
+        **groups,
         gap=flag(gap),
         **{f"place_{i}": rows[name] for i, name in enumerate(places)},
         **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
@@ -182,6 +228,7 @@ def _steps(rows: Relation, declaration: Declaration, column: str) -> Relation:
     return steps.select(
         "before",
         "here",
+        *groups,
         "gap",
         first=flag(steps.place_before_0.isnull()),
         tie=flag(tie),

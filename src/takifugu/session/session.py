@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,8 @@ from typing import Any, Self
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Ledger, Snapshot, open_ledger
+from takifugu.ledger import Answer, Ledger, Snapshot, open_ledger
+from takifugu.ledger.event_words import asked_words
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.cells import cells_of, declared
@@ -41,6 +41,7 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
+from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query.query import draw
 from takifugu.session.release_cost import Prices, ReleaseCost
@@ -287,7 +288,7 @@ class Session(QueryPlanning):
                 known = self._ledger.reuse(again, self._translation)
             if known is not None:
                 free = not quote.reuse
-                return self._result(made, cost, known.value["drawn"], known.at, free=free)
+                return self._result(made, cost, known, free=free)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
@@ -299,25 +300,37 @@ class Session(QueryPlanning):
             raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
-        stored = self._ledger.record_answer(receipt, {"drawn": answer})
-        return self._result(made, cost, answer, stored.at, free=False)
+        drawn = {"drawn": answer, "software": software(self._engine)}
+        return self._result(made, cost, self._ledger.record_answer(receipt, drawn), free=False)
 
     def _result(
-        self, made: UnpricedPlan, cost: ReleaseCost, answer: list[Any], at: datetime, *, free: bool
+        self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
     ) -> Result:
-        columns, rows = made.query.table(made.mechanism, answer, self._engine)
+        columns, rows = made.query.table(made.mechanism, answer.value["drawn"], self._engine)
+        body = query_body(made.charge)
         return Result(
-            query=query_body(made.charge),
+            query=body,
             columns=columns,
             rows=rows,
             error=made.error,
             cost=cost,
             saving=None if free else made.saving(cost),
             free=free,
-            at=at,
+            at=answer.at,
             mechanism=made.mechanism.describe(),
             guarantee=self._guarantee(cost.budget_delta),
             reads=made.reads,
+            provenance=Provenance(
+                dataset=self._dataset,
+                analyst=self._analyst,
+                asked=asked_words(body),
+                priors=priors_used(self._prior),
+                translation=self._prior.fingerprint,
+                charge=answer.paid,
+                answer=answer.event,
+                released=answer.at,
+                software=answer.value.get("software", {}),
+            ),
         )
 
 

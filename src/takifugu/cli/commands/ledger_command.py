@@ -5,7 +5,6 @@ Only the standard library and typer are imported at the top, so that ``--help`` 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,6 @@ from takifugu.cli.commands.ledger_copies import (
     run_restore,
     split_places,
 )
-from takifugu.cli.commands.ledger_text import decision, few, query_words
 from takifugu.cli.shared_options import (
     AsJson,
     InProject,
@@ -203,61 +201,7 @@ def _account_line(position: "Position") -> str:
 
 
 def _event_line(body: Any) -> str:
+    from takifugu.ledger.event_words import event_words
+
     when = body["at"][:19].replace("T", " ")
-    return f"{body['seq']:>4}  {when}  {decision(body) or _activity(body)}"
-
-
-def _activity(body: Any) -> str:
-    who = f" by {body['actor']}" if body.get("actor") else ""
-    where = f"{body['dataset']}" if body.get("dataset") else ""
-    if body.get("analyst"):
-        where += f", analyst {body['analyst']}"
-    match body["kind"]:
-        case "charge" | "reuse" as kind:
-            to = f" to {body['analyst']}" if body["analyst"] else ""
-            act = "released" if kind == "charge" else "released again"
-            return f"{act}{to} from {body['dataset']}: {query_words(body)}; {_loss(body['loss'])}"
-        case "answer":
-            return f"answer to event {body['charge']} stored"
-        case "loss":
-            names = ", ".join(dict.fromkeys(one["dataset"] for one in body["accounts"]))
-            lost = body["lost"]["seq"]
-            return f"loss of history up to event {lost} accepted{who}: {names} counted as spent"
-        case "created":
-            return "ledger created"
-        case "totals":
-            return "digests of totals begun"
-        case "cells" if body["how"] == "everywhere":
-            return f"declaration of {where} accepted{who}: earlier releases charged to every row"
-        case "cells":
-            return f"declaration of {where} stated to be unchanged{who}"
-        case "source":
-            return f"rows of {where} compared with those of other datasets"
-        case "separate":
-            return f"{where} counted separately from {body['other']}{who}"
-        case kind:
-            more = (str(body[name]) for name in ("how", "other") if name in body)
-            return " ".join(filter(None, (kind, where, *more))) + who
-
-
-def _loss(loss: Any) -> str:
-    if loss["currency"] == "metric":
-        return _cost(loss["cost"])
-    parts = [
-        f"{name} = {four_digits(Fraction(value), 'up')}"
-        for name, value in loss.items()
-        if name != "currency"
-    ]
-    return f"{', '.join(parts)} per entry"
-
-
-def _cost(document: Any) -> str:
-    """A cost that was charged; as it is written, if it cannot be read."""
-    from takifugu.cost_words import cost_words
-    from takifugu.costs import Cost
-
-    try:
-        cost = Cost.of_document(document)
-    except (ValueError, TypeError):
-        return f"a cost that cannot be read: {few(document)}"
-    return f"{cost_words(cost)}; at most epsilon = {four_digits(cost.scalar, 'up')} per entry"
+    return f"{body['seq']:>4}  {when}  {event_words(body)}"

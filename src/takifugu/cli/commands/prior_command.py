@@ -238,7 +238,7 @@ def _change_facts(name: str, uncertainty: float, change: "PolicyChange") -> dict
 
 def _change_lines(name: str, change: "PolicyChange", facts: dict[str, Any]) -> Iterator[str]:
     """What an owner must see: what is spent under both, and the budget."""
-    from takifugu.cli.commands.ledger_text import four_up
+    from takifugu.ledger.event_words import four_up
 
     seen, old = change.seen, change.seen.old
     parts = ["prior", "secrets"]

@@ -14,7 +14,7 @@ from takifugu.papers.composition.data.simulated import SEED as WORLD_SEED
 from takifugu.papers.composition.results import Results
 
 PACKAGES = (
-    "takifugu", "numpy", "scipy", "numba", "opendp", "ibis-framework", "duckdb", "sqlglot",
+    "takifugu", "numpy", "scipy", "numba", "opendp", "duckdb",
     "matplotlib", "sqlalchemy", "typer", "rich", "pgmpy",
 )  # fmt: skip
 
