@@ -21,6 +21,7 @@ from takifugu.ledger import Answer, Ledger, Snapshot, open_ledger
 from takifugu.ledger.event_words import asked_words
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
+from takifugu.session.activity import Activity, screen
 from takifugu.session.cells import cells_of, declared
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
@@ -44,6 +45,8 @@ from takifugu.session.protected_values import values_of
 from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query.query import draw
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_planner import Planner
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
     BudgetConflict,
@@ -106,6 +109,8 @@ class Session(QueryPlanning):
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
         rules: The rules of a policy, which the ledger compares with those that were accepted.
         linear: The linear queries that ``plan.linear`` knows, by name.
+        progress: Whether to show what takes longer than a second: True in a notebook and in a
+            terminal, False nowhere; by default in a notebook.
     """
 
     def __init__(
@@ -128,16 +133,18 @@ class Session(QueryPlanning):
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
         linear: Mapping[str, WeightedSum] | None = None,
+        progress: bool | None = None,
     ) -> None:
         """Open what is given by path, and check that table, prior, entries and budget fit."""
-        _refuse_types(table, translation_table, statement, release_fitted_rows)
+        _refuse_types(table, translation_table, statement, release_fitted_rows, progress)
         if budget is None and budget_delta:
             raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
         if over is None and isinstance(prior, RowTranslation):
             over = prior.over
         self._owns = not (isinstance(table, Engine) and isinstance(ledger, Ledger))
         self._closed = False
-        with ExitStack() as opened:
+        self._progress = progress
+        with ExitStack() as opened, self._doing("opening the session"):
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
                 ledger = opened.enter_context(open_ledger(ledger))
@@ -208,6 +215,20 @@ class Session(QueryPlanning):
         """Close what the session opened itself; what the caller opened can still be used."""
         self._closed = self._closed or self._owns
         self._opened.close()
+
+    def _doing(self, what: str) -> Activity:
+        """What is being done, shown where the session shows such things."""
+        return Activity(what, screen(self._progress))
+
+    @property
+    def plan(self) -> Planner:
+        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
+
+        def shown(options: QueryOptions) -> Plan:
+            with self._doing("planning"):
+                return self._plan(options)
+
+        return Planner(shown)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -334,13 +355,16 @@ class Session(QueryPlanning):
         )
 
 
-def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:
+def _refuse_types(
+    table: Any, translation_table: Any, statement: Any, release: Any, progress: Any
+) -> None:
     """Refuse what a type checker would: "no" counts as true, and would release fitted rows."""
     for field, value, kinds, needed in (
         ("table", table, Table | Engine, "a table: `tf.table(…)` makes one"),
         ("translation_table", translation_table, TranslationTable | None, "made by `tabulate`"),
         ("statement", statement, str, "text"),
         ("release_fitted_rows", release, bool, "true or false"),
+        ("progress", progress, bool | None, "true or false, or left out"),
     ):
         if not isinstance(value, kinds):
             raise UnsoundRequest(
