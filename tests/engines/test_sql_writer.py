@@ -29,7 +29,6 @@ from takifugu.engines import (
 from takifugu.engines import relations as rel
 from takifugu.engines.relations import Relation
 from takifugu.engines.sql_writer import DIALECTS, sql
-from takifugu.priors import Transitions
 from tests.contracts.written_sql import compare_with_ibis
 from tests.engines import recount
 from tests.raising import raises
@@ -46,7 +45,7 @@ LABELS = (
 )  # fmt: skip
 
 
-def stored(folder: Path, columns: dict[str, list[Any]]) -> Source:
+def stored(folder: Path, columns: dict[str, list[Any]], *, real: str = "") -> Source:
     """A Parquet file of these columns, the names written by nobody's SQL but DuckDB's own."""
     path = folder / "rows.parquet"
     kinds = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}
@@ -54,6 +53,7 @@ def stored(folder: Path, columns: dict[str, list[Any]]) -> Source:
         name: next((kinds[type(value)] for value in values if value is not None), "VARCHAR")
         for name, values in columns.items()
     }
+    found |= {real: "DOUBLE"} if real else {}
     quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
     made = ", ".join(f"{name} {kind}" for name, kind in zip(quoted, found.values(), strict=True))
     with duckdb.connect() as connection:
@@ -95,7 +95,7 @@ def test_any_names_and_labels_mean_what_they_are(
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         declaration = Declaration(
-            stored(Path(folder), table),
+            stored(Path(folder), table, real=number),
             person,
             Order(at, "number", ties=(tie,)),
             (Category(label, tuple(values), "other"), amount),
@@ -107,9 +107,10 @@ def test_any_names_and_labels_mean_what_they_are(
             truth = recount.histogram(rows, {label: fold, land: recount.fold(values, "drop")})
             assert found.counts.sum() == sum(truth.values()) == many
             assert all(found.at(*key) == count for key, count in truth.items())
-            paths = recount.sequences(rows, person, (at, tie), label, fold)
-            states = declaration.category(label).keys
-            assert engine.transitions(label) == Transitions.of(paths, states=states)
+            steps = recount.steps(recount.sequences(rows, person, (at, tie), label, fold))
+            counted = engine.steps(label)
+            assert counted.counts.sum() == sum(steps.values())
+            assert all(counted.at(*step) == count for step, count in steps.items())
             chosen = values[: max(1, len(values) // 2)]
             kept = [row for row in rows if row[land] in chosen and row[at] >= 0]
             scope = Scope(start=0, where={land: chosen})
