@@ -10,10 +10,7 @@ import pytest
 from takifugu.engines.engine import Engine
 from takifugu.engines.relations import Relation
 from takifugu.engines.sql_writer import sql
-
-ibis_relations = pytest.importorskip(
-    "tests.oracles.ibis_relations", reason="needs the package ibis-framework"
-)
+from tests.oracles import ibis_relations
 
 
 def compare_with_ibis(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
