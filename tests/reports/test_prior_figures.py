@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
 from takifugu.priors import (
     AR1,
@@ -38,7 +39,7 @@ def test_a_chain_has_its_transitions_and_its_law() -> None:
     (axes,) = first.figure.axes
     assert [text.get_text() for text in axes.texts] == ["0.9", "0.1", "0.3", "0.7"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["home", "ward"]
-    strength = [patch.get_facecolor()[3] for patch in axes.patches]
+    strength = [patch.get_alpha() or to_rgba(patch.get_facecolor())[3] for patch in axes.patches]
     assert np.argsort(strength).tolist() == [1, 2, 3, 0]  # the larger, the stronger
     assert "2 by 2" in first.alt and "0.9, from home to home" in first.alt
     (axes,) = second.figure.axes
@@ -65,7 +66,7 @@ def test_a_process_has_its_correlations() -> None:
     (line, _) = lags.figure.axes[0].lines
     assert np.asarray(line.get_ydata()) == pytest.approx([0.5, 0.25, 0.125])
     assert "0.5 at one step" in lags.alt and "0.125 at 3 steps" in lags.alt
-    (both,) = prior_figures(Gaussian(Covariance([[4.0, 1.0], [1.0, 1.0]])))
+    (both,) = prior_figures(Gaussian(Covariance(np.array([[4.0, 1.0], [1.0, 1.0]]))))
     assert "at most 0.5" in both.alt
 
 
