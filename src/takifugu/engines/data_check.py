@@ -20,7 +20,7 @@ class DataCheck:
         rows: How many rows there are.
         entities: How many entities they belong to.
         longest: The number of rows of the entity with most of them.
-        first: The first place in the order; None if there are no rows.
+        first: The first place in the order; None if there are no rows, or no order.
         last: The last one.
         keys: For each column of labels, how many keys it has.
         data: The identity of the data that was checked.
@@ -46,7 +46,8 @@ def check(engine: Engine) -> DataCheck:
     engine.refuse_disorder()
     run_isolated(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
     lengths = engine.lengths()
-    first, last = engine.span() if lengths.rows else (None, None)
+    ordered = lengths.rows and not declaration.order.absent
+    first, last = engine.span() if ordered else (None, None)
     labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
     return DataCheck(
         rows=lengths.rows,

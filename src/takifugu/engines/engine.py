@@ -482,7 +482,8 @@ class Engine:
 
 
 def _no_place(declaration: Declaration) -> InvalidDeclaration:
-    places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
+    order = declaration.order
+    places = ", ".join((declaration.entity, *(() if order.absent else (order.column, *order.ties))))
     return InvalidDeclaration(
         places,
         given="are missing in some rows",
@@ -492,6 +493,13 @@ def _no_place(declaration: Declaration) -> InvalidDeclaration:
 
 
 def _ties(declaration: Declaration) -> InvalidDeclaration:
+    if declaration.order.absent:
+        return InvalidDeclaration(
+            "order",
+            given=f"is missing, and some of `{declaration.entity}` have several rows",
+            needed="name the column that puts them in order; or keep one row of each",
+            reason="missing",
+        )
     places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
     return InvalidDeclaration(
         "order, ties",

@@ -331,7 +331,7 @@ def _declared(found: "Declaration") -> dict[str, Any]:
         "fingerprint": found.fingerprint,
         "source": found.source.place,
         "entity": found.entity,
-        "order": [found.order.column, *found.order.ties],
+        "order": [] if found.order.absent else [found.order.column, *found.order.ties],
         "protected": [column.column for column in found.protected],
         "public": [column.column for column in found.public],
         "guarantee": found.guarantee(),
@@ -413,12 +413,18 @@ def _print_facts(facts: dict[str, Any], note: str) -> None:
     shown = {
         "rows": f"{facts['rows']:,}",
         "entities": f"{facts['entities']:,}, the longest of {facts['longest']:,} rows",
-        "order": f"from {facts['first']} to {facts['last']}" if facts["rows"] else "no rows",
+        "order": _span(facts),
         "keys": ", ".join(f"{column} {count:,}" for column, count in facts["keys"].items()),
     }
     for name, value in shown.items():
         echo(f"{name:<8}  {value}")
     echo(note, nl=False)
+
+
+def _span(facts: dict[str, Any]) -> str:
+    if facts["first"] is None:
+        return "none: one row for each entity" if facts["rows"] else "no rows"
+    return f"from {facts['first']} to {facts['last']}"
 
 
 def _place(place: object) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.declarations.columns import NO_ORDER
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import one_of
@@ -76,7 +77,7 @@ class Backend(Protocol):
     Attributes:
         dialect: What Ibis calls the database's SQL.
         hashing: How its SQL makes a number of a row.
-        kinds: The kind of every declared column.
+        kinds: The kind of every declared column. `NO_ORDER` is one of `DATA` that is 0 in each row.
         files: The files that the rows are in; none for a table of a server.
         finds_in_lists: Whether its SQL finds the place of a value in a list (Ibis's
             ``ArrayPosition``); if not, labels are looked up here.
@@ -114,6 +115,8 @@ class Backend(Protocol):
 
 def declared_kinds(declaration: Declaration, found: Mapping[str, Kind]) -> dict[str, Kind]:
     """The kinds of the declared columns; an error for one that the data does not have."""
+    if declaration.order.absent:
+        found = {**found, NO_ORDER: "whole"}
     missing = [name for name in declaration.columns if name not in found]
     if missing:
         raise InvalidDeclaration(

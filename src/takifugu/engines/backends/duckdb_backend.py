@@ -32,7 +32,7 @@ from takifugu.engines.backends.opened_files import (
     source_files,
 )
 from takifugu.engines.backends.spill_folder import Spill
-from takifugu.engines.declarations.columns import Order
+from takifugu.engines.declarations.columns import NO_ORDER, Order
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 from takifugu.visible import visible
@@ -251,7 +251,7 @@ def found_kinds(described: Iterable[Sequence[Any]], order: Order) -> dict[str, F
 
 def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
     """The columns called ``names``, as queries see them."""
-    return ", ".join(_column(name, found[name]) for name in names)
+    return ", ".join(_column(n, None if n == NO_ORDER else found[n]) for n in names)
 
 
 def kind_of(kind: str) -> Kind:
@@ -269,12 +269,14 @@ def kind_of(kind: str) -> Kind:
     return "unknown"
 
 
-def _column(name: str, column: FoundColumn) -> str:
+def _column(name: str, column: FoundColumn | None) -> str:
     """A column as queries see it. Texts are equal if all their letters are.
 
     A table may say otherwise (COLLATE NOCASE). A group of texts then goes by the name of any one of
     them: one replaced cell could rename it, and move all of its rows.
     """
+    if column is None:
+        return f"CAST(0 AS BIGINT) AS {quoted(name)}"
     found, kind = column.found, column.kind
     if column.format is not None:  # raises at a row that is not so
         return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
