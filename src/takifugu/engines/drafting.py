@@ -34,7 +34,7 @@ from takifugu.engines.source_schema import DATA, Schema, SchemaColumn, schema_of
 from takifugu.engines.time_formats import is_iso, possible_formats
 from takifugu.visible import visible
 
-NO_ORDER = ""  # the answer for a table with one row for each entity
+NO_ORDER_ANSWER = ""  # the answer for a table with one row for each entity
 OLD, NEW = 10**8, 10**11  # seconds since 1970: after 1973, before the year 5138
 
 
@@ -44,7 +44,7 @@ class Answers:
 
     Attributes:
         entity: The column that says whose row it is.
-        order: The column that puts the rows of an entity in order; `NO_ORDER` if each has one row.
+        order: The column that puts the rows of an entity in order; `NO_ORDER_ANSWER` if each has one row.
         order_kind: ``time``, ``unix`` or ``number``.
         format: How times are written that are stored as text.
         zone: The zone of times that carry none.
@@ -261,7 +261,7 @@ class _Parts:
                 self.decisions.append(Decision("order", "", why, guessed=said is None))
                 return
             if column is None:
-                self._ask_order(guess, entity, longest, none=said == NO_ORDER)
+                self._ask_order(guess, entity, longest, none=said == NO_ORDER_ANSWER)
                 return
             why = "as given" if said else guess.reason
             self.decisions.append(Decision("order", column, why, guessed=not said))

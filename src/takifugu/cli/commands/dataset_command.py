@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from takifugu.cli.commands.dataset_new import refuse_data_file, run_dataset_new
 from takifugu.cli.shared_options import (
     AsJson,
     Backend,
@@ -45,6 +46,9 @@ Declared = Annotated[
         autocompletion=complete_dataset,
     ),
 ]
+
+
+app.command("new")(run_dataset_new)
 
 
 @app.command()
@@ -92,6 +96,7 @@ def add(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(declaration, name)
     project = the_project(folder)
     by_column = read_column_pairs(pairs)
     secrets = read_secrets(None if by_column else pairs, entries, secrets_within)
@@ -139,6 +144,7 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
     """
     from takifugu.engines import Amount, read_declaration
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     found = read_declaration(dataset) if project is None else project.load(dataset).declaration
     policy = {} if project is None else _policy(project, dataset)
@@ -191,6 +197,7 @@ def check(
     from takifugu.engines import check as check_engine
     from takifugu.engines import open_engine
 
+    refuse_data_file(dataset)
     project = None if _is_file(dataset) else the_project(folder)
     declared = Path(dataset) if project is None else project.load(dataset).declaration
     with Spinner(f"checking {dataset}"), open_engine(declared, backend=backend) as engine:
