@@ -13,6 +13,7 @@ open points is refused. Columns that nobody chose are left out: they are not rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ class Answers:
 
     Attributes:
         entity: The column that says whose row it is.
-        order: The column that puts the rows of an entity in order; `NO_ORDER_ANSWER` if each has one row.
+        order: The column that puts the rows of an entity in order; `NO_ORDER_ANSWER` if each has
+            one row.
         order_kind: ``time``, ``unix`` or ``number``.
         format: How times are written that are stored as text.
         zone: The zone of times that carry none.
@@ -132,7 +134,7 @@ class Draft:
     def describe(self) -> dict[str, Any]:
         """The draft as JSON."""
         return {
-            "declaration": dict(self.document),
+            "declaration": _plain(self.document),
             "rows": self.rows,
             "open": [point.describe() for point in self.open],
             "decisions": [
@@ -301,7 +303,9 @@ class _Parts:
             keys["zone"] = self.answers.zone or "UTC"
             if self.answers.zone is None and column.kind != "zoned" and kind == "time":
                 self.decisions.append(
-                    Decision("order", column.name, "its times are taken for UTC: name their zone")
+                    Decision(
+                        "order", column.name, "its times are taken for UTC; local ones need a zone"
+                    )
                 )
         elif self.answers.zone is not None:
             keys["zone"] = self.answers.zone
@@ -391,7 +395,12 @@ class _Parts:
         bounds = (self.answers.bounds or {}).get(column.name)
         shown = visible(column.name)
         if bounds is not None:
-            return {"bounds": list(bounds), "missing": "drop"}
+            step = _step(bounds, column)
+            if step != 1:
+                why = f"sums are made in steps of {step}"
+                self.decisions.append(Decision("protected", column.name, why))
+            keys = {"bounds": list(bounds), "step": step, "missing": "drop"}
+            return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
             return {"values": _typed(values, column), "outside": "other"}
         if column.categories is not None:
@@ -436,12 +445,31 @@ class _Parts:
         self.open.append(OpenPoint(key, question, needed, option))
 
 
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def _typed(values: Any, column: SchemaColumn) -> Any:
     """Labels as the column has them: whole numbers where it holds those."""
     if column.kind != "whole" or isinstance(values, str | Mapping):
         return list(values) if isinstance(values, tuple) else values
     whole = [int(v) for v in values if str(v).removeprefix("-").isdecimal()]
     return whole if len(whole) == len(values) else list(values)
+
+
+def _step(bounds: Sequence[Any], column: SchemaColumn) -> int | Decimal:
+    """The unit of sums: 1, or for numbers with decimals at most a thousandth of their range."""
+    low, high = (Decimal(str(end)) for end in bounds)
+    digits = [-int(end.normalize().as_tuple().exponent) for end in (low, high)]
+    if column.kind == "real" and high > low:
+        digits.append(3 - (high - low).adjusted())
+    places = max(0, *digits)
+    return Decimal(1).scaleb(-places) if places else 1
 
 
 def _example(guess: Guess, schema: Schema) -> str:

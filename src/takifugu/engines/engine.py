@@ -142,6 +142,10 @@ class Engine:
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
 
+    def unparsed_times(self) -> int:
+        """How many rows have a place in the order that is not written in the declared format."""
+        return self._backend.unparsed_times()
+
     def known_size(self) -> tuple[int, int] | None:
         """How many rows there are, and the most that an entity has: public, for messages.
 

@@ -43,6 +43,7 @@ from takifugu.project.policy import (
     InvalidProject,
     Policy,
     Side,
+    TwoBudgets,
     checked_name,
     parse_policy,
     read_policy,
@@ -379,7 +380,7 @@ class Project(PriorEntering):
             here = _rows_at(other.declaration) == _rows_at(declared)
             files = places(other.declaration, other.columns) & places(declared, columns)
             if same and (here or files):
-                raise InvalidProject(
+                raise TwoBudgets(
                     "dataset",
                     given=f"{known!r} is about the same column of the same rows",
                     needed="be the only one: two budgets for the same cells would add up to more",

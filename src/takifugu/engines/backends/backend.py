@@ -101,6 +101,10 @@ class Backend(Protocol):
         """Where a public fact about the data as it is now is kept; None to find it each time."""
         return None
 
+    def unparsed_times(self) -> int:
+        """How many rows have a time that is not in the declared format; 0 where none is said."""
+        return 0
+
     def refuse_change(self) -> None:
         """Raise if a file is not as it was when it was opened; nothing for other sources."""
         return
