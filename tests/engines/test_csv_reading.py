@@ -99,7 +99,7 @@ def test_a_number_that_is_none_is_refused_without_it(tmp_path: Path) -> None:
 def test_latin_1_is_read_as_such_and_never_by_accident(tmp_path: Path) -> None:
     put(tmp_path, encoding="latin-1")
     assert counts(tmp_path, DECLARATION.replace('";"', '";"\nencoding = "latin-1"')) == [1, 1, 0]
-    with raises(DatabaseFailed):
+    with raises(InvalidDeclaration, reason="encoding"):
         counts(tmp_path)
     put(tmp_path)  # UTF-8 that is said to be latin-1 has other letters, and is refused
     with raises(InvalidDeclaration, field="source, encoding"):

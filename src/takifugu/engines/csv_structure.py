@@ -228,7 +228,12 @@ def _refused(path: Path, given: str, needed: str, reason: str) -> InvalidDeclara
 
 def _unreadable(path: Path, error: Exception) -> DatabaseFailed | InvalidDeclaration:
     if isinstance(error, UnicodeDecodeError):
-        return _refused(path, "is not text in that encoding", "be so: leave it out", "encoding")
+        return _refused(
+            path,
+            "is not text in the declared encoding",
+            "be in it; `takifugu dataset new` finds out which it is",
+            "encoding",
+        )
     return DatabaseFailed(
         visible(str(path)),
         doing="read",

@@ -19,6 +19,7 @@ from typing import Any
 
 from takifugu.engines.backends.backend import quoted
 from takifugu.engines.backends.frames import Frame
+from takifugu.engines.declarations.columns import refuse_format
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import FROM_THE_DATA, declaration_of
 from takifugu.engines.declarations.open_points import OPEN, OpenPoint
@@ -175,6 +176,8 @@ def drafted(schema: Schema, answers: Answers) -> Draft:
     for name in said:
         if name is not None:
             schema.column(name)
+    if answers.format is not None:
+        refuse_format(answers.format)
     parts = _Parts(schema, answers)
     parts.source()
     entity = parts.entity()
