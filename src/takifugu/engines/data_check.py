@@ -7,6 +7,7 @@ from datetime import datetime
 from takifugu.engines.backends.backend import DataFingerprint
 from takifugu.engines.csv_structure import has_utf8_letters
 from takifugu.engines.declarations.columns import Amount
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import DatabaseFailed, InvalidDeclaration, run_isolated
 from takifugu.errors import TakifuguError
@@ -50,7 +51,8 @@ def check(engine: Engine) -> DataCheck:
     lengths = engine.lengths()
     ordered = lengths.rows and not declaration.order.absent
     first, last = engine.span() if ordered else (None, None)
-    labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
+    described = (*declaration.protected, *declaration.public)
+    labels = [c for c in described if not isinstance(c, Amount | FittedLabels)]
     return DataCheck(
         rows=lengths.rows,
         entities=int(lengths.entities.sum()),
