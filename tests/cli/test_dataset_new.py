@@ -74,6 +74,22 @@ def test_answers_finish_it_and_then_it_can_be_added(
     assert added["keys"] == {"place": 3, "country": 2}
 
 
+def test_a_table_that_nobody_can_guess_is_all_open(study: Path, do: Call) -> None:
+    (study / "odd.csv").write_text("x,y\n1,a\n1,b\n")
+    made = do("dataset new odd.csv --json").json()
+    keys = [point["key"] for point in made["open"]]
+    assert keys == ["entity.column", "order.column", "protected.y.values"]
+    (study / "nothing.csv").write_text("lat,lon\n1.5,2.5\n")
+    made = do("dataset new nothing.csv --json").json()
+    assert [point["key"] for point in made["open"]][-1] == "protected"
+
+
+def test_what_is_wrong_is_refused_while_other_points_are_open(study: Path, do: Call) -> None:
+    for option in ("--zone Nowhere", "--decimal x", "--order-kind number --zone UTC"):
+        ran = do(f"dataset new visits.csv {option}")
+        assert ran.status == 2 and not (study / "visits.toml").exists(), option
+
+
 def test_nothing_is_overwritten(study: Path, do: Call) -> None:
     (study / "visits.toml").write_text("mine")
     ran = do("dataset new visits.csv")

@@ -27,11 +27,11 @@ from takifugu.engines.drafting import Draft, draft_of
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.opening import BackendName, open_engine
+from takifugu.engines.source_schema import SUFFIXES
 from takifugu.errors import TakifuguError
 from takifugu.priors import Name
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project can use as well
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 
 
 LabelList = Sequence[Name] | Literal["from the fitted rows"]
@@ -256,11 +256,16 @@ def _proposed(
     protected = said["protected"]
     answers = {k: v for k, v in said.items() if v is not ... and v and k != "protected"}
     reading = {key: answers.pop(key) for key in ("separator", "encoding") if key in answers}
-    if isinstance(protected, Mapping):
-        answers["protected"] = tuple(protected)
+    columns = protected if isinstance(protected, Mapping) else {}
+    answers["protected"] = tuple(columns) or None
+    answers["values"] = {c: list(v) for c, v in columns.items() if isinstance(v, list | tuple)}
     for key in ("public", "ties"):
         if key in answers:
             answers[key] = tuple(answers[key])
+    words = [answers.get(key, "") for key in ("entity", "order", "zone", "format")]
+    words += [*columns, *answers.get("public", ()), *answers.get("ties", ())]
+    if not all(isinstance(word, str) for word in words):
+        return "", None, "a column is called by something else than text"
     try:
         draft = draft_of(source, **reading, **answers)
     except TakifuguError as error:  # what is missing is said all the same
@@ -294,11 +299,12 @@ def _source(source: Any, name: str | None) -> tuple[dict[str, str], str, Frame |
         )
     path = os.fspath(source)
     kind = next((k for end, k in SUFFIXES.items() if path.lower().endswith(end)), None)
-    if kind is None:
+    if kind is None or kind == "duckdb":
         raise InvalidDeclaration(
             "source",
             given=f"is {path!r:.120}",
-            needed=f"end in {', '.join(SUFFIXES)}; declare any other table in a .toml file",
+            needed="end in .parquet, .csv, .csv.gz, .tsv or .txt; declare any other table in a"
+            " .toml file",
         )
     return {"kind": kind, "path": path}, _checked_name(name or _stem(Path(path))), None
 

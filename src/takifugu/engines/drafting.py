@@ -37,6 +37,10 @@ from takifugu.engines.time_formats import is_iso, possible_formats
 from takifugu.visible import visible
 
 NO_ORDER_ANSWER = ""  # the answer for a table with one row for each entity
+FILLED = {  # what stands for an open point while the others are checked
+    "column": "(to be named)", "decimal": None, "format": None, "ties": "refuse", "values": ["x"],
+    "bounds": [0, 1],
+}  # fmt: skip
 OLD, NEW = 10**8, 10**11  # seconds since 1970: after 1973, before the year 5138
 
 
@@ -131,6 +135,25 @@ class Draft:
                 reason="open",
             )
         return declaration_of(self.document, folder=folder)
+
+    def refuse_wrong(self, folder: str | Path = "") -> None:
+        """Raise if what is not open could be no declaration, whatever the open points become."""
+        filled = {part: dict(keys) if isinstance(keys, dict) else keys
+                  for part, keys in self.document.items()}  # fmt: skip
+        for point in self.open:
+            part, _, rest = point.key.partition(".")
+            column, _, key = rest.rpartition(".")
+            if point.key == "protected":
+                return
+            if point.key == "order.column":
+                del filled["order"]
+            elif column:
+                filled[part][column] = filled[part][column] | {key: FILLED[key]}
+            elif FILLED[key] is None:
+                del filled[part][key]
+            else:
+                filled[part][key] = FILLED[key]
+        declaration_of(filled, folder=folder)
 
     def describe(self) -> dict[str, Any]:
         """The draft as JSON."""

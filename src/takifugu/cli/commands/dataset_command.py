@@ -104,6 +104,8 @@ def add(
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
+        alone = engine.declaration.order.absent
+        rows = "--share 1/5" if alone else "--first-days N (or --share 1/5)"
         project.add_dataset(
             name,
             declaration,
@@ -125,10 +127,7 @@ def add(
     _print_facts(facts, note)
     echo(f"{name} was added to {project.file}")
     if not prior:
-        echo(
-            f"next: takifugu prior fit {name}{likely} --first-days N (or --share 1/5), or name a"
-            " prior in the file"
-        )
+        echo(f"next: takifugu prior fit {name}{likely} {rows}, or name a prior in the file")
 
 
 @app.command()

@@ -121,15 +121,14 @@ def run_dataset_new(
         draft = draft_of(
             file,
             table=table,
-            separator=SEPARATORS.get(separator, separator) if separator else None,
+            separator=_separator(separator),
             encoding=encoding,
             **given,
         )
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         draft = _asked(draft, path.parent)
     text = draft_text(draft, path.parent)
-    if not draft.open:
-        draft.declaration(path.parent)  # raises what `dataset add` would
+    draft.refuse_wrong(path.parent)
     write_whole(path, text, field="--out", refuse_existing=True)
     following = _next(called, path, draft)
     if as_json:
@@ -167,6 +166,17 @@ def _name(given: str | None, file: str) -> str:
             needed="be letters a-z, digits, - and _",
         )
     return called
+
+
+def _separator(given: str | None) -> str | None:
+    if given is None:
+        return None
+    found = SEPARATORS.get(given, given)
+    if found not in SEPARATORS.values():
+        raise InvalidOption(
+            "--separator", given=f"is {given!r:.40}", needed="be ',', ';', '|' or tab"
+        )
+    return found
 
 
 def _refuse_existing(path: Path) -> None:

@@ -107,7 +107,9 @@ def _refuse_missing(top: TomlSection) -> None:
     protected = top.content.get("protected")
     for name, given in protected.items() if isinstance(protected, dict) else ():
         if isinstance(given, dict):
-            keys = ("missing",) if "bounds" in given else ("values", "outside")
+            fitted = given.get("values") == FROM_THE_FITTED_ROWS
+            labels = ("values",) if fitted else ("values", "outside")
+            keys = ("missing",) if "bounds" in given else labels
             missing += [f"protected, {name}, {key}" for key in keys if key not in given]
     if missing:
         raise InvalidDeclaration(
