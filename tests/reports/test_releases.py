@@ -35,13 +35,18 @@ def test_exact_values_stand_there_only_if_they_are_given() -> None:
 
 def test_a_ranking_has_a_row_for_each_group() -> None:
     rows = [("A", 1, "Bar"), ("A", 2, "Park"), ("B", 1, "Park"), ("B", 2, "Office")]
-    table = ranking_table(("country", "place", "label"), rows, caption="Top 2")
+    table = ranking_table(("country", "rank", "label"), rows, caption="Top 2")
     assert table.columns == ["country", "place 1", "place 2"]
     assert table.rows == [["A", "Bar", "Park"], ["B", "Park", "Office"]]
     assert table.caption == "Top 2"
+    sure = [(*row, 3, 1, 5, 0.97) for row in rows]
+    columns = ("country", "rank", "label", "estimate", "low", "high", "probability")
+    assert ranking_table(columns, sure).rows[0] == ["A", "Bar (0.97)", "Park (0.97)"]
+    named = ("rank", "rank (answer)", "estimate", "probability")
+    assert ranking_table(named, [("x", 1, "Bar", None)]).rows == [["x", "Bar"]]
 
 
 def test_a_ranking_of_everything_has_one_row() -> None:
-    table = ranking_table(("place", "label"), [(1, "Bar"), (2, "Park")])
+    table = ranking_table(("rank", "label"), [(1, "Bar"), (2, "Park")])
     assert (table.columns, table.rows) == (["place 1", "place 2"], [["Bar", "Park"]])
-    assert ranking_table(("place", "label"), []).rows == []
+    assert ranking_table(("rank", "label"), []).rows == []

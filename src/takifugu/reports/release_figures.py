@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from takifugu.reports.html_page import PageTable
+from takifugu.reports.ranking_columns import ranking_places
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -62,15 +63,13 @@ def ranking_table(
 ) -> PageTable:
     """One row for each group and one column for each place.
 
-    ``columns`` are those of a released ranking: public columns, ``rank``, and the label. Its rows
-    have the ranks of a group one after the other.
+    ``columns`` are those of a released ranking (`ranking_places`). Its rows have the ranks of a
+    group one after the other. A place that has a probability shows it.
     """
-    groups: dict[tuple[Any, ...], list[str]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[:-2]), []).append(str(row[-1]))
+    public, groups = ranking_places(columns, rows)
     places = max((len(found) for found in groups.values()), default=0)
     return PageTable(
-        [*columns[:-2], *(f"place {place + 1}" for place in range(places))],
+        [*public, *(f"place {place + 1}" for place in range(places))],
         [[*map(str, group), *found] for group, found in groups.items()],
         caption,
     )
