@@ -1,0 +1,272 @@
+"""``takifugu quickstart``: from a file to the plan of a first release. Nothing is charged."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from takifugu.cli.commands.dataset_new import (
+    SEPARATORS,
+    asked,
+    bounds_of,
+    dataset_name,
+    labels_of,
+    prompt,
+)
+from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, print_json
+from takifugu.errors import Malformed, pasted
+from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.engines.drafting import Draft
+    from takifugu.project.quickstart import Choice, Quickstart, QuickstartOptions
+
+OPEN_STATUS = 2
+
+
+def run_quickstart(
+    file: Annotated[
+        str,
+        typer.Argument(help="A Parquet, CSV or DuckDB file, or a pattern such as 'part*.csv'."),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="The folder to make; by default NAME-project, here. It must be new."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the dataset; by default as the file.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Of a DuckDB file: the table.")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="The column that says whose row it is.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that puts the rows of one in order; 'none' if each has one row."
+        ),
+    ] = None,
+    order_kind: Annotated[
+        Literal["time", "unix", "number"] | None,
+        typer.Option(help="Of the order: times, seconds since 1970, or other numbers."),
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="How times are written, as '%d/%m/%Y %H:%M'.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The zone of times that carry none, as Europe/Berlin.")
+    ] = None,
+    ties: Annotated[
+        list[str] | None, typer.Option(help="A public column that settles ties; repeatable.")
+    ] = None,
+    protected: Annotated[
+        list[str] | None, typer.Option(help="A column to protect; repeatable.")
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that everyone may know; repeatable. None is guessed."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=home,work; or COLUMN=codebook.csv (or codebook.csv:its column); by default"
+            " those of the rows that the prior is fitted on. Repeatable."
+        ),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=0..100, the least and the largest number; repeatable."),
+    ] = None,
+    secrets_within: Annotated[
+        str | None,
+        typer.Option(help="Of numbers: which of two values at most this far apart is secret."),
+    ] = None,
+    share: Annotated[
+        str | None, typer.Option(help="Fit the prior on such a share of the entities, as 1/5.")
+    ] = None,
+    first_days: Annotated[
+        int | None, typer.Option(help="Fit the prior on the first N days (steps of a number).")
+    ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(help="Labels of fewer entities count as other; by default 5."),
+    ] = None,
+    budget: Annotated[str, typer.Option(help="The lifetime budget, a Pufferfish ε.")] = "1",
+    separator: Annotated[
+        str | None, typer.Option(help="Of a CSV file: ',', ';', '|' or tab; found if left out.")
+    ] = None,
+    encoding: Annotated[
+        Literal["utf-8", "latin-1"] | None,
+        typer.Option(help="Of a CSV file; found if left out."),
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Of a CSV file: '.' or ',', the mark of decimals.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a project for FILE, up to the plan of a first release. Nothing is charged.
+
+    It drafts the declaration from the names and types of columns, fits a prior on a part of the
+    rows that releases then leave alone, sets a budget and plans a first query. Each decision is
+    printed with how to change it. On a terminal it asks for what it cannot know; elsewhere it says
+    what is open, makes nothing, and returns 2. The last lines are the command that would release.
+
+    Keys of the JSON object: folder (null if points are open), open (key, question, needed, option),
+    choices (what, value, reason, change), rows, entities, statement, goodness, plan (as `plan
+    --json` has it), verdict, release (the command), next.
+    """
+    from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
+    from takifugu.project.policy import share_of
+    from takifugu.project.quickstart import (
+        QuickstartOptions,
+        prepared,
+        quickstart,
+        refuse_existing,
+    )
+
+    called = dataset_name(name, file)
+    target = folder if folder is not None else Path(f"{called}-project")
+    refuse_existing(target)
+    if share is not None and first_days is not None:
+        raise InvalidOption(
+            "--share", given="comes with --first-days", needed="be given alone: one split only"
+        )
+    options = QuickstartOptions(
+        budget=_budget(budget),
+        first_days=first_days,
+        share=None if share is None else share_of(share, "--share"),
+        at_least=at_least,
+        within=secrets_within,
+    )
+    given: dict[str, Any] = {
+        "entity": entity,
+        "order": NO_ORDER_ANSWER if order == "none" else order,
+        "order_kind": order_kind,
+        "format": format_,
+        "zone": zone,
+        "ties": tuple(ties) if ties else None,
+        "protected": tuple(protected) if protected else None,
+        "public": tuple(public or ()),
+        "decimal": decimal,
+        "values": dict(labels_of(word, target) for word in labels or ()),
+        "bounds": dict(bounds_of(word) for word in bounds or ()),
+    }
+    with Spinner(f"reading the columns of {visible(file)}"):
+        draft = draft_of(
+            file,
+            table=table,
+            separator=SEPARATORS.get(separator, separator) if separator else None,
+            encoding=encoding,
+            **given,
+        )
+    draft = prepared(draft, options)
+    if draft.open and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        draft, options = _answered(draft, target, options)
+    if draft.open:
+        _stop(draft, file, as_json=as_json)
+    with Spinner(f"making {target}") as spinner:
+        made = quickstart(draft, target, called, options=options, progress=spinner)
+    if as_json:
+        print_json(_document(made))
+        return
+    _print(made)
+
+
+def _budget(text: str) -> str:
+    from takifugu._exact import exactly
+
+    if not exactly(text, "--budget") > 0:
+        raise InvalidOption("--budget", given=f"is {text!r:.40}", needed="be above 0")
+    return text
+
+
+def _answered(
+    draft: "Draft", folder: Path, options: "QuickstartOptions"
+) -> tuple["Draft", "QuickstartOptions"]:
+    """The draft with what somebody answers; what stays open is refused afterwards."""
+    from dataclasses import replace
+
+    from takifugu._exact import exactly
+    from takifugu.project.quickstart import prepared
+
+    own = {point.key for point in draft.open} & {"secrets_within"}
+    draft = asked(replace(draft, open=tuple(p for p in draft.open if p.key not in own)), folder)
+    draft = prepared(draft, options)
+    while not options.within and any(point.key == "secrets_within" for point in draft.open):
+        (point,) = (p for p in draft.open if p.key == "secrets_within")
+        echo(f"\n{point.question}\n  {point.needed}", err=True)
+        said = prompt("distance")
+        if not said:
+            break
+        try:
+            if exactly(said, "secrets within") > 0:
+                options = replace(options, within=said)
+        except Malformed as error:
+            echo(f"  {error}", err=True)
+    return prepared(draft, options), options
+
+
+def _stop(draft: "Draft", file: str, *, as_json: bool) -> None:
+    """Say what is open and how to go on; nothing was made."""
+    again = " ".join(("takifugu quickstart", pasted(file), *(p.option for p in draft.open)))
+    if as_json:
+        points = [point.describe() for point in draft.open]
+        print_json({"folder": None, "open": points, "next": again})
+        raise typer.Exit(OPEN_STATUS)
+    from takifugu.cli.commands.dataset_new import print_decisions
+
+    print_decisions(draft)
+    for point in draft.open:
+        echo(f"open       {point.question}: {point.needed}")
+    raise InvalidOption(
+        "FILE",
+        given=f"leaves {len(draft.open)} open point{'s' if len(draft.open) > 1 else ''}",
+        needed=f"come with the answers, as in: {again}",
+        reason="open",
+    )
+
+
+def _print(made: "Quickstart") -> None:
+    echo(f"{made.facts.rows:,} rows of {made.facts.entities:,} entities\n")
+    for choice in made.choices:
+        echo(_line(choice))
+    echo(f"\n{made.fitted.statement}")
+    for note in made.fitted.estimate.notes:
+        echo(f"note: {note}")
+    for test in () if made.fitted.goodness is None else made.fitted.goodness.tests:
+        echo(f"{test.verdict}: {test.sentence}")
+    folder = made.project.folder
+    echo(
+        f"\n{folder} was made: edit {folder / (made.dataset + '.toml')} and start again, or go on."
+    )
+    echo("Nothing is charged yet. What a first release would be:\n")
+    echo(f"{made.plan}\n")
+    if made.plan.usefulness.verdict == "mostly noise":
+        echo("This is not worth its price. Think of a larger --budget, more rows, or fewer labels.")
+    echo(f"look at the plan and the guarantee:  {made.command('plan')}")
+    echo(f"publish it:                          {made.command('release')}")
+
+
+def _line(choice: "Choice") -> str:
+    change = f"\n{'':<11}change: {choice.change}" if choice.change else ""
+    return f"{choice.what:<9}  {choice.value}: {choice.reason}{change}"
+
+
+def _document(made: "Quickstart") -> dict[str, Any]:
+    goodness = made.fitted.goodness
+    return {
+        "folder": str(made.project.folder),
+        "dataset": made.dataset,
+        "open": [],
+        "choices": [choice.describe() for choice in made.choices],
+        "rows": made.facts.rows,
+        "entities": made.facts.entities,
+        "statement": made.fitted.statement,
+        "goodness": None if goodness is None else goodness.document(),
+        "plan": made.plan.describe(),
+        "verdict": made.plan.usefulness.verdict,
+        "guarantee": made.guarantee,
+        "release": made.command("release"),
+        "next": made.command("plan"),
+    }
