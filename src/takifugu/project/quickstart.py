@@ -35,13 +35,13 @@ from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.engines.declarations.open_points import OPEN, OpenPoint
 from takifugu.engines.draft_guesses import guess_protected
 from takifugu.engines.draft_text import draft_text
-from takifugu.engines.drafting import Draft
-from takifugu.errors import pasted
+from takifugu.engines.drafting import Decision, Draft
+from takifugu.errors import UnsoundRequest, pasted
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.session import QueryOptions
 from takifugu.session.release_plan import Plan
-from takifugu.visible import four_digits, visible
+from takifugu.visible import visible
 
 BUDGET = "1"  # the Pufferfish ε of the dataset, for ever
 SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fitted on
@@ -241,7 +241,7 @@ def quickstart(
         with suppress(OSError):
             shutil.rmtree(part)
         raise
-    choices = (*_of_draft(draft), *_of_labels(declaration, fitted, options), chosen)
+    choices = (*draft_choices(draft), *_of_labels(declaration, fitted, options), chosen)
     choices += (
         Choice(
             "budget",
@@ -291,8 +291,8 @@ def _fit_options(
     """What to fit and on which rows, and why."""
     rows: dict[str, Any]
     said = options.share is not None or options.first_days is not None
-    change = "" if said else "--share 1/4 or --first-days 30"
     survey = declaration.order.absent
+    change = "" if said else "--share 1/4" + ("" if survey else " or --first-days 30")
     if said:
         rows = {"share": options.share, "first_days": options.first_days}
         why = "as given"
@@ -310,7 +310,10 @@ def _fit_options(
     if not isinstance(declaration.protected[0], Category):
         rows |= {"kind": "gaussian"}
         kind = "a Gaussian process: how numbers close in time vary together"
-    elif len(names) > 1 and (survey or facts.longest <= 1):
+        if declaration.public:
+            rows |= {"profile": declaration.public[0].column}
+            kind += f", beside a mean for each {visible(declaration.public[0].column)}"
+    elif survey or facts.longest <= 1:
         rows |= {"kind": "network"}
         kind = "a network: how the columns of a row depend on each other"
     elif len(names) > 1:
@@ -341,10 +344,9 @@ def _fifth(facts: DataCheck) -> int:
     return 1
 
 
-def _of_draft(draft: Draft) -> tuple[Choice, ...]:
+def draft_choices(draft: Draft) -> tuple[Choice, ...]:
     """What the draft has decided, part by part."""
     words = {"entity": "person", "source": "file"}
-    changes = {"entity": "--entity", "order": "--order", "protected": "--protected"}
     taken = [d.column for d in draft.decisions if d.part != "protected"]
     likely = guess_protected(draft.schema.columns, taken)
     decisions = [
@@ -358,9 +360,7 @@ def _of_draft(draft: Draft) -> tuple[Choice, ...]:
             words.get(decision.part, decision.part),
             visible(decision.column) or "-",
             decision.reason,
-            f"{changes[decision.part]} COLUMN"
-            if decision.guessed and decision.part in changes
-            else "",
+            _change(decision),
         )
         for decision in decisions
     ]
@@ -375,6 +375,15 @@ def _of_draft(draft: Draft) -> tuple[Choice, ...]:
             )
         )
     return tuple(found)
+
+
+def _change(decision: Decision) -> str:
+    """How to decide otherwise than a draft did."""
+    if not decision.guessed or decision.part not in ("entity", "order", "protected"):
+        return ""
+    if decision.part == "order" and "UTC" in decision.reason:
+        return "--zone Europe/Berlin"
+    return f"--{decision.part} COLUMN"
 
 
 def _found(draft: Draft, column: str) -> bool:
@@ -422,14 +431,19 @@ def _first_plan(
         wishes.append(wish)
     with project.session(name, progress=progress) as session:
         best: tuple[dict[str, Any], Plan] | None = None
+        refused: UnsoundRequest | None = None
         for wish in wishes:
-            plan = session.plan(QueryOptions(**wish))
+            try:
+                plan = session.plan(QueryOptions(**wish))
+            except UnsoundRequest as error:  # the prior leaves nothing of so small an ε
+                refused = error
+                continue
             if best is None or _worth(plan) < _worth(best[1]):
                 best = wish, plan
             if plan.usefulness.verdict == "useful":
                 break
-        if best is None:  # pragma: no cover
-            raise ValueError("nothing was planned")
+        if best is None:
+            raise refused or UnsoundRequest("nothing was planned", field="query")
         wish, plan = best
         return _arguments(wish), plan, session.guarantee()
 
@@ -449,8 +463,3 @@ def _arguments(wish: Mapping[str, Any]) -> tuple[str, ...]:
     column = ("--column", wish["column"]) if "column" in wish else ()
     by = ("--by", *wish["by"]) if "by" in wish else ()
     return (wish["kind"], *column, *by, "--epsilon", str(wish["epsilon"]))
-
-
-def price_words(plan: Plan) -> str:
-    """What a release would cost, in a line."""
-    return f"ε = {four_digits(plan.cost.alone, 'up')}"

@@ -125,6 +125,15 @@ def run_quickstart(
         refuse_existing,
     )
 
+    said = {
+        "--folder": folder, "--name": name, "--table": table, "--entity": entity,
+        "--order": order, "--order-kind": order_kind, "--format": format_, "--zone": zone,
+        "--ties": ties, "--protected": protected, "--public": public, "--labels": labels,
+        "--bounds": bounds, "--secrets-within": secrets_within, "--share": share,
+        "--first-days": first_days, "--at-least": at_least,
+        "--budget": None if budget == "1" else budget, "--separator": separator,
+        "--encoding": encoding, "--decimal": decimal,
+    }  # fmt: skip
     called = dataset_name(name, file)
     target = folder if folder is not None else Path(f"{called}-project")
     refuse_existing(target)
@@ -164,7 +173,7 @@ def run_quickstart(
     if draft.open and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         draft, options = _answered(draft, target, options)
     if draft.open:
-        _stop(draft, file, as_json=as_json)
+        _stop(draft, _command(file, said), as_json=as_json)
     with Spinner(f"making {target}") as spinner:
         made = quickstart(draft, target, called, options=options, progress=spinner)
     if as_json:
@@ -207,18 +216,36 @@ def _answered(
     return prepared(draft, options), options
 
 
-def _stop(draft: "Draft", file: str, *, as_json: bool) -> None:
-    """Say what is open and how to go on; nothing was made."""
-    again = " ".join(("takifugu quickstart", pasted(file), *(p.option for p in draft.open)))
-    if as_json:
-        points = [point.describe() for point in draft.open]
-        print_json({"folder": None, "open": points, "next": again})
-        raise typer.Exit(OPEN_STATUS)
-    from takifugu.cli.commands.dataset_new import print_decisions
+def _command(file: str, said: dict[str, Any]) -> str:
+    """The command as it was given, ready to be pasted."""
+    words = ["takifugu", "quickstart", file]
+    for option, value in said.items():
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [option, str(one)]
+    return " ".join(map(pasted, words))
 
-    print_decisions(draft)
+
+def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
+    """Say what is open and how to go on; nothing was made."""
+    from takifugu.project.quickstart import draft_choices
+
+    again = " ".join((command, *(point.option for point in draft.open)))
+    choices = draft_choices(draft)
+    if as_json:
+        print_json(
+            {
+                "folder": None,
+                "open": [point.describe() for point in draft.open],
+                "choices": [choice.describe() for choice in choices],
+                "next": again,
+            }
+        )
+        raise typer.Exit(OPEN_STATUS)
+    echo(f"{draft.rows:,} rows\n")
+    for choice in choices:
+        echo(_line(choice))
     for point in draft.open:
-        echo(f"open       {point.question}: {point.needed}")
+        echo(f"open       {point.question}\n{'':<11}needed: {point.needed}")
     raise InvalidOption(
         "FILE",
         given=f"leaves {len(draft.open)} open point{'s' if len(draft.open) > 1 else ''}",
