@@ -220,7 +220,7 @@ def quickstart(
     _refuse_mixed(declaration)
     part = folder.parent / f".takifugu-{os.getpid()}-{uuid4().hex[:8]}.quickstart"
     try:
-        part.mkdir(parents=True)
+        part.mkdir()
         (part / f"{name}.toml").write_text(draft_text(draft, part.absolute()), encoding="utf-8")
         say("checking the rows")
         project = init_project(part)
@@ -256,7 +256,14 @@ def quickstart(
 
 
 def refuse_existing(folder: Path) -> None:
-    """Raise unless the folder is new."""
+    """Raise unless the folder is new, and beside others that exist."""
+    if "\0" in str(folder) or not folder.name or not folder.parent.is_dir():
+        raise InvalidProject(
+            str(folder),
+            given="cannot be made",
+            needed="be a new folder in one that exists",
+            reason="folder",
+        )
     if os.path.lexists(folder):
         raise InvalidProject(
             str(folder),

@@ -121,7 +121,7 @@ def run_dataset_new(
         draft = draft_of(
             file,
             table=table,
-            separator=_separator(separator),
+            separator=separator_said(separator),
             encoding=encoding,
             **given,
         )
@@ -168,7 +168,7 @@ def dataset_name(given: str | None, file: str) -> str:
     return called
 
 
-def _separator(given: str | None) -> str | None:
+def separator_said(given: str | None) -> str | None:
     if given is None:
         return None
     found = SEPARATORS.get(given, given)

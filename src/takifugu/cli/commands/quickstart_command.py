@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from takifugu.cli.commands.dataset_new import (
-    SEPARATORS,
     asked,
     bounds_of,
     dataset_name,
     labels_of,
     prompt,
+    separator_said,
 )
 from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, print_json
-from takifugu.errors import Malformed, pasted
+from takifugu.errors import TakifuguError, pasted
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def run_quickstart(
         draft = draft_of(
             file,
             table=table,
-            separator=SEPARATORS.get(separator, separator) if separator else None,
+            separator=separator_said(separator),
             encoding=encoding,
             **given,
         )
@@ -197,23 +197,36 @@ def _answered(
     from dataclasses import replace
 
     from takifugu._exact import exactly
+    from takifugu.cli.shared_options import listed
     from takifugu.project.quickstart import prepared
 
-    own = {point.key for point in draft.open} & {"secrets_within"}
-    draft = asked(replace(draft, open=tuple(p for p in draft.open if p.key not in own)), folder)
-    draft = prepared(draft, options)
-    while not options.within and any(point.key == "secrets_within" for point in draft.open):
-        (point,) = (p for p in draft.open if p.key == "secrets_within")
-        echo(f"\n{point.question}\n  {point.needed}", err=True)
-        said = prompt("distance")
-        if not said:
+    while said := _reply(draft, "protected", "column to protect"):
+        try:
+            draft = prepared(draft.answered(protected=tuple(map(str, listed(said)))), options)
             break
+        except TakifuguError as error:
+            echo(f"  {error}", err=True)
+    own = ("protected", "secrets_within")
+    others = tuple(point for point in draft.open if point.key not in own)
+    if others:
+        draft = prepared(asked(replace(draft, open=others), folder), options)
+    while said := _reply(draft, "secrets_within", "distance"):
         try:
             if exactly(said, "secrets within") > 0:
                 options = replace(options, within=said)
-        except Malformed as error:
+                break
+        except TakifuguError as error:
             echo(f"  {error}", err=True)
     return prepared(draft, options), options
+
+
+def _reply(draft: "Draft", key: str, words: str) -> str:
+    """What somebody says to an open point; empty if it is not open, or stays so."""
+    for point in draft.open:
+        if point.key == key:
+            echo(f"\n{point.question}\n  {point.needed}", err=True)
+            return prompt(words)
+    return ""
 
 
 def _command(file: str, said: dict[str, Any]) -> str:
