@@ -169,6 +169,7 @@ def dataset_name(given: str | None, file: str) -> str:
 
 
 def separator_said(given: str | None) -> str | None:
+    """What stands between fields, by its name or as it is."""
     if given is None:
         return None
     found = SEPARATORS.get(given, given)
