@@ -2,8 +2,10 @@
 
 import json
 import shlex
+from itertools import combinations
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -198,3 +200,24 @@ def test_check_ins_of_new_york(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert ran.status == 2
     (point,) = json.loads(ran.out)["open"]
     assert point["key"] == "order.ties"
+
+
+@pytest.mark.real_data
+def test_sleep_is_mostly_noise_unless_unscored_epochs_need_not_be_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unscored epochs come in long blocks: hiding one of them hides all of its block."""
+    path = real("sleep_hypnograms.csv.gz")
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"""COPY (
+                SELECT recording, unnest(range(len(s))) AS epoch, unnest(s) AS stage FROM (
+                    SELECT recording, string_split(stages_30s, ' ') AS s FROM read_csv('{path}')
+                    WHERE scorer = 'scorer_1')
+            ) TO '{tmp_path / "sleep.parquet"}'"""  # noqa: S608 - our own words
+        )
+    made = start(tmp_path, monkeypatch, "sleep.parquet --folder all --json").json()
+    assert made["verdict"] == "mostly noise"
+    stages = ",".join(f"{a}/{b}" for a, b in combinations("01234", 2))
+    made = start(tmp_path, monkeypatch, f"sleep.parquet --folder some --pairs {stages} --json")
+    assert made.json()["verdict"] == "useful"

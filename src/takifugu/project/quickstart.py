@@ -11,7 +11,7 @@ The project is made in a folder beside its place and moved there when it is whol
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -37,7 +37,7 @@ from takifugu.engines.draft_guesses import guess_protected
 from takifugu.engines.draft_text import draft_text
 from takifugu.engines.drafting import Decision, Draft
 from takifugu.errors import UnsoundRequest, pasted
-from takifugu.project.policy import InvalidProject
+from takifugu.project.policy import InvalidProject, Side
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.session import QueryOptions
 from takifugu.session.release_plan import Plan
@@ -88,6 +88,7 @@ class QuickstartOptions:
         share: Fit on such a share of the entities.
         at_least: How many entities a label needs that is found on the fitted rows.
         within: Of numbers: which of two values at most this far apart is secret.
+        pairs: The secret pairs, by column if there are several; None for all.
     """
 
     budget: str = BUDGET
@@ -95,6 +96,7 @@ class QuickstartOptions:
     share: Fraction | None = None
     at_least: int | None = None
     within: Number | None = None
+    pairs: Sequence[tuple[Side, Side]] | Mapping[str, Sequence[tuple[Side, Side]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,11 @@ def quickstart(
             facts = check(engine)
             declaration = engine.declaration
             project = project.add_dataset(
-                name, part / f"{name}.toml", within=options.within, engine=engine
+                name,
+                part / f"{name}.toml",
+                within=options.within,
+                pairs=options.pairs,
+                engine=engine,
             )
         fit, chosen = _fit_options(declaration, facts, options)
         say("fitting the prior")
@@ -243,6 +249,7 @@ def quickstart(
         raise
     choices = (*draft_choices(draft), *_of_labels(declaration, fitted, options), chosen)
     choices += (
+        *_of_secrets(declaration, options),
         Choice(
             "budget",
             f"ε = {options.budget}",
@@ -415,6 +422,19 @@ def _of_labels(
         for column, one in found.items()
         if column in declaration.unfitted
     )
+
+
+def _of_secrets(declaration: Declaration, options: QuickstartOptions) -> tuple[Choice, ...]:
+    """What is kept secret of a cell."""
+    if options.pairs is not None:
+        return (Choice("secrets", "the named pairs", "which of the two values a cell holds"),)
+    if options.within is not None:
+        value = f"two values at most {options.within} apart"
+        return (Choice("secrets", value, "which of them a cell holds", "--secrets-within"),)
+    why = "which of any two values a cell holds"
+    if any(isinstance(c, Category) and c.outside == "other" for c in declaration.protected):
+        why += ", whether it is a listed one too"
+    return (Choice("secrets", "all pairs", why, "--pairs hospital/home,ward/home"),)
 
 
 def _first_plan(

@@ -14,7 +14,16 @@ from takifugu.cli.commands.dataset_new import (
     prompt,
     separator_said,
 )
-from takifugu.cli.shared_options import AsJson, InvalidOption, Spinner, echo, print_json
+from takifugu.cli.shared_options import (
+    AsJson,
+    InvalidOption,
+    Pairs,
+    Spinner,
+    echo,
+    print_json,
+    read_column_pairs,
+    read_secrets,
+)
 from takifugu.errors import TakifuguError, pasted
 from takifugu.visible import visible
 
@@ -82,6 +91,7 @@ def run_quickstart(
         str | None,
         typer.Option(help="Of numbers: which of two values at most this far apart is secret."),
     ] = None,
+    pairs: Pairs = None,
     share: Annotated[
         str | None, typer.Option(help="Fit the prior on such a share of the entities, as 1/5.")
     ] = None,
@@ -129,7 +139,7 @@ def run_quickstart(
         "--folder": folder, "--name": name, "--table": table, "--entity": entity,
         "--order": order, "--order-kind": order_kind, "--format": format_, "--zone": zone,
         "--ties": ties, "--protected": protected, "--public": public, "--labels": labels,
-        "--bounds": bounds, "--secrets-within": secrets_within, "--share": share,
+        "--bounds": bounds, "--secrets-within": secrets_within, "--pairs": pairs, "--share": share,
         "--first-days": first_days, "--at-least": at_least,
         "--budget": None if budget == "1" else budget, "--separator": separator,
         "--encoding": encoding, "--decimal": decimal,
@@ -147,6 +157,7 @@ def run_quickstart(
         share=None if share is None else share_of(share, "--share"),
         at_least=at_least,
         within=secrets_within,
+        pairs=read_column_pairs(pairs) or read_secrets(pairs, None).pairs,
     )
     given: dict[str, Any] = {
         "entity": entity,
@@ -283,7 +294,10 @@ def _print(made: "Quickstart") -> None:
     echo("Nothing is charged yet. What a first release would be:\n")
     echo(f"{made.plan}\n")
     if made.plan.usefulness.verdict == "mostly noise":
-        echo("This is not worth its price. Think of a larger --budget, more rows, or fewer labels.")
+        echo(
+            "This is not worth its price: think of fewer secret --pairs (`takifugu prior show` says"
+        )
+        echo("which of them are expensive), fewer labels, a larger --budget, or more rows.")
     echo(f"look at the plan and the guarantee:  {made.command('plan')}")
     echo(f"publish it:                          {made.command('release')}")
 
