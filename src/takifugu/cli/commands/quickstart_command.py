@@ -29,7 +29,8 @@ from takifugu.visible import visible
 
 if TYPE_CHECKING:
     from takifugu.engines.drafting import Draft
-    from takifugu.project.quickstart import Choice, Quickstart, QuickstartOptions
+    from takifugu.project.quickstart import Quickstart
+    from takifugu.project.quickstart_choices import Choice, QuickstartOptions
 
 OPEN_STATUS = 2
 
@@ -128,12 +129,8 @@ def run_quickstart(
     """
     from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
     from takifugu.project.policy import share_of
-    from takifugu.project.quickstart import (
-        QuickstartOptions,
-        prepared,
-        quickstart,
-        refuse_existing,
-    )
+    from takifugu.project.quickstart import prepared, quickstart, refuse_existing
+    from takifugu.project.quickstart_choices import QuickstartOptions
 
     said = {
         "--folder": folder, "--name": name, "--table": table, "--entity": entity,
@@ -251,7 +248,7 @@ def _command(file: str, said: dict[str, Any]) -> str:
 
 def _stop(draft: "Draft", command: str, *, as_json: bool) -> None:
     """Say what is open and how to go on; nothing was made."""
-    from takifugu.project.quickstart import draft_choices
+    from takifugu.project.quickstart_choices import draft_choices
 
     again = " ".join((command, *(point.option for point in draft.open)))
     choices = draft_choices(draft)
