@@ -193,6 +193,19 @@ def test_it_asks_which_of_several_columns_to_protect(tmp_path: Path) -> None:
     assert declaration.unfitted == ("place",)
 
 
+def test_it_asks_for_what_numbers_need(tmp_path: Path) -> None:
+    write_meter_readings(
+        tmp_path / "meters.parquet", Meters(homes=40, hours=96), rng=np.random.default_rng(1)
+    )
+    (tmp_path / "meters.toml").unlink()
+    answers: list[str | None] = ["home", "0..5", "hour_of_day", "far", "1"]
+    status, shown = talk(tmp_path, answers, "meters.parquet", command=("quickstart",))
+    assert status == 0, shown
+    project = open_project(tmp_path / "meters-project")
+    assert project.dataset("meters").within == 1
+    assert shown.rstrip().endswith("--project meters-project")
+
+
 @pytest.mark.real_data
 def test_check_ins_of_new_york(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = real("checkins_nyc.csv.gz")

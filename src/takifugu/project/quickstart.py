@@ -53,6 +53,7 @@ SHARE = Fraction(1, 5)  # of the entities, or of the time, that the prior is fit
 ENTITIES = 25  # so many are shared out; of fewer the first part of their time is taken
 AT_LEAST = 5  # entities that a label needs to be listed
 STEPS = 1_000  # at least so many between the bounds of a column of numbers
+WITHIN = "secrets_within"  # an open point of its own
 VERDICTS = ("useful", "rough", "mostly noise")
 Progress = Callable[[str], None]
 
@@ -93,6 +94,7 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
     Labels that nobody has listed are those of the rows that the prior is fitted on. Numbers are to
     be there in every row, as the prior of numbers needs it.
     """
+    draft = replace(draft, open=tuple(p for p in draft.open if p.key != WITHIN))
     found = {
         point.key.split(".", 1)[1].removesuffix(".values"): FROM_THE_FITTED_ROWS
         for point in draft.open
@@ -124,7 +126,7 @@ def prepared(draft: Draft, options: QuickstartOptions) -> Draft:
     if options.within is None:
         (column, *_) = numbers
         point = OpenPoint(
-            "secrets_within",
+            WITHIN,
             f"how far apart two values of `{visible(column)}` may be that nobody shall tell apart",
             "a distance in the units of the column: a larger one protects more and costs more",
             "--secrets-within 1",

@@ -100,6 +100,8 @@ def _change(decision: Decision) -> str:
     """How to decide otherwise than a draft did."""
     if not decision.guessed or decision.part not in ("entity", "order", "protected"):
         return ""
+    if "steps of" in decision.reason:
+        return "`step` in the declaration"
     if decision.part == "order" and "UTC" in decision.reason:
         return "--zone Europe/Berlin"
     return f"--{decision.part} COLUMN"
