@@ -6,10 +6,10 @@ from math import erfc, exp, inf, log, nan, sqrt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.raising import raises
 
 from takifugu.errors import UnsoundRequest
 from takifugu.session.odds import odds, odds_words
+from tests.raising import raises
 
 WEIGHTS = st.lists(st.integers(1, 1000), min_size=2, max_size=8)
 
