@@ -132,8 +132,8 @@ def test_show_tells_costs_by_shape_and_json_exactly(tmp_path: Path) -> None:
     shapes = "1 by distance from 0 to 120 in column age, 0.3334 by count of home\\u001b, work"
     assert f"worst entry has lost epsilon = 0.25, {shapes}" in page
     assert (
-        f"stays, from 0 before 9 (laplace); {shapes}, 0.25 by any value; at most epsilon = 1.584 per"
-        in page
+        f"stays, from 0 before 9 (laplace); {shapes}, 0.25 by any value;"
+        " at most epsilon = 1.584 per" in page
     )
     assert "(laplace); 0.1429 by count of home; at most epsilon = 0.1429 per entry" in page
     facts = json.loads(CliRunner().invoke(app, ["show", str(path), "--json"]).stdout)

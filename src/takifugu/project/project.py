@@ -59,6 +59,7 @@ from takifugu.project.project_cache import (
     reach,
     table_path,
 )
+from takifugu.session.activity import Activity, in_notebook, screen
 from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
@@ -280,12 +281,19 @@ class Project(PriorEntering):
             analyst: Who runs the queries; a budget of their own counts beside the dataset's.
             backend: What reads the data; by default what its source needs.
             table: Whether to use the cached translation table, which is made if there is none.
-            progress: Called with what is being done.
+            progress: Called with what is being done; by default a notebook shows it.
         """
         self.refuse_unlisted(name, analyst)
         found = self.load(name)
         translation, rules = found.translation, found.rules
-        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
+        with (
+            self.engine(found, backend=backend) as engine,
+            self.ledger() as ledger,
+            ExitStack() as opening,
+        ):
+            if progress is None and in_notebook():
+                shown = Activity(f"opening {name}", screen(None))
+                progress = opening.enter_context(shown)
             ledger.snapshot(name, analyst=analyst).refuse(terms_of(translation), rules)
             keep_terms(self.folder, translation)
             if len(self.policy.datasets) > 1:
@@ -311,6 +319,7 @@ class Project(PriorEntering):
             )
             if table:
                 session.keep_allowances(KeptAllowances(self.folder, name, translation))
+            opening.close()
             yield session
 
     def add_dataset(

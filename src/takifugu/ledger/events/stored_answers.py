@@ -11,18 +11,31 @@ from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.storage.schema import EVENTS
 from takifugu.ledger.storage.statement import Statement
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was released, when, and the place of the charge that paid for it."""
+    """What was released, when, and the events that hold it.
+
+    Attributes:
+        value: What was released, as JSON.
+        paid: The charge that paid for it.
+        event: The answer itself.
+        at: When it was written.
+    """
 
     value: Any
-    charge: int
+    paid: Anchor
+    event: Anchor
     at: datetime
+
+    @property
+    def charge(self) -> int:
+        """The place of the charge that paid for it."""
+        return self.paid.seq
 
 
 _PAID, _SENT = EVENTS.alias("paid"), EVENTS.alias("sent")
@@ -48,7 +61,7 @@ def find(connection: Connection, identity: str, analyst: str | None) -> Answer |
         row = _ANSWERED.one(connection, {"identity": identity})
     else:
         row = _ANSWERED_TO.one(connection, {"identity": identity, "analyst": analyst})
-    return None if row is None else read(chain.one(connection, row.seq))
+    return None if row is None else read(connection, chain.one(connection, row.seq))
 
 
 _PAID_FOR = Statement(
@@ -73,9 +86,11 @@ def charges_for(connection: Connection, body: Mapping[str, Any]) -> list[Event]:
     return [event for event in found if all(event.body.get(k) == body[k] for k in same)]
 
 
-def read(event: Event) -> Answer:
-    """The answer in an event."""
-    return Answer(event.body["answer"], event.body["charge"], event.at)
+def read(connection: Connection, event: Event) -> Answer:
+    """The answer in an event, with the charge that paid for it."""
+    charge = chain.one(connection, event.body["charge"])
+    paid, own = Anchor(charge.seq, charge.hash), Anchor(event.seq, event.hash)
+    return Answer(event.body["answer"], paid, own, event.at)
 
 
 def store(
@@ -97,7 +112,7 @@ def store(
         )
     known = _ANSWER_OF.one(connection, {"paid": charge.seq})
     if known is not None:
-        answer = read(chain.one(connection, known.seq))
+        answer = read(connection, chain.one(connection, known.seq))
         if canonical_json(answer.value, "answer") != text:
             raise LedgerConflict(
                 f"charge {charge.seq} has another answer already; charge again",
@@ -111,4 +126,4 @@ def store(
         "analyst": charge.body["analyst"],
         "answer": value,
     }
-    return read(chain.append(connection, last, "answer", content, now))
+    return read(connection, chain.append(connection, last, "answer", content, now))
