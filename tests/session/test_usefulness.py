@@ -80,11 +80,14 @@ def scales_of(kind: str, groups: list[int], labels: int, **how: float) -> Answer
     """Scales as the oracle has them, for `judged` alone."""
     rows = np.array([n for n in groups if n], dtype=np.int64)
     ends = np.array([oracle.scale(kind, int(n), labels, **how) for n in rows])
+    low, high, size = ends.T
     return AnswerScales(
         "a count",
         "counts",
         rows,
-        *ends.T,
+        low,
+        high,
+        size,
         error="interval",
         per_row=kind in ("proportions", "mean"),
         name=lambda group: {"group": group},
@@ -206,7 +209,8 @@ def test_errors_are_within_the_predicted_half_width(
     """Drawn by OpenDP on the exact answer of the table, many times in one call."""
     with asked(tmp_path, kind) as (ask, session, _):
         plan = ask(epsilon=2, delta=delta)
-        engine, query, mechanism = session._engine, plan.query, plan.mechanism
+        engine, mechanism = session._engine, plan.mechanism
+        query: Any = plan.query
         exact = np.atleast_1d(query.exact(engine))
         unit = float(query.unit(engine)) if hasattr(query, "unit") else 1.0
     if kind.startswith("top_k"):
