@@ -17,7 +17,6 @@ MEANINGS = {
     STOPPED: "interrupted (Ctrl-C); a release that had begun may have been charged",
 }
 BY_NAME = {
-    "MostlyNoise": MISTAKE,
     "BudgetExceeded": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,

@@ -234,6 +234,16 @@ class Prices:
         self._allowed: dict[tuple[Cost, float], Fraction] = {}
         self._priced: dict[Cost, tuple[Fraction, float]] = {}  # by unit: a factor, and its price
 
+    def apart(self) -> "Prices":
+        """The same prices, to look into others: what is found there is not remembered here.
+
+        A price by value may differ by a rounding from one that was searched for from elsewhere, and
+        a plan and its release must come to the same.
+        """
+        found = Prices(self._dataset, self._translation, self._kept)
+        found._allowed = dict(self._allowed)
+        return found
+
     def of(
         self,
         loss: Charged,
