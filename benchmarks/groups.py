@@ -58,9 +58,7 @@ def one(groups: int, kind: str) -> None:
             planned = perf_counter()
             result = session.release(plan, accept_noise=True)
             released = perf_counter()
-            again = session.release(
-                session.plan(QueryOptions(kind, by="block", epsilon=1, **how)), accept_noise=True
-            )  # type: ignore[arg-type]
+            again = session.release(session.plan(plan.options))
         assert again.free
         assert again.rows == result.rows
         took, memory = perf_counter() - began, _megabytes()
