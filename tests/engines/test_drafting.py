@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from takifugu.engines import DatabaseFailed, InvalidDeclaration, draft_of, open_engine
+from takifugu.engines import InvalidDeclaration, draft_of, open_engine
 from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
 from takifugu.engines.declarations.open_points import OpenDeclaration
 from takifugu.engines.draft_guesses import guess_entity, guess_order, guess_protected, words_of
@@ -184,9 +184,9 @@ def test_a_file_that_could_be_misread_is_refused(
 
 def test_a_row_that_is_cut_further_down_is_refused_without_its_values(tmp_path: Path) -> None:
     rows = [("user", "at", "place"), *[("ann", "2012-04-13", "x")] * 3000, ("secret", "2012")]
-    with raises(DatabaseFailed, doing="read") as refused:
+    with raises(InvalidDeclaration, field="source, path", reason="fields") as refused:
         draft_of(write(tmp_path / "v.csv", rows))
-    assert "secret" not in str(refused.value)
+    assert "1 row on line 3002" in str(refused.value) and "secret" not in str(refused.value)
 
 
 def test_several_columns_that_would_do_are_left_open(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from takifugu.engines.backends.backend import Kind, quoted
-from takifugu.engines.backends.csv_reading import STRICT, Run, dialect, literal
+from takifugu.engines.backends.csv_reading import STRICT, Run, dialect, literal, refuse_cut_rows
 from takifugu.engines.backends.duckdb_backend import SHUT, kind_of
 from takifugu.engines.backends.frames import Frame, is_frame
 from takifugu.engines.backends.opened_files import compression, duckdb_name, found_files
@@ -276,9 +276,18 @@ def _csv_columns(
         found = connection.execute(f"SELECT {sure} FROM {text}").fetchall()  # noqa: S608 - quoted
         return bool(found == [(True,)])
 
+    def known() -> tuple[dict[str, str], str | None]:
+        columns = [f"column {place}" for place in range(len(header))]
+        refuse_cut_rows(names, _options(files, reading), columns, run)
+        return work()
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+        return found
+
     with _database() as connection:
         types, decimal = without_values(
-            work,
+            known,
             visible(path),
             doing="read",
             advice="see that every row has as many fields as the first line",
