@@ -282,6 +282,13 @@ def test_labels_of_a_pandas_category_are_left_open() -> None:
         draft_of(frame, protected=("flag",))
 
 
+def test_columns_of_a_frame_need_names_of_their_own() -> None:
+    pandas = pytest.importorskip("pandas")
+    for names in ([0, 1], ["a", "a"]):
+        with raises(InvalidDeclaration, field="source", reason="header"):
+            draft_of(pandas.DataFrame([["x", "y"]], columns=names))
+
+
 def test_an_enum_of_a_duckdb_file_is_its_list(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "v.duckdb"
@@ -295,7 +302,8 @@ def test_an_enum_of_a_duckdb_file_is_its_list(tmp_path: Path) -> None:
         draft_of(path)
 
 
-HOSTILE = ["a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?"]
+HOSTILE = ["a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?", "a.b",
+           "new\nline", "values", "\u202ereversed", "-", "protected"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

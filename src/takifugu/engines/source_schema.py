@@ -334,12 +334,20 @@ def _polars_enum(value: bytes) -> tuple[str, ...]:
 def _frame_columns(frame: Any) -> tuple[SchemaColumn, ...]:
     """The columns of a frame by their types alone."""
     package = type(frame).__module__.partition(".")[0]
+    names = list(frame.column_names if package == "pyarrow" else frame.columns)
+    if len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise InvalidDeclaration(
+            "source",
+            given="has columns that share a name, or are called by something else than text",
+            needed="have a name for each; in pandas, frame.columns = [str(c) for c in …]",
+            reason="header",
+        )
     if package == "pyarrow":
         pairs = [(str(f.name), str(f.type)) for f in frame.schema]
         return tuple(_arrow_column(f, _typed(*p)) for f, p in zip(frame.schema, pairs, strict=True))
     if package == "polars":
         return tuple(_polars_column(name, type_) for name, type_ in frame.schema.items())
-    return tuple(_typed(str(name), str(frame[name].dtype)) for name in frame.columns)
+    return tuple(_typed(str(name), str(type_)) for name, type_ in frame.dtypes.items())
 
 
 def _polars_column(name: str, type_: Any) -> SchemaColumn:
