@@ -302,8 +302,10 @@ def test_an_enum_of_a_duckdb_file_is_its_list(tmp_path: Path) -> None:
         draft_of(path)
 
 
-HOSTILE = ["a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?", "a.b",
-           "new\nline", "values", "\u202ereversed", "-", "protected"]  # fmt: skip
+HOSTILE = [
+    "a b", 'qu"ote', "it's", "emoji 😀", "l" * 300, "back\\slash", "[x]", "#", "=", "?", "a.b",
+    "new\nline", "values", "\u202ereversed", "-", "protected",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
