@@ -212,7 +212,7 @@ def _control(terminal: int) -> None:
 
 
 def test_on_a_terminal_it_asks_for_what_it_cannot_know(ready: Path) -> None:
-    answers = ["%d/%m/%Y %H:%M", "secret-home,secret-work", "country"]
+    answers = ["1", "secret-home,secret-work", "country"]
     status, shown = talk(ready, list(answers), "visits.csv")
     assert status == 0, shown
     declaration = read_declaration(ready / "visits.toml")

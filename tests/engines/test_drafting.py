@@ -218,7 +218,7 @@ def test_numbers_need_bounds(tmp_path: Path) -> None:
     rows = [("meter", "hour", "kwh"), ("a", "0", "1.5"), ("a", "1", "2.5")]
     draft = draft_of(write(tmp_path / "m.csv", rows))
     assert draft.document["order"] == {"column": "hour", "kind": "number", "ties": "refuse"}
-    assert draft.document["protected"] == {"kwh": {"bounds": "?", "missing": "drop"}}
+    assert draft.document["protected"] == {"kwh": {"bounds": "?", "missing": "refuse"}}
     assert [point.key for point in draft.open] == ["protected.kwh.bounds"]
 
 
@@ -362,6 +362,7 @@ def test_an_answer_that_names_no_column_is_refused(tmp_path: Path) -> None:
         ("user_index:whole user_id:whole row:whole est_hours:whole category_name:text", "user_id",
          "row", "category_name"),
         ("meter:text timestamp:zoned kwh:real", "meter", "timestamp", "kwh"),
+        ("meter_id:whole read_at:text kwh:real tariff:text", "meter_id", "read_at", "kwh"),
         ("person:text name:text comment:text job:text sex:text", "person", None, "job"),
         ("x:text y:text", None, None, "x y"),
     ],
