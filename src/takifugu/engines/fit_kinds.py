@@ -8,6 +8,7 @@ and says what it rests on. A new kind is one module beside this one, and one ent
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,10 +20,13 @@ from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
+from takifugu.numeric import Integers
 from takifugu.priors import FittedRows, Name, Prior
 
 if TYPE_CHECKING:
     from takifugu.engines.goodness import GoodnessOfFit
+    from takifugu.translation.prior_advice import PriorAdvice
+    from takifugu.translation.protocol import LossTranslation
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class FitOptions:
 
     Attributes:
         first_days: Fit on so many days and release from those after them.
+        first_steps: The same where the order is a number: so many units from the first one on.
         share: Fit on such a share of the entities and release from the others.
         other: The state for what was never seen; it must be a label of the column.
         tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
@@ -55,6 +60,7 @@ class FitOptions:
     """
 
     first_days: int | None = None
+    first_steps: int | None = field(default=None, kw_only=True)
     share: Fraction | None = None
     other: Name | None = None
     tau: float | None = None
@@ -76,9 +82,12 @@ class FitOptions:
     member: str | None = None
 
     def __post_init__(self) -> None:
-        if self.first_days is not None and self.share is not None:
+        splits = (self.first_days, self.first_steps, self.share)
+        if sum(given is not None for given in splits) > 1:
             raise InvalidQuery(
-                "first days", given="come with a share", needed="be given alone: one split only"
+                "first days",
+                given="come with first steps, or with a share",
+                needed="be given alone: one split only",
             )
         if self.confidence is not None and (self.tau is not None or self.other is not None):
             raise InvalidQuery(
@@ -102,8 +111,9 @@ class FitOptions:
     @property
     def split(self) -> Split:
         """Which rows to fit on."""
-        if self.first_days is not None:
-            return FirstDays(self.first_days)
+        first = self.first_steps if self.first_days is None else self.first_days
+        if first is not None:
+            return FirstDays(first)
         return None if self.share is None else ByEntity(self.share)
 
 
@@ -122,6 +132,9 @@ class Estimate:
         goodness: Tests whether it describes the rows; None for the tests of its kind, by
             `fit_goodness`.
         stated: What a policy says of ``over`` beside: the columns that group people.
+        counts: ``[x, y]``: the steps that a chain was fitted to; None for other kinds.
+        tau: What their zeros were smoothed to; None if they were not.
+        rare: The states that were left fewer than ten times, and how often, the rarest first.
     """
 
     prior: Prior
@@ -133,12 +146,38 @@ class Estimate:
     over: str | None = None
     goodness: "Callable[[], GoodnessOfFit] | None" = field(default=None, repr=False, compare=False)
     stated: Mapping[str, str] = field(default_factory=dict)
+    counts: Integers | None = field(default=None, repr=False, compare=False)
+    tau: float | None = None
+    rare: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class FitSize:
+    """How large a table is, and the part of it that a prior was fitted on. All of it is public.
+
+    Attributes:
+        people: How many entities the prior was fitted on.
+        rows: How many rows these have there.
+        longest: The most rows that an entity has in the whole table.
+        days: How many days the table spans; None if its order is a number.
+    """
+
+    people: int
+    rows: int
+    longest: int
+    days: int | None = None
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of sequences that might suit: the longest, and those of about a day."""
+        parts = 10 if self.days is None else self.days
+        return tuple(dict.fromkeys((self.longest, -(-self.longest // parts))))
 
 
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
 Default = Literal["the one", "labels", "numbers"]
 
-COMMON = ("first_days", "share", "kind", "columns")
+COMMON = ("first_days", "first_steps", "share", "kind", "columns")
 
 
 @dataclass(frozen=True)
@@ -215,6 +254,7 @@ class Fitted:
         split: How they were kept apart.
         remaining: How many rows were kept apart, which is public; None if that was not counted.
         goodness: Whether it describes the rows that it was fitted on; None if not tested.
+        size: How large the table is; None if that was not counted.
     """
 
     prior: Prior
@@ -225,24 +265,48 @@ class Fitted:
     split: Split
     remaining: int | None = None
     goodness: "GoodnessOfFit | None" = None
+    size: FitSize | None = None
 
     @property
     def statement(self) -> str:
         """What readers of the policy should know about the fit."""
         return " ".join((self.rows.statement, *self.estimate.rests))
 
+    def advice(
+        self,
+        epsilon: float = 1.0,
+        *,
+        translation: "LossTranslation | None" = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> "PriorAdvice":
+        """What it rests on, what ``epsilon`` allows under it, and what would allow more.
+
+        ``translation`` is that of the prior with the secrets to keep; by default every pair of
+        values is one. It takes some seconds for priors of many states.
+        """
+        from takifugu.engines.fit_advice import advice_of
+
+        return advice_of(self, epsilon, translation=translation, progress=progress)
+
 
 def fit_prior(
-    engine: Engine, columns: Sequence[str], options: FitOptions, *, tested: bool = False
+    engine: Engine,
+    columns: Sequence[str],
+    options: FitOptions,
+    *,
+    tested: bool = False,
+    sized: bool = False,
 ) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
-    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again.
+    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again; with
+    ``sized`` how many people and rows there are.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
     _refuse_columns(chosen, engine.declaration)
+    _refuse_other_order(options, engine.declaration)
     train, test = parts(engine, options.split, EVERYTHING)
     remaining = None if test is None else engine.count(test)
     if remaining == 0:
@@ -261,7 +325,40 @@ def fit_prior(
         from takifugu.engines.fit_goodness import goodness_of
 
         goodness = goodness_of(engine, chosen, train, options, estimate)
-    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness)
+    size = _size(engine, train) if sized else None
+    return Fitted(prior, estimate, rows, train, test, options.split, remaining, goodness, size)
+
+
+def _size(engine: Engine, train: Scope) -> FitSize:
+    fitted, whole = engine.lengths(train), engine.lengths()
+    days = None
+    if engine.declaration.order.kind != "number":
+        first, last = engine.span()
+        if isinstance(first, datetime) and isinstance(last, datetime):
+            days = (last.date() - first.date()).days + 1
+    rows = int((fitted.lengths * fitted.entities).sum())
+    return FitSize(int(fitted.entities.sum()), rows, whole.longest, days)
+
+
+def _refuse_other_order(options: FitOptions, declaration: Declaration) -> None:
+    """Raise if days are counted where the order is a number, or steps where it is a time."""
+    order = declaration.order
+    number = order.kind == "number"
+    if options.first_days is not None and number:
+        raise InvalidQuery(
+            "first days",
+            given=f"are given, and the order, `{order.column}`, is a number",
+            needed=f"be steps of it: --first-steps {options.first_days} (first_steps) fits on the"
+            f" rows within {options.first_days} of its smallest number",
+            reason="order-is-a-number",
+        )
+    if options.first_steps is not None and not number:
+        raise InvalidQuery(
+            "first steps",
+            given=f"are given, and the order, `{order.column}`, is a time",
+            needed="be days: --first-days N (first_days)",
+            reason="order-is-a-time",
+        )
 
 
 def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:

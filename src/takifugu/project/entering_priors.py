@@ -7,9 +7,11 @@ the one that counts. Both are recorded in the ledger.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from takifugu._rounding import float_down
 from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine
 from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
@@ -19,6 +21,9 @@ from takifugu.project import policy_writing as write
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
+from takifugu.translation.prior_advice import PriorAdvice
+from takifugu.translation.protocol import LossTranslation
+from takifugu.translation.translation import Translation
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
@@ -50,6 +55,10 @@ class PriorEntering(ABC):
         """The ledger of the project, open."""
 
     @abstractmethod
+    def budget(self, name: str, analyst: str | None = None) -> Fraction | None:
+        """The Pufferfish ε that the ledger allows now."""
+
+    @abstractmethod
     def record_policy(self, ledger: Ledger, name: str, **details: Any) -> None:
         """Record in the ledger what a command entered into the policy of a dataset."""
 
@@ -73,7 +82,9 @@ class PriorEntering(ABC):
         found = self.load(name)
         declaration = found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
+            fitted = fit_prior(
+                engine, _about(found.about, options), options, tested=tested, sized=True
+            )
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
@@ -89,6 +100,23 @@ class PriorEntering(ABC):
                 ledger, name, how="fitted", files=[file], rows=how, replaced=replaced
             )
         return made, path, prior, fitted
+
+    def advice(
+        self, name: str, fitted: Fitted, *, progress: Callable[[str], None] | None = None
+    ) -> PriorAdvice:
+        """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
+
+        With the secrets and the uncertainty of the dataset; a budget of 1 if it has none yet.
+        """
+        budget = self.budget(name)
+        made = self.load(name).translation
+        translation: LossTranslation | None = made
+        if len(made.priors) > 1:
+            translation = None
+            if isinstance(made, Translation):
+                translation = Translation(fitted.prior, made.secrets, made.uncertainty)
+        epsilon = 1.0 if budget is None else float_down(budget)
+        return fitted.advice(epsilon, translation=translation, progress=progress)
 
     def enter_prior(
         self,
