@@ -72,7 +72,7 @@ def test_statuses_are_those_of_real_errors() -> None:
 JSON = [
     "init --json",
     "dataset add stays stays.toml --json",
-    "prior fit stays --first-days 8 --json",
+    "prior fit stays --first-steps 8 --json",
     "budget set stays 2 --json",
     "budget show stays --json",
     "plan stays histogram --epsilon 1 --json",

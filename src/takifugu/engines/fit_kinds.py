@@ -34,8 +34,8 @@ class FitOptions:
     """What to fit, and on which rows: the first days, a share of the entities, or all.
 
     Attributes:
-        first_days: Fit on so many days and release from those after them.
-        first_steps: The same where the order is a number: so many units from the first one on.
+        first_days: Fit on so many days and release from those after them; where the order is a
+            number, on the rows within so many of its smallest one.
         share: Fit on such a share of the entities and release from the others.
         other: The state for what was never seen; it must be a label of the column.
         tau: What zeros are smoothed to, by default as in the paper; 0 leaves them.
@@ -60,7 +60,6 @@ class FitOptions:
     """
 
     first_days: int | None = None
-    first_steps: int | None = field(default=None, kw_only=True)
     share: Fraction | None = None
     other: Name | None = None
     tau: float | None = None
@@ -82,12 +81,9 @@ class FitOptions:
     member: str | None = None
 
     def __post_init__(self) -> None:
-        splits = (self.first_days, self.first_steps, self.share)
-        if sum(given is not None for given in splits) > 1:
+        if self.first_days is not None and self.share is not None:
             raise InvalidQuery(
-                "first days",
-                given="come with first steps, or with a share",
-                needed="be given alone: one split only",
+                "first days", given="come with a share", needed="be given alone: one split only"
             )
         if self.confidence is not None and (self.tau is not None or self.other is not None):
             raise InvalidQuery(
@@ -111,9 +107,8 @@ class FitOptions:
     @property
     def split(self) -> Split:
         """Which rows to fit on."""
-        first = self.first_steps if self.first_days is None else self.first_days
-        if first is not None:
-            return FirstDays(first)
+        if self.first_days is not None:
+            return FirstDays(self.first_days)
         return None if self.share is None else ByEntity(self.share)
 
 
@@ -177,7 +172,7 @@ class FitSize:
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
 Default = Literal["the one", "labels", "numbers"]
 
-COMMON = ("first_days", "first_steps", "share", "kind", "columns")
+COMMON = ("first_days", "share", "kind", "columns")
 
 
 @dataclass(frozen=True)
@@ -306,7 +301,6 @@ def fit_prior(
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
     _refuse_columns(chosen, engine.declaration)
-    _refuse_other_order(options, engine.declaration)
     train, test = parts(engine, options.split, EVERYTHING)
     remaining = None if test is None else engine.count(test)
     if remaining == 0:
@@ -338,27 +332,6 @@ def _size(engine: Engine, train: Scope) -> FitSize:
             days = (last.date() - first.date()).days + 1
     rows = int((fitted.lengths * fitted.entities).sum())
     return FitSize(int(fitted.entities.sum()), rows, whole.longest, days)
-
-
-def _refuse_other_order(options: FitOptions, declaration: Declaration) -> None:
-    """Raise if days are counted where the order is a number, or steps where it is a time."""
-    order = declaration.order
-    number = order.kind == "number"
-    if options.first_days is not None and number:
-        raise InvalidQuery(
-            "first days",
-            given=f"are given, and the order, `{order.column}`, is a number",
-            needed=f"be steps of it: --first-steps {options.first_days} (first_steps) fits on the"
-            f" rows within {options.first_days} of its smallest number",
-            reason="order-is-a-number",
-        )
-    if options.first_steps is not None and not number:
-        raise InvalidQuery(
-            "first steps",
-            given=f"are given, and the order, `{order.column}`, is a time",
-            needed="be days: --first-days N (first_days)",
-            reason="order-is-a-time",
-        )
 
 
 def _default(kind: FitKind, declaration: Declaration) -> tuple[str, ...]:

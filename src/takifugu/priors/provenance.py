@@ -112,8 +112,9 @@ class FittedRows:
             )
         which = []
         if self.before is not None:
-            first = f"rows before {self.before}" if self.days is None else self._first
-            which.append(f"fitted on the {first}: release from {self.before} on only")
+            place = f"{self.before:g}" if isinstance(self.before, float) else str(self.before)
+            first = f"rows before {place}" if self.days is None else self._first
+            which.append(f"fitted on the {first}: release from {place} on only")
         if self.share is not None:
             which.append(
                 f"fitted on about {float(self.share):.0%} of the entities: release from the"

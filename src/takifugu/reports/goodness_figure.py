@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 COUNTED, FITTED, PALE = "#4c72b0", "#dd8452", "#8c8c8c"
 VERDICTS = {
     "fits": "#55a868",
+    "unclear": "#8c8c8c",
     "differs little": "#8c8c8c",
     "does not fit": "#c44e52",
     "not tested": "#8c8c8c",

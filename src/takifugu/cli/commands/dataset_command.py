@@ -99,6 +99,7 @@ def add(
     with Spinner(f"checking {declaration}"), open_engine(declaration, backend=backend) as engine:
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
+        unit = "steps" if engine.declaration.order.kind == "number" else "days"
         project.add_dataset(
             name,
             declaration,
@@ -121,7 +122,7 @@ def add(
     echo(f"{name} was added to {project.file}")
     if not prior:
         echo(
-            f"next: takifugu prior fit {name}{likely} --first-days N (or --share 1/5), or name a"
+            f"next: takifugu prior fit {name}{likely} --first-{unit} N (or --share 1/5), or name a"
             " prior in the file"
         )
 

@@ -253,8 +253,7 @@ def fit(
     from takifugu.project.policy import share_of
 
     options = FitOptions(
-        first_days=first_days,
-        first_steps=first_steps,
+        first_days=first_steps if first_days is None else first_days,
         share=None if share is None else share_of(share, "--share"),
         kind=kind,
         columns=() if columns is None else _names(columns),
@@ -276,6 +275,7 @@ def fit(
         member=member,
     )
     project = the_project(folder)
+    _refuse_other_order(project, data, first_days, first_steps)
     with Spinner(f"counting the rows of {data}"):
         project, file, fitted, found = project.fit(
             data, options, replace=replace, keep=add, backend=backend, tested=goodness
@@ -294,8 +294,8 @@ def fit(
     echo(f"added to {project.file}; {found.rows.short}")
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
-    if suits is not None:
-        echo(suits.words)
+    for said in _suits(found, suits):
+        echo(said)
     for note in estimate.notes:
         if suits is None or not estimate.rare or not note.startswith("hardly seen"):
             echo(f"note: {note}")
@@ -305,6 +305,40 @@ def fit(
         echo(f"next: takifugu prior accept {data}; nothing is released until then")
     elif project.budget(data) is None:
         echo(f"next: takifugu budget set {data} 1")
+
+
+def _suits(found: "Fitted", advice: "PriorAdvice | None") -> list[str]:
+    """What the prior rests on and whether it suits: a line, or two where it is not a chain."""
+    from dataclasses import replace
+
+    if found.estimate.unit == "steps":
+        return [found.estimate.rests[0] if advice is None else advice.words]
+    price = "" if advice is None else replace(advice, evidence=None).words
+    return [line for line in (" ".join(found.estimate.rests), price) if line]
+
+
+def _refuse_other_order(
+    project: "Project", data: str, first_days: int | None, first_steps: int | None
+) -> None:
+    """Raise if days are counted where the order is a number, or steps where it is a time."""
+    if first_days is None and first_steps is None:
+        return
+    order = project.load(data).declaration.order
+    if first_days is not None and order.kind == "number":
+        raise InvalidOption(
+            "--first-days",
+            given=f"is given, and the order, `{order.column}`, is a number",
+            needed=f"be --first-steps {first_days}: the rows within {first_days} of its smallest"
+            " number",
+            reason="order-is-a-number",
+        )
+    if first_steps is not None and order.kind != "number":
+        raise InvalidOption(
+            "--first-steps",
+            given=f"is given, and the order, `{order.column}`, is a time",
+            needed="be --first-days N, for days",
+            reason="order-is-a-time",
+        )
 
 
 def _advice(project: "Project", data: str, found: "Fitted") -> "PriorAdvice | None":
