@@ -1,5 +1,6 @@
 """How Sphinx builds the site: ``make docs``. Nothing is fetched, then or when a page is read."""
 
+import json
 import re
 from html import escape
 from importlib.resources import files
@@ -19,6 +20,7 @@ author = "the takifugu authors"
 release = takifugu.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["examples"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".ipynb": "markdown"}
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
@@ -46,6 +48,17 @@ NAMED = re.compile(r"^```(csv|json|toml|python|sh|text)[ \t]+([\w.-]+)[ \t]*$", 
 BIG = re.compile(r"\\([Bb]igg?)([(\[|)\]])")  # docutils knows \Bigl and \Bigr, but not \Big
 APPLIED = re.compile(r"(<mo>&ApplyFunction;</mo>)(?!\s*<mo)")  # "log t" is set with a space
 MARKED = re.compile(r"^```console[ \t]+exit=\d+[ \t]*$", re.MULTILINE)
+
+
+def read_notebooks(app: Any, page: str, source: list[str]) -> None:
+    """Show a notebook as a page: its text, and its code in blocks."""
+    if str(app.env.doc2path(page)).endswith(".ipynb"):
+        cells = json.loads(source[0])["cells"]
+        texts = ["".join(cell["source"]) for cell in cells]
+        source[0] = "\n\n".join(
+            text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```"
+            for cell, text in zip(cells, texts, strict=True)
+        )
 
 
 def show_file_names(_app: Any, _page: str, source: list[str]) -> None:
@@ -83,5 +96,6 @@ def setup(app: Any) -> None:
         if fields.name == "variable":
             fields.label = "Attributes"
     app.add_lexer("csv", TextLexer)
+    app.connect("source-read", read_notebooks)
     app.connect("source-read", show_file_names)
     app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))

@@ -354,6 +354,66 @@ def test_transitions_follow_entity_order_and_tie_breakers(stored: Stored) -> Non
         assert found.counts.sum() == sum(truth.values()) > 50
 
 
+@pytest.mark.parametrize("outside", ["other", "drop"])
+def test_transitions_of_each_group_are_those_of_its_entities(
+    store: Store, tmp_path: Path, outside: Outside
+) -> None:
+    home = {"Ann": "ID", "Bea": "JP", "Čeněk": "ID"}
+    settled = [{**row, "home land": home[row["person"]]} for row in rows()]
+    middle = START + timedelta(minutes=45 * 9)
+    with opened(store(f"settled_{outside}", settled, tmp_path), outside=outside) as engine:
+        for scope, kept in (
+            (Scope(), settled),
+            (Scope(end=middle), [row for row in settled if row["at"] < middle]),
+        ):
+            engine.refuse_changes(["home land"], scope)
+            found = engine.steps("label", ["home land"], scope)
+            assert found.columns == ("home land", "label before", "label after")
+            for land in LANDS:
+                mine = [row for row in kept if row["home land"] == land]
+                fold = recount.fold(LABELS, outside)
+                truth = recount.steps(
+                    recount.sequences(mine, "person", ("at", "row"), "label", fold)
+                )
+                assert {
+                    (x, y): found.at(land, x, y) for x in found.keys[1] for y in found.keys[1]
+                } == {(x, y): truth[x, y] for x in found.keys[1] for y in found.keys[1]}
+            assert np.array_equal(found.counts.sum(axis=0), engine.steps("label", (), scope).counts)
+        assert found.counts.sum() > 10
+
+
+def test_a_column_that_changes_within_an_entity_is_refused(store: Store, tmp_path: Path) -> None:
+    """By its keys, not its raw values; and only in the rows that are read."""
+    raw = {"Ann": ("ID", "indonesia"), "Bea": ("JP", "JP"), "Čeněk": ("??", None)}
+    changed = []
+    for i, row in enumerate(rows()):
+        changed.append({**row, "home land": raw[row["person"]][i % 2]})
+    stored = store("changed", changed, tmp_path)
+    source, options = stored
+    merged = Category("home land", ("ID", "JP"), "other", labels=(("indonesia", "ID"),))
+    dropped = Category("home land", ("ID", "JP"), "drop", labels=(("indonesia", "ID"),))
+    folded = Category("home land", ("ID", "other"), "other", labels=(("indonesia", "other"),))
+    apart = Category("home land", ("ID", "JP", "indonesia"), "drop")
+    order = Order("at", "time", zone="Asia/Jakarta", ties=("row",))
+    for public, fits in ((merged, True), (dropped, True), (folded, False), (apart, False)):
+        declared = Declaration(
+            source, "person", order, (Category("label", LABELS, "other"),), (public,)
+        )
+        with open_engine(declared, **options) as engine:
+            if fits:
+                engine.refuse_changes(["home land"])
+                assert engine.steps("label", ["home land"]).counts.sum() > 10
+            else:
+                with raises(InvalidQuery, field="by, home land", reason="changes"):
+                    engine.refuse_changes(["home land"])
+                engine.refuse_changes(["home land"], Scope(start="2020-01-01"))
+                engine.refuse_changes(["home land"], Scope(where={"home land": ["ID"]}))
+    with opened(store("moved", rows(), tmp_path)) as engine:
+        with raises(InvalidQuery, field="by, home land", reason="changes"):
+            engine.refuse_changes(["home land"])
+        engine.refuse_changes([])
+
+
 def test_a_window_cuts_sequences(stored: Stored) -> None:
     middle = START + timedelta(minutes=45 * 9)
     kept = [row for row in rows() if row["at"] < middle]

@@ -137,7 +137,6 @@ def test_what_is_given_is_copied() -> None:
         ("query", {"query": "evening"}),
         ("by", {"by": 3}),
         ("by", {"by": [3]}),
-        ("by", {"kind": "transitions", "by": "zone"}),
         ("window", {"window": 3}),
         ("window", {"window": [1, 2, 3]}),
         ("window", {"window": [True, None]}),

@@ -139,6 +139,22 @@ def test_steps_move_as_claimed(
             assert max(gone) == 3
 
 
+@pytest.mark.parametrize("outside", ["drop", "other"])
+def test_steps_of_all_groups_move_no_more_than_those_of_one(
+    tmp_path: Path, outside: Outside
+) -> None:
+    """Also by ``zone``, in which Ann's rows differ and which a session refuses."""
+    labels = Category("state", LABELS[:2], outside)
+    with worlds(tmp_path, "state", LABELLED, labels) as engine:
+        query = TransitionsQuery("state", (), rows_of(engine.declaration, None, None))
+        for by in ((), ("zone",)):
+            moved = norms(changes(LABELLED, by_world(query, engine, *by)))
+            assert all(
+                found <= most for found, most in zip(moved, claimed(query, engine), strict=True)
+            )
+            assert moved[0] == 4
+
+
 @pytest.mark.parametrize("low", [Fraction(0), Fraction(1), Fraction(-2)])
 @pytest.mark.parametrize("missing", ["drop", Fraction(2)])
 def test_sums_and_quantiles_move_by_no_more_than_claimed(

@@ -22,7 +22,7 @@ from takifugu.translation.accounting.translation_table import tabulate
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 from tests.raising import raises
-from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
+from tests.session.world import CHAIN, ROWS, STATES, TRANSLATION, WEIGHT, ZONES, accept, opened
 
 SURE = 400  # at ε = 400 the noise on any number here is 0 but with a probability below 1e-9
 
@@ -52,6 +52,25 @@ def test_answers_are_those_of_the_table(tmp_path: Path) -> None:
         assert steps.column("estimate") == [1, 1, 1, 1]
         share = session.release(session.plan.proportions(by="zone", window=(0, 3), epsilon=SURE))
         assert share.column("estimate") == pytest.approx([2 / 3, 1 / 3, 1 / 2, 1 / 2])
+
+
+def test_steps_by_a_column_that_is_constant_in_each_sequence(tmp_path: Path) -> None:
+    rows = [(who, step, {"Ann": "a", "Bea": "b"}[who], *rest) for who, step, _, *rest in ROWS]
+    with opened(tmp_path, budget=20 * SURE, rows=rows) as (session, _, _):
+        found = session.release(session.plan.transitions(by="zone", epsilon=SURE))
+        assert found.columns[:3] == ("zone", "state before", "state after")
+        assert found.column("estimate") == [0, 1, 1, 1, 1, 0, 0, 0]
+        kept = session.plan.transitions(by="zone", where={"zone": ["b"]}, epsilon=SURE)
+        assert session.release(kept).column("estimate") == [1, 0, 0, 0]
+    other = tmp_path / "other"
+    other.mkdir()
+    with opened(other) as (session, ledger, _):
+        head = ledger.head()
+        with raises(InvalidQuery, field="by, zone", reason="changes"):
+            session.plan.transitions(by="zone", epsilon=1)
+        session.plan.transitions(by="zone", where={"zone": ["a"]}, epsilon=1)
+        session.plan.transitions(by="zone", window=(0, 1), epsilon=1)
+        assert ledger.head() == head
 
 
 def test_sums_and_means_are_those_of_the_clamped_table(tmp_path: Path) -> None:

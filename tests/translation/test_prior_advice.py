@@ -32,6 +32,7 @@ COUNTS = np.array(  # `other` is entered and never left, as in rows that end wit
         [0, 0, 0, 0, 0, 1639],
     ]
 )
+chain_of: Any = MarkovChain  # also of lists
 PATIENT = 1e9  # seconds: in tests everything is tried
 
 
@@ -53,7 +54,7 @@ def rebuilt(
     """The translation of a remedy, from the oracle's chain."""
     names = [str(state) for state in chain.states]
     if remedy.kind == "length":
-        return Translation(MarkovChain(chain.transition, chain.states, length=remedy.length))
+        return Translation(chain_of(chain.transition, chain.states, length=remedy.length))
     at = [names.index(name) for name in remedy.states]
     if remedy.kind == "pairs":
         kept = [
@@ -77,9 +78,9 @@ def rebuilt(
         return Translation(made)
     matrix = chain.transition.tolist()
     if remedy.kind == "drop":
-        return Translation(MarkovChain(oracle.skipped(matrix, gone), states))
+        return Translation(chain_of(oracle.skipped(matrix, gone), states))
     law = chain.stationary.tolist()
-    return Translation(MarkovChain(oracle.lumped(matrix, law, at[0], gone), states))
+    return Translation(chain_of(oracle.lumped(matrix, law, at[0], gone), states))
 
 
 def confirmed(chain: MarkovChain, advice: PriorAdvice, counts: Any = None, tau: Any = None) -> None:
@@ -99,7 +100,7 @@ def confirmed(chain: MarkovChain, advice: PriorAdvice, counts: Any = None, tau: 
 @given(table=matrices(), epsilon=st.sampled_from([0.1, 1.0, 3.0]))
 @settings(max_examples=12, deadline=None)
 def test_no_gain_is_claimed_that_is_not_there(table: Any, epsilon: float) -> None:
-    chain = MarkovChain(table)
+    chain = chain_of(table)
     confirmed(chain, advise(chain, epsilon, seconds=PATIENT))
 
 
@@ -129,7 +130,7 @@ def test_without_counts_the_same_state_is_named() -> None:
 
 
 def test_a_chain_that_forgets_at_once_has_no_remedy() -> None:
-    fair = MarkovChain(np.full((4, 4), 0.25))
+    fair = chain_of(np.full((4, 4), 0.25))
     advice = advise(fair, seconds=PATIENT)
     assert advice.remedies == () and advice.tried > 0 and advice.slow == ()
     assert advice.allowed == pytest.approx(1, rel=1e-3)
@@ -139,7 +140,7 @@ def test_a_chain_that_forgets_at_once_has_no_remedy() -> None:
 @given(table=matrices(), where=st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
 def test_leaving_out_a_state_is_the_chain_watched_elsewhere(table: Any, where: int) -> None:
-    chain = MarkovChain(table)
+    chain = chain_of(table)
     expected = oracle.skipped(table.tolist(), where)
     assert ChainSteps.of(chain).without(where).transition == pytest.approx(np.array(expected))
 
@@ -147,7 +148,7 @@ def test_leaving_out_a_state_is_the_chain_watched_elsewhere(table: Any, where: i
 @given(table=matrices())
 @settings(max_examples=40, deadline=None)
 def test_two_states_as_one_is_their_mixture(table: Any) -> None:
-    chain = MarkovChain(table)
+    chain = chain_of(table)
     expected = oracle.lumped(table.tolist(), chain.stationary.tolist(), 0, 2)
     made = ChainSteps.of(chain).merged(0, 2)
     assert made.transition == pytest.approx(np.array(expected))
@@ -179,11 +180,11 @@ def test_left_out_rows_are_nearly_the_counts_of_the_rows_that_are_left() -> None
 
 
 def test_a_state_that_is_left_for_good_still_has_a_row() -> None:
-    chain = MarkovChain([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
+    chain = chain_of([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
     made = ChainSteps.of(chain).without(2)
     assert made.transition == pytest.approx(np.array([[0.9, 0.1], [1 / 9, 8 / 9]]))
     assert made.start == pytest.approx(np.array([0.5, 0.5]))
-    both = MarkovChain(np.eye(3), start=[0.2, 0.3, 0.5])
+    both = chain_of(np.eye(3), start=[0.2, 0.3, 0.5])
     assert not ChainSteps.of(both).weighed  # several stationary laws: nothing says how to mix
     assert ChainSteps.of(both).merged(0, 1).start == pytest.approx(np.array([0.5, 0.5]))
 
@@ -213,7 +214,7 @@ def test_secrets_of_merged_values() -> None:
 
 def test_only_neighbouring_ranges_are_merged_and_none_is_left_out() -> None:
     states = ("[0, 1)", "[1, 2)", "[2, 3]")
-    chain = MarkovChain([[0.9, 0.1, 0], [0.1, 0.8999, 0.0001], [0, 0.0001, 0.9999]], states=states)
+    chain = chain_of([[0.9, 0.1, 0], [0.1, 0.8999, 0.0001], [0, 0.0001, 0.9999]], states=states)
     advice = advise(chain, seconds=PATIENT)
     merged = [remedy.states for remedy in advice.remedies if remedy.kind == "merge"]
     assert {*states[:1], *states[2:]} not in [{*pair} for pair in merged]
@@ -225,14 +226,14 @@ def test_many_states_get_few_tries_and_the_stuck_one_is_among_them() -> None:
     table = rng.dirichlet(np.full(30, 0.3), size=30) + 1e-5
     table[-1] = 1e-5
     table[-1, -1] = 1
-    chain = MarkovChain(table / table.sum(axis=1, keepdims=True))
+    chain = chain_of(table / table.sum(axis=1, keepdims=True))
     advice = advise(chain, lengths=(5,), seconds=PATIENT)
     assert effort(30) == (2, 3) and effort(78) == (1, 1)
     assert advice.tried + advice.untried <= 2 + 3 + 2 + 1
     drop = next(remedy for remedy in advice.remedies if remedy.kind == "drop")
     assert drop.states == ("29",)
     matrix = oracle.skipped(chain.transition.tolist(), 29)
-    assert drop.allowed == pytest.approx(float(Translation(MarkovChain(matrix)).to_dp(1)), rel=1e-3)
+    assert drop.allowed == pytest.approx(float(Translation(chain_of(matrix)).to_dp(1)), rel=1e-3)
 
 
 def test_time_that_is_up_leaves_the_rest_untried() -> None:
@@ -245,7 +246,7 @@ def test_time_that_is_up_leaves_the_rest_untried() -> None:
 @given(table=matrices(most=4))
 @settings(max_examples=20, deadline=None)
 def test_the_ranking_is_symmetric_and_counts_the_entry_itself(table: Any) -> None:
-    found = expense(ChainSteps.of(MarkovChain(table)))
+    found = expense(ChainSteps.of(chain_of(table)))
     assert found == pytest.approx(found.T)
     off = ~np.eye(len(found), dtype=bool)
     assert (found[off] >= 1 - 1e-12).all() and (np.diag(found) == 0).all()
@@ -260,9 +261,9 @@ def test_chains_of_another_kind_are_priced_and_can_be_shorter() -> None:
 
 
 def test_an_adversary_who_knows_more_is_named() -> None:
-    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]], known="any")
+    chain = chain_of([[0.9, 0.1], [0.2, 0.8]], known="any")
     advice = advise(chain)
-    plain = MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    plain = chain_of([[0.9, 0.1], [0.2, 0.8]])
     assert advice.allowed == float(Translation(plain).to_dp(1))
     assert "knows no entry" in advice.words
 
@@ -270,11 +271,11 @@ def test_an_adversary_who_knows_more_is_named() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_price_is_above_zero(epsilon: float) -> None:
     with raises(UnsoundRequest, field="epsilon"):
-        advise(MarkovChain([[0.9, 0.1], [0.2, 0.8]]), epsilon)
+        advise(chain_of([[0.9, 0.1], [0.2, 0.8]]), epsilon)
 
 
 def test_a_translation_has_secrets_of_its_own() -> None:
-    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    chain = chain_of([[0.9, 0.1], [0.2, 0.8]])
     with raises(UnsoundRequest, field="secrets"):
         advise(Translation(chain), secrets=Secrets())
     pairs = Secrets(pairs=(((0,), (1,)),))
@@ -282,7 +283,7 @@ def test_a_translation_has_secrets_of_its_own() -> None:
 
 
 def slow(table: Sequence[Sequence[float]]) -> dict[str, float]:
-    return dict(slow_states(MarkovChain(table)))
+    return dict(slow_states(chain_of(table)))
 
 
 def test_small_probabilities_of_leaving_are_not_rounded_away() -> None:
@@ -296,8 +297,8 @@ def test_times_are_rounded_down() -> None:
     assert times_words(1234.9) == "1,234 times as much"
 
 
-NEVER = MarkovChain([[0, 1], [1, 0]], states=("day", "night"))
-STUCK = MarkovChain([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
+NEVER = chain_of([[0, 1], [1, 0]], states=("day", "night"))
+STUCK = chain_of([[0.9, 0.1, 0], [0.1, 0.8, 0.1], [0, 0, 1]], start=[0.3, 0.3, 0.4])
 
 
 @pytest.mark.filterwarnings("ignore::takifugu.translation.bounds.LooserTranslation")
@@ -312,7 +313,7 @@ def test_nothing_allowed_names_the_state_and_what_would_help() -> None:
 
 
 def rebuilt_start(chain: MarkovChain, length: int) -> MarkovChain:
-    return MarkovChain(chain.transition, chain.states, start=chain.start, length=length)
+    return chain_of(chain.transition, chain.states, start=chain.start, length=length)
 
 
 @pytest.mark.filterwarnings("ignore::takifugu.translation.bounds.LooserTranslation")
@@ -324,7 +325,7 @@ def test_nothing_allowed_without_a_state_to_blame() -> None:
 
 
 def test_nothing_allowed_for_uncertainty_names_it() -> None:
-    sure = Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]]), uncertainty=0.2)
+    sure = Translation(chain_of([[0.9, 0.1], [0.1, 0.9]]), uncertainty=0.2)
     with raises(UnsoundRequest, reason="no allowance") as caught:
         IntegerLaplace.calibrated(epsilon=0.3, translation=sure)
     least = caught.value.needed

@@ -17,6 +17,7 @@ from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
 from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.run_counting import RunCounts, count_runs
@@ -78,9 +79,19 @@ class Engine:
         """What the table was declared to be."""
         return self._declaration
 
+    def with_labels(self, labels: Mapping[str, Sequence[Name]]) -> "Engine":
+        """The same table, with labels for columns that have none yet; it shares the database."""
+        declaration = self._declaration.with_labels(labels)
+        return self if declaration is self._declaration else Engine(declaration, self._backend)
+
     def fingerprint(self) -> DataFingerprint:
         """The identity of the data as it is now, and what that covers."""
         return self._backend.fingerprint()
+
+    @property
+    def dialect(self) -> str:
+        """The SQL of its database: ``duckdb``, ``postgres`` or ``pyspark``."""
+        return self._backend.dialect
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -101,8 +112,8 @@ class Engine:
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""
         category = self._declaration.category(column)
-        if category.values is not None:
-            return category.keys
+        if category.values is not None or isinstance(category, FittedLabels):
+            return category.keys  # of labels that are not found yet: an error
         if column not in self._keys:
             found = [value for (value,) in self._run(ex.distinct(self._rows, column))]
             if None in found and category.outside == "refuse":
@@ -249,23 +260,56 @@ class Engine:
         A row that is dropped for its value is skipped: what came before it is followed by what
         came after. With a window both ends of a step must be in it.
         """
+        found = self.steps(column, (), scope)
+        keys = found.keys[0]
+        return Transitions(found.counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
+
+    def steps(self, column: str, by: Sequence[str] = (), scope: Scope = EVERYTHING) -> Histogram:
+        """``[by, before, after]``: the same for each combination of the keys of public columns.
+
+        A step counts in the group of the row that it leads to. Where the columns are constant
+        within an entity (`refuse_changes`) that is the group of both its rows.
+        """
         category = self._declaration.category(column)
-        _, (keys,), codes = self._axes([column])
+        _, (labels,), codes = self._axes([column])
+        names, keys, groups = self._axes(by, also=len(labels) ** 2)
         rows = self._within(scope)
         if category.outside == "drop":
             rows = ex.among(rows, column, tuple(codes[column].codes))
-        counts = np.zeros((len(keys), len(keys)), dtype=np.int64)
-        for before, here, first, count, tie, gap in self._run(
-            ex.transitions(rows, self._declaration, column, codes[column])
+        counts = np.zeros([*map(len, keys), len(labels), len(labels)], dtype=np.int64)
+        for before, here, *place, first, count, tie, gap in self._run(
+            ex.transitions(rows, self._declaration, column, codes[column], groups)
         ):
             self.refuse_flags(tie, gap)
             arrived, left = (
                 self._cell(codes, (here,)),
                 None if first else codes[column].code(before),
             )
-            if arrived is not None and left is not None:
-                counts[left, arrived[0]] += int(count)
-        return Transitions(counts, keys, fitted_on=(fitted_rows(self._declaration, scope),))
+            group = self._cell(groups, place)
+            if arrived is not None and left is not None and group is not None:
+                counts[(*group, left, arrived[0])] += int(count)
+        ends = (f"{column} before", f"{column} after")
+        return Histogram((*names, *ends), (*keys, labels, labels), _still(counts))
+
+    def refuse_changes(self, columns: Sequence[str], scope: Scope = EVERYTHING) -> None:
+        """Raise for a public column that is not constant in the rows of every entity.
+
+        Only entities and public columns are looked at.
+        """
+        names, _, codes = self._axes(columns)
+        if not names:
+            return
+        expression = ex.changes(self._within(scope), self._declaration.entity, codes)
+        (found,) = self._public(expression)
+        for name, changes in zip(names, found, strict=True):
+            if changes:
+                raise InvalidQuery(
+                    f"by, {name}",
+                    given=f"changes within the rows of one {self._declaration.entity}",
+                    needed="be constant in each: a step between two groups is in neither; keep one"
+                    " group with `where`, or leave it out",
+                    reason="changes",
+                )
 
     def runs(
         self,

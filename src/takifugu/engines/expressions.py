@@ -5,7 +5,7 @@ NULL if it has none, only after the rows were counted by raw value: then the lis
 for each raw value and not once for each row. The places of a long list are found by `Lookup`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from takifugu.engines.backends.backend import DATA, Kind
@@ -136,27 +136,73 @@ def clamped(value: Any, amount: Amount, kind: Kind) -> tuple[Any, Any]:
     return ibis.ifelse(missing, nothing, units), missing
 
 
-def transitions(rows: Any, declaration: Declaration, column: str, codes: Lookup) -> Any:
-    """Rows of: place before, place here, whether there was none before, count, ties, gaps.
+def transitions(
+    rows: Any, declaration: Declaration, column: str, codes: Lookup, by: Mapping[str, Lookup]
+) -> Any:
+    """Rows of: place before, place here, the place of each ``by``, first, count, ties, gaps.
 
-    ``ties`` is 1 if rows of one entity share their whole place in the order; ``gaps`` if a row has
-    no entity or no place.
+    ``first`` is 1 if there was no row before. ``ties`` is 1 if rows of one entity share their whole
+    place in the order; ``gaps`` if a row has no entity or no place. A step counts in the group of
+    the row that it leads to.
     """
-    flagged = _steps(rows, declaration, column)
-    counted = flagged.group_by(["before", "here", "first"]).aggregate(
+    flagged = _steps(rows, declaration, column, by)
+    groups = {f"by_{i}": lookup for i, lookup in enumerate(by.values())}
+    counted = flagged.group_by(["before", "here", *groups, "first"]).aggregate(
         count=flagged.count(), tie=flagged.tie.max(), gap=flagged.gap.max()
     )
-    both = {"before": codes, "here": codes}
-    return by_place(counted, both, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+    places = {"before": codes, "here": codes, **groups}
+    return by_place(counted, places, {"count": "sum", "tie": "max", "gap": "max"}, keep=("first",))
+
+
+def changes(rows: Any, entity: str, codes: Mapping[str, Lookup]) -> Any:
+    """One row of: for each column, whether some entity has rows with different keys."""
+    each = rows.group_by([entity, *codes]).aggregate(count=rows.count())
+    keyed = each.select(
+        who=each[entity],
+        **{f"key_{i}": _key(each[name], codes[name]) for i, name in enumerate(codes)},
+    )
+    ends = dict[str, Any]()
+    for i in range(len(codes)):
+        key = keyed[f"key_{i}"]
+        ends |= {f"low_{i}": key.min(), f"high_{i}": key.max()}
+        ends |= {f"some_{i}": flag(key.isnull()).max(), f"all_{i}": flag(key.isnull()).min()}
+    each = keyed.group_by("who").aggregate(**ends)
+    differ = {
+        f"change_{i}": flag(
+            (each[f"some_{i}"] != each[f"all_{i}"]) | (each[f"low_{i}"] < each[f"high_{i}"])
+        )
+        for i in range(len(codes))
+    }
+    found = each.select(**differ)
+    return found.aggregate(**{name: found[name].max() for name in differ})
+
+
+def _key(value: Any, codes: Lookup) -> Any:
+    """One raw value for each key; missing for a value that has none."""
+    import ibis
+
+    if not codes.codes:
+        return value
+    of_key = dict[int, list[Name]]()
+    for raw, code in codes.codes.items():
+        of_key.setdefault(code, []).append(raw)
+    kind = "int64" if isinstance(codes.raw[0], int) else "string"
+    key = value
+    for first, *others in of_key.values():
+        if others:
+            key = ibis.ifelse(value.isin(others), ibis.literal(first, kind), key)
+    outside = of_key.get(codes.otherwise)
+    rest = ibis.null(kind) if outside is None else ibis.literal(outside[0], kind)
+    return ibis.ifelse(value.isin(list(codes.raw)), key, rest)
 
 
 def disorder(rows: Any, declaration: Declaration) -> Any:
     """One row of: whether rows tie, and whether one has no entity or no place."""
-    flagged = _steps(rows, declaration, declaration.entity)
+    flagged = _steps(rows, declaration, declaration.entity, ())
     return flagged.aggregate(tie=flagged.tie.max(), gap=flagged.gap.max())
 
 
-def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
+def _steps(rows: Any, declaration: Declaration, column: str, by: Iterable[str]) -> Any:
     """Each row beside the one before it: both values, and whether it is first, tied or astray."""
     import ibis
 
@@ -165,9 +211,11 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
     gap = rows[declaration.entity].isnull()
     for name in places:
         gap = gap | rows[name].isnull()
+    groups = {f"by_{i}": rows[name] for i, name in enumerate(by)}
     steps = rows.select(
         here=rows[column],
         before=rows[column].lag().over(window),
+        **groups,
         gap=flag(gap),
         **{f"place_{i}": rows[name] for i, name in enumerate(places)},
         **{f"place_before_{i}": rows[name].lag().over(window) for i, name in enumerate(places)},
@@ -178,6 +226,7 @@ def _steps(rows: Any, declaration: Declaration, column: str) -> Any:
     return steps.select(
         "before",
         "here",
+        *groups,
         "gap",
         first=flag(steps.place_before_0.isnull()),
         tie=flag(tie),

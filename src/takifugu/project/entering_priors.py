@@ -4,15 +4,16 @@ The file of a prior has its fingerprint in its name, so that the last write, of 
 the one that counts. Both are recorded in the ledger.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from takifugu._rounding import float_down
-from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine
+from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine, read_declaration
 from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.ledger import Ledger
@@ -21,9 +22,11 @@ from takifugu.project import policy_writing as write
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
-from takifugu.translation.prior_advice import PriorAdvice
-from takifugu.translation.protocol import LossTranslation
-from takifugu.translation.translation import Translation
+from takifugu.session.held_out import fitted_rows_of
+
+if TYPE_CHECKING:
+    from takifugu.translation.prior_advice import PriorAdvice
+    from takifugu.translation.protocol import LossTranslation
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
@@ -77,14 +80,26 @@ class PriorEntering(ABC):
         The file has the fingerprint in its name, so that the last write, of the project file, is
         the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
         fit knows whether the prior describes its rows.
+
+        Labels that are to be found on the fitted rows are found anew with ``replace``; a prior that
+        is added has those of the ones before it, and so counts as fitted on their rows too.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
         found = self.load(name)
-        declaration = found.declaration
+        declared = read_declaration(self.folder / policy.declaration)
+        declaration = declared if replace else found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
             fitted = fit_prior(
-                engine, _about(found.about, options), options, tested=tested, sized=True
+                engine,
+                _about(found.about, options),
+                options,
+                tested=tested,
+                sized=True,
+                every_pair=policy.pairs is None,
             )
+            if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
+                rows = fitted_rows_of(found.priors.values())
+                fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
@@ -103,11 +118,13 @@ class PriorEntering(ABC):
 
     def advice(
         self, name: str, fitted: Fitted, *, progress: Callable[[str], None] | None = None
-    ) -> PriorAdvice:
+    ) -> "PriorAdvice":
         """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
 
         With the secrets and the uncertainty of the dataset; a budget of 1 if it has none yet.
         """
+        from takifugu.translation.translation import Translation
+
         budget = self.budget(name)
         made = self.load(name).translation
         translation: LossTranslation | None = made
@@ -134,8 +151,8 @@ class PriorEntering(ABC):
         priors are replaced or kept, as requested.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
-        found = self.load(name)
-        with open_engine(found.declaration, backend=backend) as engine, self.ledger() as ledger:
+        declared = read_declaration(self.folder / policy.declaration)
+        with open_engine(declared, backend=backend) as engine, self.ledger() as ledger:
             made = prior(engine.whole_entities)
             file = f"{name}.{made.fingerprint[:12]}.prior.json"
             section = {"file": file, "fingerprint": made.fingerprint, "over": over}

@@ -16,12 +16,14 @@ from typing import Any
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
 from takifugu.engines import (
+    Category,
     Declaration,
     Engine,
     check,
     open_engine,
     read_declaration,
 )
+from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
@@ -59,6 +61,7 @@ from takifugu.project.project_cache import (
     reach,
     table_path,
 )
+from takifugu.session.activity import Activity, in_notebook, screen
 from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
 from takifugu.session.held_out import HeldOutEngine
@@ -199,7 +202,7 @@ class Project(PriorEntering):
         """A dataset with the contents of its files, each read once."""
         policy = self.dataset(name)
         declaration = read_declaration(self.folder / policy.declaration)
-        return LoadedDataset(name, policy, self.file, declaration)
+        return LoadedDataset(name, policy, self.file, declaration).with_fitted_labels()
 
     @contextmanager
     def engine(
@@ -280,12 +283,19 @@ class Project(PriorEntering):
             analyst: Who runs the queries; a budget of their own counts beside the dataset's.
             backend: What reads the data; by default what its source needs.
             table: Whether to use the cached translation table, which is made if there is none.
-            progress: Called with what is being done.
+            progress: Called with what is being done; by default a notebook shows it.
         """
         self.refuse_unlisted(name, analyst)
         found = self.load(name)
         translation, rules = found.translation, found.rules
-        with self.engine(found, backend=backend) as engine, self.ledger() as ledger:
+        with (
+            self.engine(found, backend=backend) as engine,
+            self.ledger() as ledger,
+            ExitStack() as opening,
+        ):
+            if progress is None and in_notebook():
+                shown = Activity(f"opening {name}", screen(None))
+                progress = opening.enter_context(shown)
             ledger.snapshot(name, analyst=analyst).refuse(terms_of(translation), rules)
             keep_terms(self.folder, translation)
             if len(self.policy.datasets) > 1:
@@ -311,6 +321,7 @@ class Project(PriorEntering):
             )
             if table:
                 session.keep_allowances(KeptAllowances(self.folder, name, translation))
+            opening.close()
             yield session
 
     def add_dataset(
@@ -360,6 +371,10 @@ class Project(PriorEntering):
         columns = tuple(column.column for column in declared.protected)
         if about is not None:
             columns = (protected_column(declared, about),)
+        for column in declared.protected:
+            if column.column in columns and isinstance(column, Category):
+                many = len(column.values or ())
+                refuse_many_labels(column.column, many, every_pair=pairs is None)
         for known in self.policy.datasets:
             other = self.load(known)
             same = set(other.columns) & set(columns)

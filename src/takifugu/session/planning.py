@@ -26,7 +26,7 @@ from takifugu.session.protected_values import WHOLLY, Values
 from takifugu.session.query.linear import WeightedSum
 from takifugu.session.query.query import Aim, NumberQuery, Query
 from takifugu.session.query_options import QueryOptions, checked
-from takifugu.session.query_planner import Planner, query_of, refuse_unserved
+from takifugu.session.query_planner import query_of, refuse_unserved
 from takifugu.session.release_cost import Charged, Prices, ReleaseCost, checked_delta
 from takifugu.session.release_errors import SessionClosed, StalePlan
 from takifugu.session.release_plan import Plan, UnpricedPlan, notes_before_paying
@@ -74,11 +74,6 @@ class QueryPlanning:
     def _refuse_closed(self) -> None:
         if self._closed:
             raise SessionClosed()
-
-    @property
-    def plan(self) -> Planner:
-        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
-        return Planner(self._plan)
 
     def _plan(self, options: QueryOptions) -> Plan:
         made = self._unpriced(options)

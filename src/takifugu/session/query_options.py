@@ -69,7 +69,7 @@ KIND_OPTIONS: Mapping[Kind, KindOptions] = {
     "mean": KindOptions(),
     "quantile": KindOptions(required=("level",), optional=("grid",)),
     "proportions": KindOptions(),
-    "transitions": KindOptions(without={"by": "a step may lead from one group to another"}),
+    "transitions": KindOptions(),
     "marginals": KindOptions(),
     "linear": KindOptions(
         required=("query",),

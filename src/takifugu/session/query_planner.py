@@ -376,6 +376,7 @@ class Planner:
         self,
         column: str | None = None,
         *,
+        by: By = (),
         window: Span = None,
         where: Keys = None,
         epsilon: Number | None = None,
@@ -385,10 +386,11 @@ class Planner:
     ) -> Plan:
         """How many times each label followed each other one, within the rows of an entity.
 
-        `QueryOptions` explains the options.
+        Columns in ``by`` must be constant in the rows of each entity. `QueryOptions` explains the
+        options.
         """
         options = QueryOptions(
-            "transitions", column, window=window, where=where, epsilon=epsilon, delta=delta,
+            "transitions", column, by=by, window=window, where=where, epsilon=epsilon, delta=delta,
             within=within, confidence=confidence,
         )  # fmt: skip
         return self._plan(options)

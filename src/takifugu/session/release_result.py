@@ -4,17 +4,30 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takifugu.engines.engine_errors import driver
+from takifugu.session.provenance import Provenance
 from takifugu.session.release_cost import ReleaseCost
+from takifugu.session.release_plan import error_words
 from takifugu.session.rows_read import RowsRead
 from takifugu.session.saving import Saving
 from takifugu.visible import four_digits, visible
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MEANINGS = {
+    "estimate": "The released number: the exact one and noise.",
+    "low": "The lower end of a 95 % interval for the exact number.",
+    "high": "The upper end of a 95 % interval for the exact number.",
+    "low level": "The number is a quantile of at least this level, with probability 0.95.",
+    "high level": "The number is a quantile of at most this level, with probability 0.95.",
+    "rank": "The place in the ranking, 1 for the most frequent.",
+    "probability": "The probability that this place of the ranking is right.",
+}
 MOST_LINES = 60  # of a table in a terminal or a notebook
 WIDEST = 40  # letters of a label in it
 
@@ -38,6 +51,7 @@ class Result:
         guarantee: What is protected and what is not.
         saving: What the charge by value saved; None if values made no difference.
         reads: How many rows of the table the answer is about, of how many, as they are now.
+        provenance: Where it came from: query, priors, events of the ledger, software.
     """
 
     query: Mapping[str, Any]
@@ -51,6 +65,7 @@ class Result:
     guarantee: str
     saving: Saving | None = None
     reads: RowsRead | None = None
+    provenance: Provenance | None = None
 
     @property
     def rows_read(self) -> int | None:
@@ -82,45 +97,102 @@ class Result:
         with driver("pyarrow", purpose="an Arrow table", extra="tables"):
             return import_module("pyarrow").table(self._table())
 
+    def to_csv(self, path: str | Path) -> None:
+        """A new CSV file, and what it is about beside it: ``shares.csv-metadata.json``."""
+        self._write(path, ".csv")
+
+    def to_excel(self, path: str | Path) -> None:
+        """A new ``.xlsx`` file: the table on one sheet, what it is about on another."""
+        self._write(path, ".xlsx")
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page about it in one file: figure, table, guarantee, provenance; also written."""
+        from takifugu.session.result_html import result_page
+
+        if path is not None:
+            self._write(path, ".html")
+        return result_page(self).html()
+
+    def _write(self, path: str | Path, suffix: str) -> None:
+        from takifugu.session.result_files import write_result
+
+        write_result(self, Path(path), suffix)
+
     def plot(self, path: str | Path) -> None:
         """Draw it into a file, as its suffix says: intervals, or a table for a ranking."""
         from takifugu.reports.plot_files import check_target, save
-        from takifugu.reports.result_figure import result_figure
 
         place = Path(path)
         check_target(place)
+        save(self.figure(), place)
+
+    def figure(self, *, titled: bool = True) -> "Figure":
+        """Its figure: intervals, or a table for a ranking; with a title that says what it is."""
+        from takifugu.reports.result_figure import result_figure
+
+        query: Mapping[str, Any] = self.query["query"]
+        note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
+        return result_figure(
+            self.columns,
+            self.rows,
+            by=tuple(query["by"]),
+            title=self.title if titled else "",
+            note=note if titled else "",
+            ranked=query["name"] == "top_k",
+        )
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
         query: Mapping[str, Any] = self.query["query"]
         about = query["column"]
         about = " × ".join(about) if isinstance(about, list) else about
-        title = f"{str(query['name']).replace('_', ' ')} of {query.get('query') or about}"
-        note = f"{self.cost.words} alone" + (", answered before" if self.free else "")
-        by = tuple(query["by"])
-        ranked = query["name"] == "top_k"
-        figure = result_figure(
-            self.columns, self.rows, by=by, title=title, note=note, ranked=ranked
-        )
-        save(figure, place)
+        return f"{str(query['name']).replace('_', ' ')} of {query.get('query') or about}"
+
+    def document(self) -> dict[str, Any]:
+        """Everything, ready to be written as JSON."""
+        return {
+            **self.query,
+            "rows_read": self.rows_read,
+            "rows_there": self.rows_there,
+            "columns": list(self.columns),
+            "rows": [list(row) for row in self.rows],
+            "error": dict(self.error),
+            "cost": self.cost.describe(),
+            "free": self.free,
+            "at": self.at.isoformat(),
+            "mechanism": dict(self.mechanism),
+            "guarantee": self.guarantee,
+            "saving": None if self.saving is None else self.saving.describe(),
+            "provenance": None if self.provenance is None else self.provenance.describe(),
+        }
+
+    def about(self) -> dict[str, Any]:
+        """Everything but the table: what stands beside it in a file."""
+        return {k: v for k, v in self.document().items() if k not in ("columns", "rows", "raw")}
 
     def to_json(self) -> str:
         """Everything, as one JSON object."""
-        return json.dumps(
-            {
-                **self.query,
-                "rows_read": self.rows_read,
-                "rows_there": self.rows_there,
-                "columns": list(self.columns),
-                "rows": [list(row) for row in self.rows],
-                "error": dict(self.error),
-                "cost": self.cost.describe(),
-                "free": self.free,
-                "at": self.at.isoformat(),
-                "mechanism": dict(self.mechanism),
-                "guarantee": self.guarantee,
-                "saving": None if self.saving is None else self.saving.describe(),
-            },
-            indent=2,
-            allow_nan=False,
-        )
+        return json.dumps(self.document(), indent=2, allow_nan=False)
+
+    def facts(self) -> dict[str, str]:
+        """What it is about, as names and values for people."""
+        known = {} if self.provenance is None else self.provenance.facts()
+        rows = "unknown" if self.reads is None else f"{self.reads.read:,} of {self.reads.there:,}"
+        query = known.pop("query", self.title)
+        return {
+            "query": query,
+            "rows read": rows,
+            "price": self.price,
+            "expected error": error_words(self.error) if self.error else "unknown",
+            **known,
+            "guarantee": self.guarantee,
+        }
+
+    def meaning(self, column: str) -> str:
+        """What a column of the table holds, in a sentence."""
+        own = column.removesuffix(" (answer)")
+        return MEANINGS.get(own, f"A value of {column}.")
 
     def _table(self) -> dict[str, list[Any]]:
         return {name: self.column(name) for name in self.columns}
@@ -164,9 +236,10 @@ class Result:
         return "\n".join([*lines, *self._more(), *self._below()])
 
     def _below(self) -> list[str]:
-        """Which rows were read, if not all; the price, and what a charge by value saved."""
+        """Which rows were read, if not all; the price, what values saved, where it is recorded."""
         saved = [] if self.saving is None else [f"saved: {visible(str(self.saving))}"]
-        return [*(() if self.reads is None else self.reads.lines), self.price, *saved]
+        came = [] if self.provenance is None else [self.provenance.line]
+        return [*(() if self.reads is None else self.reads.lines), self.price, *saved, *came]
 
     def _aligned(self, place: int) -> Callable[[str, int], str]:
         """Labels to the left, numbers to the right."""
@@ -175,13 +248,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
-        names, *rows = self._cells()
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "\n".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        below = "<br>\n".join(escape(line) for line in (*self._more(), *self._below()))
-        return f"<table>\n<tr>{head}</tr>\n{body}\n</table>\n<p>{below}</p>"
+        from takifugu.session.result_html import result_fragment
+
+        return result_fragment(self._cells(), [*self._more(), *self._below()], self.facts())
 
 
 def _cell(value: Any) -> str:

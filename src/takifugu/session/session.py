@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -18,10 +17,14 @@ from typing import Any, Self
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Ledger, Snapshot, open_ledger
+from takifugu.ledger import Answer, Ledger, Snapshot, open_ledger
+from takifugu.ledger.event_words import asked_words
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
+from takifugu.session.activity import Activity, screen
+from takifugu.session.answer_record import answer_record
 from takifugu.session.cells import cells_of, declared
+from takifugu.session.fitted_labels import labels_of
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
@@ -41,8 +44,11 @@ from takifugu.session.prior_reading import (
     translation_of,
 )
 from takifugu.session.protected_values import values_of
+from takifugu.session.provenance import Provenance, priors_used, software
 from takifugu.session.query.linear import WeightedSum, declared_sums
 from takifugu.session.query.query import draw
+from takifugu.session.query_options import QueryOptions
+from takifugu.session.query_planner import Planner
 from takifugu.session.release_cost import Prices, ReleaseCost
 from takifugu.session.release_errors import (
     BudgetConflict,
@@ -105,6 +111,8 @@ class Session(QueryPlanning):
         release_fitted_rows: Whether the owner also allows rows that a prior was fitted on.
         rules: The rules of a policy, which the ledger compares with those that were accepted.
         linear: The linear queries that ``plan.linear`` knows, by name.
+        progress: Whether to show what takes longer than a second: True in a notebook and in a
+            terminal, False nowhere; by default in a notebook.
     """
 
     def __init__(
@@ -127,19 +135,26 @@ class Session(QueryPlanning):
         release_fitted_rows: bool = False,
         rules: Mapping[str, Any] | None = None,
         linear: Mapping[str, WeightedSum] | None = None,
+        progress: bool | None = None,
     ) -> None:
         """Open what is given by path, and check that table, prior, entries and budget fit."""
-        _refuse_types(table, translation_table, statement, release_fitted_rows)
+        _refuse_types(table, translation_table, statement, release_fitted_rows, progress)
         if budget is None and budget_delta:
             raise UnsoundRequest("budget_delta comes without a budget; give both", field="budget")
         if over is None and isinstance(prior, RowTranslation):
             over = prior.over
         self._owns = not (isinstance(table, Engine) and isinstance(ledger, Ledger))
         self._closed = False
-        with ExitStack() as opened:
+        self._progress = progress
+        with ExitStack() as opened, self._doing("opening the session"):
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
                 ledger = opened.enter_context(open_ledger(ledger))
+            if engine.declaration.unfitted:
+                given = prior.priors if isinstance(prior, Translation | RowTranslation) else prior
+                engine = engine.with_labels(
+                    labels_of(named_priors(given), engine.declaration, over=over, about=about)
+                )
             declaration, dataset = engine.declaration, _name(table, dataset)
             translation = _translation(
                 prior, secrets, uncertainty, over=over, declaration=declaration, about=about
@@ -207,6 +222,20 @@ class Session(QueryPlanning):
         """Close what the session opened itself; what the caller opened can still be used."""
         self._closed = self._closed or self._owns
         self._opened.close()
+
+    def _doing(self, what: str) -> Activity:
+        """What is being done, shown where the session shows such things."""
+        return Activity(what, screen(self._progress))
+
+    @property
+    def plan(self) -> Planner:
+        """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
+
+        def shown(options: QueryOptions) -> Plan:
+            with self._doing("planning"):
+                return self._plan(options)
+
+        return Planner(shown)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -287,7 +316,7 @@ class Session(QueryPlanning):
                 known = self._ledger.reuse(again, self._translation)
             if known is not None:
                 free = not quote.reuse
-                return self._result(made, cost, known.value["drawn"], known.at, free=free)
+                return self._result(made, cost, known, free=free)
             receipt = self._ledger.charge(charge, self._translation)
             if not receipt.may_release:  # noise may have been drawn under it: pay again
                 charge = replace(charge, key=uuid.uuid4().hex)
@@ -299,35 +328,50 @@ class Session(QueryPlanning):
             raise OverBudget(refused, alone=cost.alone, most=most) from None
         answer = draw(made.query, made.mechanism, self._engine)
         self._refuse_rows(made.query)  # of a table that others write to, while it was read
-        stored = self._ledger.record_answer(receipt, {"drawn": answer})
-        return self._result(made, cost, answer, stored.at, free=False)
+        record = answer_record(made, answer, self._engine) | {"software": software(self._engine)}
+        return self._result(made, cost, self._ledger.record_answer(receipt, record), free=False)
 
     def _result(
-        self, made: UnpricedPlan, cost: ReleaseCost, answer: list[Any], at: datetime, *, free: bool
+        self, made: UnpricedPlan, cost: ReleaseCost, answer: Answer, *, free: bool
     ) -> Result:
-        columns, rows = made.query.table(made.mechanism, answer, self._engine)
+        columns, rows = made.query.table(made.mechanism, answer.value["drawn"], self._engine)
+        body = query_body(made.charge)
         return Result(
-            query=query_body(made.charge),
+            query=body,
             columns=columns,
             rows=rows,
             error=made.error,
             cost=cost,
             saving=None if free else made.saving(cost),
             free=free,
-            at=at,
+            at=answer.at,
             mechanism=made.mechanism.describe(),
             guarantee=self._guarantee(cost.budget_delta),
             reads=made.reads,
+            provenance=Provenance(
+                dataset=self._dataset,
+                analyst=self._analyst,
+                asked=asked_words(body),
+                priors=priors_used(self._prior),
+                translation=self._prior.fingerprint,
+                charge=answer.paid,
+                answer=answer.event,
+                released=answer.at,
+                software=answer.value.get("software", {}),
+            ),
         )
 
 
-def _refuse_types(table: Any, translation_table: Any, statement: Any, release: Any) -> None:
+def _refuse_types(
+    table: Any, translation_table: Any, statement: Any, release: Any, progress: Any
+) -> None:
     """Refuse what a type checker would: "no" counts as true, and would release fitted rows."""
     for field, value, kinds, needed in (
         ("table", table, Table | Engine, "a table: `tf.table(…)` makes one"),
         ("translation_table", translation_table, TranslationTable | None, "made by `tabulate`"),
         ("statement", statement, str, "text"),
         ("release_fitted_rows", release, bool, "true or false"),
+        ("progress", progress, bool | None, "true or false, or left out"),
     ):
         if not isinstance(value, kinds):
             raise UnsoundRequest(

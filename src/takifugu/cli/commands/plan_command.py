@@ -57,7 +57,7 @@ def run_plan(
     query = requested(name, kind, flags)
     project = the_project(folder)
     with (
-        nullcontext() if out is None else OutputFile(out, (".json",)) as target,
+        nullcontext() if out is None else OutputFile(out) as target,
         show_warnings(),
         Spinner("planning") as spinner,
         project.session(

@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +23,13 @@ from takifugu.cli.shared_options import (
     the_project,
 )
 from takifugu.cli.shell_completion import complete_dataset, complete_kind
+from takifugu.errors import InvalidFile
 from takifugu.visible import four_digits
 
 if TYPE_CHECKING:
-    from takifugu.cli.output_files import OutputFile
     from takifugu.project.policy_session import PlanFile
     from takifugu.session.release_result import Result
+    from takifugu.session.result_files import ResultFile
 
 
 @with_query_flags
@@ -48,7 +49,11 @@ def run_release(
     flags: dict[str, Any],
     no_table: NoTable = False,
     out: Annotated[
-        Path | None, typer.Option(help="A new .csv, .json or .parquet file for the result.")
+        Path | None,
+        typer.Option(
+            help="A new .csv, .json, .parquet, .xlsx or .html file for the result. Beside a CSV"
+            " file goes FILE.csv-metadata.json, which says what it is about."
+        ),
     ] = None,
     folder: InProject = None,
     backend: Backend = None,
@@ -59,14 +64,15 @@ def run_release(
     There is no confirmation. The same query again gives the same result and costs nothing. A
     query that the budget does not admit ends with status 3. Keys of the JSON object: dataset,
     query, window, groups, rows_read of the rows_there, columns, rows (of the result), error, cost,
-    saving, free, at, mechanism, guarantee; with --out also out.
+    saving, free, at, mechanism, guarantee, provenance (priors, events of the ledger, software);
+    with --out also out.
     """
-    from takifugu.cli.output_files import OutputFile
     from takifugu.cli.shared_options import show_warnings
+    from takifugu.session.result_files import ResultFile
 
     query = _planned(name, flags) if kind is None else requested(name, kind, flags)
     project = the_project(folder)
-    with nullcontext() if out is None else OutputFile(out) as target:
+    with nullcontext() if out is None else ResultFile(out, field="--out") as target:
         with (
             show_warnings(),
             Spinner("releasing") as spinner,
@@ -101,24 +107,26 @@ def _planned(name: str, flags: dict[str, Any]) -> "PlanFile":
     return read_plan(Path(name))
 
 
-def _deliver(result: "Result", target: "OutputFile | None", as_json: bool) -> None:
+def _deliver(result: "Result", target: "ResultFile | None", as_json: bool) -> None:
     """Write and print a result that is charged; an error says that it is not lost."""
     from takifugu.cli.output_files import Undelivered
 
     where = "standard output"
     try:
-        document = _document(result)
+        document = plain(result.document())
         if target is not None:
             where = str(target.path)
-            target.write(document)
+            target.write(result)
             document["out"] = where
             where = "standard output"
         if as_json:
             print_json(document)
         else:
             _print(result, target)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, InvalidFile) as error:
         reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+        if isinstance(error, InvalidFile):
+            reason = str(error)
         if where == "standard output":
             _drop_stdout()
         raise Undelivered(where, (reason or "cannot be written").lower()) from None
@@ -132,20 +140,7 @@ def _drop_stdout() -> None:
         os.close(nowhere)
 
 
-def _document(result: "Result") -> dict[str, Any]:
-    """All of a result as JSON."""
-    parts = {field.name: getattr(result, field.name) for field in fields(result)}
-    query = dict(parts.pop("query"))
-    del parts["reads"]
-    query |= {"rows_read": result.rows_read, "rows_there": result.rows_there}
-    parts |= {"cost": result.cost.describe(), "at": result.at.isoformat()}
-    parts |= {"error": dict(result.error), "mechanism": dict(result.mechanism)}
-    parts |= {"saving": None if result.saving is None else result.saving.describe()}
-    document: dict[str, Any] = plain(query | parts)
-    return document
-
-
-def _print(result: "Result", target: "OutputFile | None") -> None:
+def _print(result: "Result", target: "ResultFile | None") -> None:
     if target is None:
         echo(str(result))
     else:

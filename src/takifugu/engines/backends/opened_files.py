@@ -12,7 +12,6 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,9 +30,13 @@ SHOWN = 120  # letters of a path in a message
 
 def source_files(declaration: Declaration) -> tuple[Path, ...]:
     """The files of the source, absolute and in order of their names; at least one."""
-    given = str(declaration.source.path)
+    return found_files(declaration.folder, str(declaration.source.path))
+
+
+def found_files(folder: Path, given: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern names from ``folder``, absolute and in order."""
     try:
-        files = _found(declaration.folder.absolute(), given)
+        files = _found(folder.absolute(), given)
         for path in files:
             str(path).encode()
     except InvalidDeclaration:
@@ -162,6 +165,8 @@ def _identity(facts: os.stat_result) -> tuple[int, ...]:
 def _computed(path: Path, size: int) -> str:
     starts = range(0, max(size, 1), PIECE)
     threads = min(MOST_THREADS, len(starts), os.cpu_count() or 1)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         pieces = list(pool.map(partial(_piece, path), starts))
     return pieces[0].hex() if len(pieces) == 1 else hashlib.sha256(b"".join(pieces)).hexdigest()

@@ -5,41 +5,48 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select
-
 from takifugu.errors import LedgerConflict
 from takifugu.ledger.canonical_text import canonical_json
 from takifugu.ledger.charge_values import Receipt
 from takifugu.ledger.events import event_chain as chain
-from takifugu.ledger.events.event_chain import Event, Head
+from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.storage.schema import EVENTS
-from takifugu.ledger.storage.statement import Statement
+from takifugu.ledger.storage.statement import Connection, Statement
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was released, when, and the place of the charge that paid for it."""
+    """What was released, when, and the events that hold it.
+
+    Attributes:
+        value: What was released, as JSON.
+        paid: The charge that paid for it.
+        event: The answer itself.
+        at: When it was written.
+    """
 
     value: Any
-    charge: int
+    paid: Anchor
+    event: Anchor
     at: datetime
 
+    @property
+    def charge(self) -> int:
+        """The place of the charge that paid for it."""
+        return self.paid.seq
 
-_PAID, _SENT = EVENTS.alias("paid"), EVENTS.alias("sent")
+
+_PAID_AND_SENT = (
+    f"FROM {EVENTS} AS paid"
+    f" JOIN {EVENTS} AS sent ON sent.charge = paid.charge AND sent.kind = 'answer'"
+)
 _ANSWERS = (
-    select(_SENT.c.seq)
-    .select_from(_PAID)
-    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
-    .where(_PAID.c.question == bindparam("identity"), _PAID.c.kind != literal_column("'answer'"))
-    .order_by(_SENT.c.seq)
+    f"SELECT sent.seq AS seq {_PAID_AND_SENT}"
+    " WHERE paid.question = :identity AND paid.kind <> 'answer'"
 )
-_ANSWERED_TO = Statement(_ANSWERS.where(_PAID.c.analyst == bindparam("analyst")))
-_ANSWERED = Statement(_ANSWERS)
-_ANSWER_OF = Statement(
-    select(EVENTS.c.seq).where(
-        EVENTS.c.charge == bindparam("paid"), EVENTS.c.kind == literal_column("'answer'")
-    )
-)
+_ANSWERED_TO = Statement(f"{_ANSWERS} AND paid.analyst = :analyst ORDER BY sent.seq")
+_ANSWERED = Statement(f"{_ANSWERS} ORDER BY sent.seq")
+_ANSWER_OF = Statement(f"SELECT seq FROM {EVENTS} WHERE charge = :paid AND kind = 'answer'")
 
 
 def find(connection: Connection, identity: str, analyst: str | None) -> Answer | None:
@@ -48,19 +55,13 @@ def find(connection: Connection, identity: str, analyst: str | None) -> Answer |
         row = _ANSWERED.one(connection, {"identity": identity})
     else:
         row = _ANSWERED_TO.one(connection, {"identity": identity, "analyst": analyst})
-    return None if row is None else read(chain.one(connection, row.seq))
+    return None if row is None else read(connection, chain.one(connection, row.seq))
 
 
 _PAID_FOR = Statement(
-    select(_PAID.c.seq)
-    .select_from(_PAID)
-    .join(_SENT, (_SENT.c.charge == _PAID.c.charge) & (_SENT.c.kind == literal_column("'answer'")))
-    .where(
-        _PAID.c.dataset == bindparam("named"),
-        _PAID.c.kind == literal_column("'charge'"),
-        _PAID.c.body.like(bindparam("query")),
-    )
-    .order_by(_PAID.c.seq)
+    f"SELECT paid.seq AS seq {_PAID_AND_SENT}"
+    " WHERE paid.dataset = :named AND paid.kind = 'charge' AND paid.body LIKE :query"
+    " ORDER BY paid.seq"
 )
 
 
@@ -73,9 +74,11 @@ def charges_for(connection: Connection, body: Mapping[str, Any]) -> list[Event]:
     return [event for event in found if all(event.body.get(k) == body[k] for k in same)]
 
 
-def read(event: Event) -> Answer:
-    """The answer in an event."""
-    return Answer(event.body["answer"], event.body["charge"], event.at)
+def read(connection: Connection, event: Event) -> Answer:
+    """The answer in an event, with the charge that paid for it."""
+    charge = chain.one(connection, event.body["charge"])
+    paid, own = Anchor(charge.seq, charge.hash), Anchor(event.seq, event.hash)
+    return Answer(event.body["answer"], paid, own, event.at)
 
 
 def store(
@@ -97,7 +100,7 @@ def store(
         )
     known = _ANSWER_OF.one(connection, {"paid": charge.seq})
     if known is not None:
-        answer = read(chain.one(connection, known.seq))
+        answer = read(connection, chain.one(connection, known.seq))
         if canonical_json(answer.value, "answer") != text:
             raise LedgerConflict(
                 f"charge {charge.seq} has another answer already; charge again",
@@ -111,4 +114,4 @@ def store(
         "analyst": charge.body["analyst"],
         "answer": value,
     }
-    return read(chain.append(connection, last, "answer", content, now))
+    return read(connection, chain.append(connection, last, "answer", content, now))

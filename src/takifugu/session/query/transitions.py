@@ -6,12 +6,15 @@ all other rows fixed, a change of this column in one row moves the counts by at 
 and a change of the row's other columns moves nothing; so the cost is ε·[u≠v] of this column, at
 every row, the supremum over what its neighbours hold. A prior without an order cannot serve it:
 `takifugu.session.query_planner.refuse_unserved`.
+
+*Groups.* ``by`` must be constant in the rows of each entity that are read, which is a public fact
+and is checked before anything is paid: all steps of an entity are then in one group. A step is
+counted once, in the group of the row that it leads to, so that the table of all groups moves by no
+more than the table without them.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from takifugu.engines import Declaration, Engine
 from takifugu.mechanisms import Sensitivity
@@ -40,18 +43,19 @@ class TransitionsQuery(NumberQuery):
         labels_of(declaration, self.kind, self.column)
 
     def check_order(self, engine: Engine) -> None:
-        """The rows of every entity must have one order."""
+        """The rows of every entity must have one order, and be in one group."""
         engine.refuse_disorder()
+        engine.refuse_changes(self.by, self.rows.scope)
 
     def axes(self, engine: Engine) -> Axes:
-        """From which label to which."""
-        keys = engine.keys(self.column)
-        return ((f"{self.column} before", keys), (f"{self.column} after", keys))
+        """The groups, and from which label to which."""
+        keys, ends = engine.keys(self.column), ("before", "after")
+        return (*self.groups(engine), *((f"{self.column} {end}", keys) for end in ends))
 
     def sensitivity(self, declaration: Declaration) -> Sensitivity:  # noqa: ARG002
         """Two steps go and two come."""
         return TRANSITIONS
 
     def exact(self, engine: Engine) -> Integers:
-        """``[before, after]``."""
-        return np.asarray(engine.transitions(self.column, self.rows.scope).counts, dtype=np.int64)
+        """``[by, before, after]``."""
+        return self._in_scope(engine, engine.steps(self.column, self.by, self.rows.scope).counts)

@@ -1,0 +1,199 @@
+"""Results as files: what they hold and are about; they appear whole or not at all."""
+
+import csv
+import json
+import re
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takifugu.engines import DriverMissing
+from takifugu.errors import InvalidFile
+from takifugu.ledger import Anchor
+from takifugu.session import Result
+from takifugu.session.provenance import PriorUsed, Provenance
+from takifugu.session.result_files import ResultFile, column_kind, typed_columns
+from tests.raising import raises
+from tests.session.test_results import result
+from tests.session.world import opened
+
+FORMULA = '=HYPERLINK("http://x")'
+LABELS = (
+    FORMULA,
+    "+1",
+    "@a",
+    "-b",
+    "'quoted",
+    "<script>alert(1)</script>",
+    "\x1b[31m",
+    "東京 🐡",
+    "",
+)
+
+NAMES = ("state", "estimate", "low", "high")
+
+
+def some(
+    rows: Any = None, columns: tuple[str, ...] = ("state", "estimate", "low", "high")
+) -> Result:
+    found = rows or [(label, 3, 1, 5.5) for label in LABELS]
+    made = result(columns, found)
+    came = Provenance(
+        dataset="visits",
+        analyst=None,
+        asked="histogram of state",
+        priors=(PriorUsed("prior", "a Markov chain", "ab" * 32, ("Fitted on the first 3 days.",)),),
+        translation="cd" * 32,
+        charge=Anchor(3, "ef" * 32),
+        answer=Anchor(4, "01" * 32),
+        released=datetime(2020, 1, 1, tzinfo=UTC),
+        software={"takifugu": "0.1", "opendp": "0.16"},
+    )
+    return replace(made, provenance=came)
+
+
+def test_a_csv_file_has_what_it_is_about_beside_it(tmp_path: Path) -> None:
+    path, beside = tmp_path / "shares.csv", tmp_path / "shares.csv-metadata.json"
+    some().to_csv(path)
+    with path.open(encoding="utf-8", newline="") as stream:
+        head, *rows = csv.reader(stream)
+    about = json.loads(beside.read_text(encoding="utf-8"))
+    assert head == ["state", "estimate", "low", "high"] and rows[0] == [
+        f"'{FORMULA}",
+        "3",
+        "1",
+        "5.5",
+    ]
+    assert about["@context"][0] == "http://www.w3.org/ns/csvw" and about["url"] == "shares.csv"
+    columns = about["tableSchema"]["columns"]
+    assert [column["titles"] for column in columns] == head
+    assert [column["datatype"] for column in columns] == ["string", "integer", "integer", "number"]
+    (note,) = about["notes"]
+    assert note["provenance"]["charge"] == {"event": 3, "hash": "ef" * 32}
+    assert "rows" not in note and note["cost"]["alone"] == 0.25
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, beside.name]
+
+
+@pytest.mark.parametrize("taken", ["a.csv", "a.csv-metadata.json"])
+def test_neither_file_is_written_if_one_is_there(tmp_path: Path, taken: str) -> None:
+    (tmp_path / taken).write_text("mine")
+    with raises(InvalidFile, field="path", reason="exists"):
+        some().to_csv(tmp_path / "a.csv")
+    assert [file.name for file in tmp_path.iterdir()] == [taken]
+    assert (tmp_path / taken).read_text() == "mine"
+
+
+def test_neither_file_is_written_if_one_appears_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with ResultFile(path) as target:
+        path.write_text("mine")
+        with pytest.raises(FileExistsError):
+            target.write(some())
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"] and path.read_text() == "mine"
+
+
+def test_a_column_is_of_one_kind() -> None:
+    rows = [("a", 470, 464.0, 1), (None, 3, None, "x")]
+    table = typed_columns(("label", "estimate", "low", "mixed"), rows)
+    assert table == {
+        "label": ["a", None],
+        "estimate": [470, 3],
+        "low": [464.0, None],
+        "mixed": ["1", "x"],
+    }
+    assert [column_kind(values) for values in ([1, None], [1, 2.5], [None], ["a", 1])] == [
+        "integer", "number", "text", "text"
+    ]  # fmt: skip
+
+
+def test_a_spreadsheet_holds_text_as_text_and_what_it_is_about(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    path = tmp_path / "shares.xlsx"
+    some([*((label, 3, 1.25, None) for label in LABELS), ("x" * 40_000, 1, 2.0, 3)]).to_excel(path)
+    book = openpyxl.load_workbook(path)
+    assert book.sheetnames == ["result", "about"]
+    sheet = book["result"]
+    assert [cell.value for cell in sheet[1]] == list(NAMES)
+    assert sheet["A2"].value == FORMULA and sheet["A2"].data_type == "s" and sheet["A2"].quotePrefix
+    assert not any(cell.data_type == "f" for row in sheet.iter_rows() for cell in row)
+    assert sheet["B2"].value == 3 and sheet["C2"].value == 1.25 and sheet["D2"].value is None
+    assert len(sheet.cell(len(LABELS) + 2, 1).value) == 32_767
+    facts = {row[0].value: row[1].value for row in book["about"].iter_rows()}
+    assert (
+        facts["charge"] == f"event 3, {'ef' * 32}"
+        and facts["software"] == "takifugu 0.1, opendp 0.16"
+    )
+    assert facts["prior, fitted"] == "Fitted on the first 3 days."
+
+
+def test_a_spreadsheet_takes_no_more_rows_than_spreadsheets_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", 4)
+    with raises(InvalidFile, field="path", reason="rows"):
+        some().to_excel(tmp_path / "a.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_parquet_holds_what_it_is_about(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="an extra: install takifugu[tables]")
+    path = tmp_path / "shares.parquet"
+    with ResultFile(path) as target:
+        target.write(some())
+    found = parquet.read_table(path)
+    about = json.loads(found.schema.metadata[b"takifugu"])
+    assert about["provenance"]["asked"] == "histogram of state"
+    assert found.to_pydict()["state"] == list(LABELS)
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("a.parquet", "pyarrow"), ("a.xlsx", "openpyxl")])
+def test_what_is_missing_is_found_before_anything_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, suffix: str
+) -> None:
+    monkeypatch.setitem(sys.modules, suffix, None)
+    with raises(DriverMissing, package=suffix, extra="tables"):
+        ResultFile(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.csv.gz"])
+def test_a_suffix_says_how_it_is_written(tmp_path: Path, name: str) -> None:
+    with raises(InvalidFile, field="path", reason="suffix"):
+        ResultFile(tmp_path / name)
+    with raises(InvalidFile, field="path", reason="suffix"):
+        some().to_excel(tmp_path / name)
+
+
+def test_a_page_and_a_fragment_escape_every_label(tmp_path: Path) -> None:
+    made = some()
+    page = made.to_html(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == page
+    for text in (page, made._repr_html_()):
+        assert "<script>" not in text and "&lt;script&gt;" in text and "\x1b" not in text
+        assert "ef" * 32 in text and "東京" in text
+    assert page == made.to_html()  # the same result, the same bytes
+    assert len(re.findall("<h1>", page)) == 1 and 'role="img"' in page
+
+
+def test_a_released_result_says_where_it_came_from(tmp_path: Path) -> None:
+    with opened(tmp_path) as (session, ledger, _):
+        plan = session.plan.histogram(by="zone", epsilon=1)
+        first, again = session.release(plan), session.release(plan)
+        events = list(ledger.history())
+    came = first.provenance
+    assert came is not None and again.provenance == came
+    charge = next(event for event in events if event.kind == "charge")
+    answer = next(event for event in events if event.kind == "answer")
+    assert came.charge == Anchor(charge.seq, charge.hash)
+    assert came.answer == Anchor(answer.seq, answer.hash) and came.released == answer.at
+    assert set(came.software) == {"takifugu", "opendp", "duckdb", "python"}
+    assert answer.body["answer"]["software"] == dict(came.software)
+    assert charge.body["data"] not in first.to_json()  # the mark of the data is the owner's
+    assert str(tmp_path) not in first.to_json() + first.to_html()
+    assert came.line in str(first)
+    assert json.loads(first.to_json())["provenance"]["priors"][0]["fingerprint"]
