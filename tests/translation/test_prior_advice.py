@@ -37,7 +37,7 @@ PATIENT = 1e9  # seconds: in tests everything is tried
 
 
 @st.composite
-def matrices(draw: st.DrawFn, least: int = 3, most: int = 5) -> np.ndarray[Any, Any]:
+def matrices(draw: st.DrawFn, least: int = 3, most: int = 5) -> Any:
     size = draw(st.integers(least, most))
     row = st.lists(st.floats(0.01, 1), min_size=size, max_size=size)
     table = np.array(draw(st.lists(row, min_size=size, max_size=size)))
@@ -312,7 +312,7 @@ def test_nothing_allowed_names_the_state_and_what_would_help() -> None:
     assert 0 < shorter.allowed <= float(Translation(rebuilt_start(STUCK, 10)).to_dp(1)) * 1.001
 
 
-def rebuilt_start(chain: MarkovChain, length: int) -> MarkovChain:
+def rebuilt_start(chain: MarkovChain, length: int) -> Any:
     return chain_of(chain.transition, chain.states, start=chain.start, length=length)
 
 
