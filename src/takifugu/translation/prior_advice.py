@@ -288,7 +288,7 @@ def _priced(translation: LossTranslation, prior: Prior | None) -> bool:
         return prior is not None and not isinstance(prior, NetworkPrior) and prior.breadth < 30
     if isinstance(prior, NetworkPrior):
         return prior.breadth <= MOST_NODES
-    return isinstance(prior, SequencePrior) or (prior is not None and prior.breadth == 0)
+    return isinstance(prior, SequencePrior)  # of numbers a price goes by how far apart they are
 
 
 def _steps(prior: Prior, given: ChainSteps | None) -> ChainSteps | None:

@@ -100,6 +100,7 @@ def add(
         facts, note = _facts(check_engine(engine)), tie_note(engine.declaration)
         likely = _likely_kind(engine.declaration, facts["longest"])
         unit = "steps" if engine.declaration.order.kind == "number" else "days"
+        likely_too = _together(engine.declaration)
         project.add_dataset(
             name,
             declaration,
@@ -123,7 +124,7 @@ def add(
     if not prior:
         echo(
             f"next: takifugu prior fit {name}{likely} --first-{unit} N (or --share 1/5), or name a"
-            " prior in the file"
+            f" prior in the file{likely_too}"
         )
 
 
@@ -396,6 +397,21 @@ def tie_note(declaration: "Declaration") -> str:
     return (
         f"note: what settles ties in the order is public ({names}): do not name a column that"
         " reveals a protected one\n"
+    )
+
+
+def _together(declaration: "Declaration") -> str:
+    """The other kind of fit that a public column of households suggests; empty if there is none."""
+    from takifugu.engines import Amount
+
+    words = ("household", "home", "family", "dwelling")
+    homes = [c.column for c in declaration.public if any(w in c.column.lower() for w in words)]
+    several = len(declaration.protected) != 1 or isinstance(declaration.protected[0], Amount)
+    if not homes or several:
+        return ""
+    return (
+        f"; if people of one `{homes[0]}` depend on each other: --kind household --household"
+        f" {homes[0]}"
     )
 
 

@@ -61,7 +61,12 @@ def fit(
         bool, typer.Option("--all-rows", help="Fit on all rows, including those to be protected.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the priors that the dataset has.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace the priors that the dataset has; `start` and `known` are kept, and files"
+            " of fitted ones are removed unless there was a budget under them.",
+        ),
     ] = False,
     add: Annotated[
         bool, typer.Option("--add", help="Add to the priors that the dataset has.")
@@ -300,6 +305,10 @@ def fit(
     estimate = found.estimate
     echo(f"{file.name}: {_size(fitted)} from {estimate.counted:,} {estimate.unit}")
     echo(f"added to {project.file}; {found.rows.short}")
+    kept = project.dataset(data).priors[-1]
+    for key, value in (("start", kept.start), ("known", kept.known)):
+        if value is not None:
+            echo(f'it keeps {key} = "{value}" of the prior that it replaces')
     if found.remaining is not None:
         echo(f"{found.remaining:,} rows remain to be released from")
     for said in _suits(found, suits):
