@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from takifugu.engines.declarations.declaration import Declaration
     from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
     from takifugu.engines.declared_table import LabelColumn, NumberColumn, Table, table
+    from takifugu.engines.drafting import Draft, draft_of
     from takifugu.engines.engine import Engine
     from takifugu.engines.engine_errors import (
         DatabaseFailed,
@@ -40,6 +41,7 @@ else:
             "declarations.declaration": ("Declaration",),
             "declarations.declaration_files": ("parse_declaration", "read_declaration"),
             "declared_table": ("LabelColumn", "NumberColumn", "Table", "table"),
+            "drafting": ("Draft", "draft_of"),
             "engine": ("Engine",),
             "engine_errors": (
                 "DatabaseFailed",
@@ -67,6 +69,7 @@ __all__ = [
     "DatabaseFailed",
     "Declaration",
     "Distribution",
+    "Draft",
     "DriverMissing",
     "Engine",
     "Estimate",
@@ -86,6 +89,7 @@ __all__ = [
     "Source",
     "Table",
     "check",
+    "draft_of",
     "fit",
     "fit_gaussian",
     "fit_markov",

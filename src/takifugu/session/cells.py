@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 
 from takifugu._atomic import real_path
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery, Order, Scope
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Groups, Window
@@ -35,6 +36,7 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
     """What names the cells of ``columns`` in a table; paths count from ``home`` where they can."""
     declaration = engine.declaration
     order = declaration.order
+    reading, format_ = declaration.source.reading, order.format
     return Cells.of(
         {
             "source": source_of(declaration, home),
@@ -45,7 +47,9 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
                 "zone": order.zone,
                 "ties": list(order.ties),
                 "clock": engine.clock,
+                **({} if format_ is None else {"format": format_}),
             },
+            **({"reading": reading} if reading else {}),
             "public": {c.column: _labels(c) for c in declaration.public},
             "protected": {
                 column.column: _numbers(column) if isinstance(column, Amount) else _labels(column)
@@ -59,7 +63,8 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
 def declared(declaration: Declaration) -> str:
     """The fingerprint of how rows are read: under another one an answer has other keys."""
     read = (declaration.entity, declaration.order, declaration.protected, declaration.public)
-    return fingerprint(("declared", read))
+    reading = declaration.source.reading
+    return fingerprint(("declared", read, reading) if reading else ("declared", read))
 
 
 def source_of(declaration: Declaration, home: Path | None) -> dict[str, Any]:
@@ -83,6 +88,8 @@ def source_of(declaration: Declaration, home: Path | None) -> dict[str, Any]:
 
 def _labels(column: Category) -> dict[str, Any]:
     if column.values is None:
+        if isinstance(column, FittedLabels):  # no prior is there yet, and nothing is charged
+            return {"values": FROM_THE_FITTED_ROWS, "other": column.other}
         return {"values": "from the data", "outside": column.outside}
     found: dict[str, Any] = {
         "values": sorted(column.values, key=_typed),

@@ -9,7 +9,9 @@ from typing import Any, Literal, cast
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_json, parse_toml
+from takifugu.engines.declarations.codebooks import read_codebook
 from takifugu.engines.declarations.columns import (
+    READING,
     Amount,
     Category,
     Order,
@@ -18,6 +20,8 @@ from takifugu.engines.declarations.columns import (
     SourceKind,
 )
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
+from takifugu.engines.declarations.open_points import refuse_open_points
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
@@ -40,7 +44,9 @@ def read_declaration(path: str | Path) -> Declaration:
 
 def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
     """The declaration that ``content`` holds, in TOML."""
-    return declaration_of(parse_toml(content, parse_float=Decimal), folder=folder)
+    document = parse_toml(content, parse_float=Decimal)
+    refuse_open_points(document, content)
+    return declaration_of(document, folder=folder)
 
 
 def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
@@ -48,8 +54,8 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     folder = Path(folder)
     top = TomlSection(document, error=InvalidDeclaration)
     top.only(KEYS)
-    source = top.section("source", ("kind", "path", "table", "url"))
-    order = top.section("order", ("column", "kind", "zone", "ties"))
+    source = top.section("source", ("kind", "path", "table", "url", *READING))
+    order = top.section("order", ("column", "kind", "zone", "ties", "format"))
     protected = top.section("protected", None)
     public = top.section("public", None) if "public" in document else TomlSection({})
     return Declaration(
@@ -58,6 +64,7 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             source.optional("path"),
             source.optional("table"),
             source.optional("url"),
+            **{key: _mark(source, key) for key in READING},
         ),
         entity=top.section("entity", ("column",)).text("column"),
         order=Order(
@@ -67,6 +74,7 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             ()
             if order.get("ties") == "refuse"
             else tuple(str(_name(column, order.at("ties"))) for column in order.items("ties")),
+            order.optional("format"),
         ),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
@@ -75,12 +83,22 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     )
 
 
+def _mark(source: TomlSection, key: str) -> str | None:
+    """How a file is written: a text that may be a tab."""
+    value = source.content.get(key)
+    if value is not None and not isinstance(value, str):
+        raise source.wrong(key, given="is not text", needed="be text in quotes", reason="kind")
+    return value
+
+
 def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amount:
     given = tables.section(
         name, ("values", "outside", "other", "labels", "bounds", "step", "missing")
     )
     if "bounds" not in given.content:
         given.only(("values", "outside", "other", "labels"))
+        if given.get("values") == FROM_THE_FITTED_ROWS:
+            return _fitted(given, name)
         return _category(given, name, folder, outside=given.text("outside"))
     given.only(("bounds", "step", "missing"))
     bounds = given.items("bounds")
@@ -104,15 +122,42 @@ def _public(tables: TomlSection, name: str, folder: Path) -> Category:
     return _category(given, name, folder, outside=outside)
 
 
+def _fitted(given: TomlSection, name: str) -> FittedLabels:
+    """A column whose labels are found when a prior is fitted; the rest is ``other``."""
+    if "labels" in given.content:
+        raise InvalidDeclaration(
+            given.at("labels"),
+            given=f"is given, and the values are {FROM_THE_FITTED_ROWS}",
+            needed="be left out; or write values = { codebook = 'FILE.csv', column = 'label',"
+            " raw = 'raw' }, a list of raw values and their labels",
+        )
+    outside: Any = given.optional("outside") or "other"
+    other = _name(given.content.get("other", "other"), given.at("other"))
+    return FittedLabels(name, None, outside, other)
+
+
 def _category(given: TomlSection, name: str, folder: Path, *, outside: Any) -> Category:
-    values = tuple(_name(value, given.at("values")) for value in given.items("values"))
+    listed: list[Any] | tuple[Name, ...]
+    mapped: tuple[tuple[Name, Name], ...] = ()
+    if isinstance(given.get("values"), dict):
+        codebook = read_codebook(given.section("values", None), folder)
+        listed, mapped = codebook.values, codebook.labels
+        if "labels" in given.content:
+            raise InvalidDeclaration(
+                given.at("labels"),
+                given="is given beside a codebook",
+                needed="be left out: let `raw` name the codebook's column of raw values",
+            )
+    else:
+        listed = given.items("values")
+    values = tuple(_name(value, given.at("values")) for value in listed)
     other = _name(given.content.get("other", "other"), given.at("other"))
     if "other" in given.content and outside != "other":
         raise InvalidDeclaration(
             given.at("other"), given="is given", needed="be left out unless outside = 'other'"
         )
     labels = given.optional("labels")
-    mapped = () if labels is None else _labels(folder / labels, labels)
+    mapped = mapped if labels is None else _labels(folder / labels, labels)
     return Category(name, values, outside, other, mapped)
 
 
@@ -156,19 +201,20 @@ def declaration_text(declaration: Declaration) -> str:
     source, order = declaration.source, declaration.order
     sections: dict[str, dict[str, Any]] = {
         "source": {
-            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url
+            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url,
+            **source.reading,
         },
         "entity": {"column": declaration.entity},
         "order": {
             "column": order.column, "kind": order.kind, "zone": order.zone,
-            "ties": list(order.ties) or "refuse",
+            "ties": list(order.ties) or "refuse", "format": order.format,
         },
     }  # fmt: skip
     for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
         for column in columns:
             described = _amount_keys(column) if isinstance(column, Amount) else _label_keys(column)
-            sections[f"{part}.{_toml(column.column)}"] = described
-    title = f"title = {_toml(declaration.title)}\n\n" if declaration.title else ""
+            sections[f"{part}.{toml_value(column.column)}"] = described
+    title = f"title = {toml_value(declaration.title)}\n\n" if declaration.title else ""
     return title + "\n".join(_section(header, keys) for header, keys in sections.items())
 
 
@@ -180,6 +226,8 @@ def _label_keys(column: Category) -> dict[str, Any]:
             needed="be left out; or copy the declaration together with that file",
         )
     values = FROM_THE_DATA if column.values is None else list(column.values)
+    if isinstance(column, FittedLabels):
+        values = FROM_THE_FITTED_ROWS
     keys: dict[str, Any] = {"values": values, "outside": column.outside}
     return keys | {"other": column.other} if column.outside == "other" else keys
 
@@ -189,13 +237,16 @@ def _amount_keys(column: Amount) -> dict[str, Any]:
 
 
 def _section(header: str, keys: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_toml(value)}\n" for key, value in keys.items() if value is not None]
+    lines = [f"{key} = {toml_value(value)}\n" for key, value in keys.items() if value is not None]
     return "".join((f"[{header}]\n", *lines))
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{toml_value(k)} = {toml_value(v)}' for k, v in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     number = Fraction(value)
