@@ -53,6 +53,7 @@ from takifugu.project.policy import (
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project_cache import (
     MANY,
+    CachedTable,
     Progress,
     keep_terms,
     kept_terms,
@@ -222,12 +223,18 @@ class Project(PriorEntering):
         *,
         progress: Progress | None = None,
     ) -> TranslationTable | None:
-        """The translation as a table that is confirmed for the budgets of the ledger.
+        """The translation as a table, computed here or confirmed for the budgets of the ledger.
 
         A new table has points that differ by ``share``. None if the translation is computed each
         time: by policy, because it is fast, for budgets beyond the table, or because the prior is
         about more than a column: a table knows one number for all of a row.
         """
+        found = self._cached_table(name, translation, ledger, progress)
+        return None if found is None else found.table
+
+    def _cached_table(
+        self, name: str, translation: PriorTranslation, ledger: Ledger, progress: Progress | None
+    ) -> CachedTable | None:
         if isinstance(translation, RowTranslation):
             return None
         by_policy = self.dataset(name).table
@@ -242,7 +249,14 @@ class Project(PriorEntering):
         if most is None:
             return None
         path = table_path(self.folder, name, translation, most)
-        return project_table(path, translation, sorted(budgets), most=most, progress=progress)
+        return project_table(
+            path,
+            translation,
+            sorted(budgets),
+            most=most,
+            mark=ledger.mark,
+            progress=progress,
+        )
 
     def refuse_unlisted(self, name: str, analyst: str | None) -> None:
         """Raise if the policy lists analysts and ``analyst`` is not one of them.
@@ -301,7 +315,7 @@ class Project(PriorEntering):
             if len(self.policy.datasets) > 1:
                 refuse_same_files(self, found, ledger)
             found.refuse_misfit(engine)  # before a table is made
-            cached = self.table(name, translation, ledger, progress=progress) if table else None
+            cached = self._cached_table(name, translation, ledger, progress) if table else None
             broad = max(prior.breadth for prior in translation.priors.values())
             if progress is not None and cached is None and broad >= MANY:
                 progress(f"translating under a prior of {broad} entries or states")
@@ -315,10 +329,12 @@ class Project(PriorEntering):
                 rules=rules,
                 about=found.policy.about,
                 analyst=analyst,
-                translation_table=cached,
+                translation_table=None if cached is None else cached.table,
                 home=self.folder,
                 linear=found.policy.linear,
             )
+            if cached is not None and cached.own:
+                session.trust_table()
             if table:
                 session.keep_allowances(KeptAllowances(self.folder, name, translation))
             opening.close()
