@@ -9,10 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine, read_declaration
-from takifugu.engines.fit_kinds import KINDS
+from takifugu.engines import open_engine, read_declaration
 from takifugu.engines.opening import BackendName
 from takifugu.ledger import Ledger
 from takifugu.priors import Prior, write_prior
@@ -21,6 +20,9 @@ from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
+
+if TYPE_CHECKING:
+    from takifugu.engines import FitOptions, Fitted
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
@@ -58,13 +60,13 @@ class PriorEntering(ABC):
     def fit(
         self,
         name: str,
-        options: FitOptions,
+        options: "FitOptions",
         *,
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
         tested: bool = False,
-    ) -> tuple[Self, Path, Any, Fitted]:
+    ) -> tuple[Self, Path, Any, "Fitted"]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
@@ -79,6 +81,8 @@ class PriorEntering(ABC):
         declared = read_declaration(self.folder / policy.declaration)
         declaration = declared if replace else found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            from takifugu.engines import fit_prior
+
             fitted = fit_prior(
                 engine,
                 _about(found.about, options),
@@ -170,7 +174,9 @@ class PriorEntering(ABC):
         return path
 
 
-def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
+def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
+    from takifugu.engines.fit_kinds import KINDS
+
     one = KINDS[str(options.kind)].columns == "the one"
     return (column,) if one and column is not None else ()

@@ -11,18 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
-from takifugu.engines import (
-    Category,
-    Declaration,
-    Engine,
-    check,
-    open_engine,
-    read_declaration,
-)
+from takifugu.engines import Category, Declaration, Engine, open_engine, read_declaration
 from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
@@ -30,7 +23,6 @@ from takifugu.ledger import Event, Ledger, open_ledger
 from takifugu.priors import Name, read_prior
 from takifugu.project import policy_writing as write
 from takifugu.project.entering_priors import PriorEntering
-from takifugu.project.kept_allowances import KeptAllowances
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.owner_changes import (
     CellChange,
@@ -50,7 +42,6 @@ from takifugu.project.policy import (
     read_policy,
     refuse_password,
 )
-from takifugu.project.policy_session import PolicySession
 from takifugu.project.project_cache import (
     MANY,
     CachedTable,
@@ -63,13 +54,14 @@ from takifugu.project.project_cache import (
     table_path,
 )
 from takifugu.session.activity import Activity, in_notebook, screen
-from takifugu.session.cells import cells_of
 from takifugu.session.entries import Entries
-from takifugu.session.held_out import HeldOutEngine
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, protected_column
 from takifugu.translation.accounting.translation_table import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
+
+if TYPE_CHECKING:
+    from takifugu.project.policy_session import PolicySession
 
 LEDGER = "takifugu.ledger"
 
@@ -210,6 +202,8 @@ class Project(PriorEntering):
         self, dataset: str | LoadedDataset, *, backend: BackendName | None = None
     ) -> Iterator[Engine]:
         """The table of a dataset: only the entities that may be released from."""
+        from takifugu.session.held_out import HeldOutEngine
+
         found = self.load(dataset) if isinstance(dataset, str) else dataset
         entities = found.releasable.entities
         with open_engine(found.declaration, backend=backend) as engine:
@@ -289,7 +283,7 @@ class Project(PriorEntering):
         backend: BackendName | None = None,
         table: bool = True,
         progress: Progress | None = None,
-    ) -> Iterator[PolicySession]:
+    ) -> Iterator["PolicySession"]:
         """Queries about a dataset, paid from the ledger of the project.
 
         Args:
@@ -299,6 +293,9 @@ class Project(PriorEntering):
             table: Whether to use the cached translation table, which is made if there is none.
             progress: Called with what is being done; by default a notebook shows it.
         """
+        from takifugu.project.kept_allowances import KeptAllowances
+        from takifugu.project.policy_session import PolicySession
+
         self.refuse_unlisted(name, analyst)
         found = self.load(name)
         translation, rules = found.translation, found.rules
@@ -435,6 +432,8 @@ class Project(PriorEntering):
         with ExitStack() as stack:
             if engine is None:
                 engine = stack.enter_context(open_engine(declared, backend=backend))
+                from takifugu.engines import check
+
                 check(engine)
             ledger = stack.enter_context(self.ledger()) if priors else None
 
@@ -532,6 +531,8 @@ class Project(PriorEntering):
 
     def pending(self, name: str, *, backend: BackendName | None = None) -> CellChange:
         """How the declaration of a dataset differs from the one that was charged under."""
+        from takifugu.session.cells import cells_of
+
         found = self.load(name)
         translation = found.translation if found.policy.priors else None
         with self.engine(found, backend=backend) as engine, self.ledger() as ledger:

@@ -35,7 +35,6 @@ from takifugu.priors.factors import NetworkPrior
 from takifugu.session.prior_checks import terms_of
 from takifugu.session.prior_reading import PriorTranslation, row_translation
 from takifugu.translation.accounting.translation_table import TranslationTable, tabulate
-from takifugu.translation.rows.household import Household
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 
@@ -193,9 +192,11 @@ def keep_terms(folder: Path, translation: PriorTranslation) -> None:
             "uncertainty": translation.uncertainty,
         }
         if isinstance(translation, RowTranslation):
+            from takifugu.translation.rows.household import Household
+
             document["over"] = translation.over
-        if isinstance(translation, Household):
-            document["grouping"] = list(translation.grouping)
+            if isinstance(translation, Household):
+                document["grouping"] = list(translation.grouping)
         if isinstance(secrets, Secrets):
             document |= _secrets_document(secrets)
         else:
