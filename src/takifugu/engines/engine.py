@@ -149,6 +149,10 @@ class Engine:
         table = np.array([row[:2] for row in found], dtype=np.int64).reshape(-1, 2)
         return Lengths(_still(table[:, 0]), _still(table[:, 1]))
 
+    def unparsed_times(self) -> int:
+        """How many rows have a place in the order that is not written in the declared format."""
+        return self._backend.unparsed_times()
+
     def known_size(self) -> tuple[int, int] | None:
         """How many rows there are, and the most that an entity has: public, for messages.
 
@@ -195,7 +199,9 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
+        public = frozenset(category.column for category in self._declaration.public)
+        run = self._public if public.issuperset(names) else self._run
+        self._add(counts, codes, run(ex.histogram(self._within(scope), codes)))
         return Histogram(names, keys, _still(counts))
 
     def _add(
@@ -489,7 +495,8 @@ class Engine:
 
 
 def _no_place(declaration: Declaration) -> InvalidDeclaration:
-    places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
+    order = declaration.order
+    places = ", ".join((declaration.entity, *(() if order.absent else (order.column, *order.ties))))
     return InvalidDeclaration(
         places,
         given="are missing in some rows",
@@ -499,6 +506,13 @@ def _no_place(declaration: Declaration) -> InvalidDeclaration:
 
 
 def _ties(declaration: Declaration) -> InvalidDeclaration:
+    if declaration.order.absent:
+        return InvalidDeclaration(
+            "order",
+            given=f"is missing, and some of `{declaration.entity}` have several rows",
+            needed="name the column that puts them in order; or keep one row of each",
+            reason="missing",
+        )
     places = ", ".join((declaration.entity, declaration.order.column, *declaration.order.ties))
     return InvalidDeclaration(
         "order, ties",
