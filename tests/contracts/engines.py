@@ -465,6 +465,28 @@ def test_rows_without_a_place_or_an_owner_are_refused(store: Store, tmp_path: Pa
                     engine.lengths()
 
 
+def test_one_row_for_each_entity_needs_no_order(
+    store: Store, stored: Stored, tmp_path: Path
+) -> None:
+    each = [row | {"person": f"p{i}"} for i, row in enumerate(rows())]
+    with opened(store("survey", each, tmp_path), order=Order.none()) as engine:
+        found = check(engine)
+        assert (found.rows, found.entities, found.longest) == (len(each), len(each), 1)
+        assert found.first is found.last is None
+        assert engine.transitions("label").counts.sum() == 0
+        truth = Counter(row["label"] if row["label"] in LABELS else "other" for row in each)
+        assert engine.histogram(["label"]).counts.tolist() == [
+            truth[label] for label in (*LABELS, "other")
+        ]
+        with raises(InvalidQuery, reason="no order"):
+            fit(engine, "label", split=FirstDays(1))
+    with (
+        opened(stored, order=Order.none()) as engine,  # several rows of one
+        raises(InvalidDeclaration, field="order", reason="missing"),
+    ):
+        check(engine)
+
+
 def test_lengths_do_not_depend_on_protected_values(stored: Stored) -> None:
     mine = [row["person"] for row in rows()]
     truth = sorted(mine.count(person) for person in set(mine))

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from takifugu._rounding import float_down
-from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine, read_declaration
-from takifugu.engines.fit_kinds import KINDS
+from takifugu.engines import open_engine, read_declaration
 from takifugu.engines.opening import BackendName
 from takifugu.ledger import Ledger
 from takifugu.priors import Prior, write_prior
@@ -25,6 +24,7 @@ from takifugu.project.policy_writing import policy_of
 from takifugu.session.held_out import fitted_rows_of
 
 if TYPE_CHECKING:
+    from takifugu.engines import FitOptions, Fitted
     from takifugu.translation.prior_advice import PriorAdvice
     from takifugu.translation.protocol import LossTranslation
 
@@ -69,13 +69,13 @@ class PriorEntering(ABC):
     def fit(
         self,
         name: str,
-        options: FitOptions,
+        options: "FitOptions",
         *,
         replace: bool = False,
         keep: bool = False,
         backend: BackendName | None = None,
         tested: bool = False,
-    ) -> tuple[Self, Path, Any, Fitted]:
+    ) -> tuple[Self, Path, Any, "Fitted"]:
         """Fit a prior on the rows of a dataset and enter it; the project, file, prior and fit.
 
         The file has the fingerprint in its name, so that the last write, of the project file, is
@@ -90,6 +90,8 @@ class PriorEntering(ABC):
         declared = read_declaration(self.folder / policy.declaration)
         declaration = declared if replace else found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
+            from takifugu.engines import fit_prior
+
             fitted = fit_prior(
                 engine,
                 _about(found.about, options),
@@ -120,7 +122,7 @@ class PriorEntering(ABC):
         return made, path, prior, fitted
 
     def advice(
-        self, name: str, fitted: Fitted, *, progress: Callable[[str], None] | None = None
+        self, name: str, fitted: "Fitted", *, progress: Callable[[str], None] | None = None
     ) -> "PriorAdvice":
         """Whether a prior that was fitted for a dataset suits: what its budget allows under it.
 
@@ -236,7 +238,9 @@ def _adversary(policy: DatasetPolicy) -> dict[str, str]:
     return {key: value for key, value in stated.items() if value is not None}
 
 
-def _about(column: str | None, options: FitOptions) -> tuple[str, ...]:
+def _about(column: str | None, options: "FitOptions") -> tuple[str, ...]:
     """The columns that a prior of a dataset is about, if the options name none."""
+    from takifugu.engines.fit_kinds import KINDS
+
     one = KINDS[str(options.kind)].columns == "the one"
     return (column,) if one and column is not None else ()

@@ -93,8 +93,8 @@ def run_dataset_new(
     No protected value is read. On a terminal it asks for what it cannot know; elsewhere, and where
     the answer is empty, the point is left open in the file, and `dataset add` refuses it until it
     is filled in. Columns that nobody names are left out. Nothing is overwritten. Keys of the JSON
-    object: file, dataset, declaration, rows, open (key, question, needed, option), decisions (part,
-    column, reason, guessed), left_out, next.
+    object: file, dataset, declaration, rows, open (key, question, needed, option, choices),
+    decisions (part, column, reason, guessed), left_out, next.
     """
     from takifugu._atomic import write_whole
     from takifugu.engines.draft_text import draft_text
@@ -252,8 +252,12 @@ def asked(draft: "Draft", folder: Path) -> "Draft":
     print_decisions(draft)
     skipped = set[str]()
     while point := next((p for p in draft.open if p.key not in skipped), None):
-        echo(f"\n{point.question}\n  {point.needed}", err=True)
+        echo(f"\nOpen: {point.question}.", err=True)
+        for number, choice in enumerate(point.choices, 1):
+            echo(f"  {number}  {choice}", err=True)
         said = prompt(_words(point, draft))
+        if said.isdecimal() and 0 < int(said) <= len(point.choices):
+            said = point.choices[int(said) - 1]
         if not said:
             skipped.add(point.key)
             continue
@@ -293,9 +297,10 @@ def _words(point: "OpenPoint", draft: "Draft") -> str:
     if last in ("column", "protected", "ties"):
         return f"column ({', '.join(visible(c.name) for c in draft.schema.columns)})"
     return {
-        "values": "labels: home,work; a codebook file; or 'fitted'",
-        "bounds": "bounds, as 0..100",
-        "format": "format",
+        "values": "a list, as home,work; a codebook file; or 'fitted': those of the rows that a"
+        " prior is fitted on (empty leaves it open)",
+        "bounds": "as 0..100 (empty leaves it open)",
+        "format": "1 or 2, or a format" if point.choices else "a format, as %d/%m/%Y %H:%M",
         "decimal": "the mark of decimals",
     }.get(last, last)
 
