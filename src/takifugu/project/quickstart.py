@@ -35,7 +35,7 @@ from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.engines.declarations.open_points import OPEN, OpenPoint
 from takifugu.engines.draft_text import draft_text
 from takifugu.engines.drafting import Draft
-from takifugu.errors import UnsoundRequest, pasted
+from takifugu.errors import TakifuguError, UnsoundRequest, pasted
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, init_project, open_project
 from takifugu.project.quickstart_choices import (
@@ -71,6 +71,7 @@ class Quickstart:
         plan: The plan of a first release. Nothing is charged.
         guarantee: What is protected and what is not.
         query: The query as arguments of a command.
+        advice: Why the answer will not be useful, and what would help; empty if it will be.
     """
 
     project: Project
@@ -81,6 +82,7 @@ class Quickstart:
     plan: Plan
     guarantee: str
     query: tuple[str, ...]
+    advice: str = ""
 
     def command(self, verb: str) -> str:
         """The command that plans or releases the query, ready to be pasted."""
@@ -202,6 +204,7 @@ def quickstart(
         project.set_budget(name, options.budget)
         say("planning")
         query, plan, guarantee = _first_plan(project, name, declaration, options, progress)
+        advice = "" if _worth(plan) == 0 else _advice(project, name, fitted, progress)
         part.rename(folder)
     except BaseException:
         with suppress(OSError):
@@ -218,7 +221,7 @@ def quickstart(
         ),
     )
     return Quickstart(
-        open_project(folder), name, choices, facts, fitted, plan, guarantee, (name, *query)
+        open_project(folder), name, choices, facts, fitted, plan, guarantee, (name, *query), advice
     )
 
 
@@ -266,7 +269,8 @@ def _fit_options(
     rows: dict[str, Any]
     said = options.share is not None or options.first_days is not None
     survey = declaration.order.absent
-    change = "" if said else "--share 1/4" + ("" if survey else " or --first-days 30")
+    first = "days" if declaration.order.kind != "number" else "steps"
+    change = "" if said else "--share 1/4" + ("" if survey else f" or --first-{first} 30")
     if said:
         rows = {"share": options.share, "first_days": options.first_days}
         why = "as given"
@@ -354,6 +358,13 @@ def _first_plan(
             raise refused or UnsoundRequest("nothing was planned", field="query")
         wish, plan = best
         return _arguments(wish), plan, session.guarantee()
+
+
+def _advice(project: Project, name: str, fitted: Fitted, progress: Progress | None) -> str:
+    """What makes the prior expensive, and what each remedy would gain; empty if that is unknown."""
+    with suppress(TakifuguError):
+        return project.advice(name, fitted, progress=progress).words
+    return ""
 
 
 def _worth(plan: Plan) -> int:

@@ -97,7 +97,11 @@ def run_quickstart(
         str | None, typer.Option(help="Fit the prior on such a share of the entities, as 1/5.")
     ] = None,
     first_days: Annotated[
-        int | None, typer.Option(help="Fit the prior on the first N days (steps of a number).")
+        int | None, typer.Option(help="Fit the prior on the first N days.")
+    ] = None,
+    first_steps: Annotated[
+        int | None,
+        typer.Option(help="The same where the order is a number: on the first N of it."),
     ] = None,
     at_least: Annotated[
         int | None,
@@ -125,7 +129,8 @@ def run_quickstart(
 
     Keys of the JSON object: folder (null if points are open), open (key, question, needed, option),
     choices (what, value, reason, change), rows, entities, statement, goodness, plan (as `plan
-    --json` has it), verdict, release (the command), next.
+    --json` has it), verdict, advice (null if it will be useful), guarantee,
+    release (the command), next.
     """
     from takifugu.engines.drafting import NO_ORDER_ANSWER, draft_of
     from takifugu.project.policy import share_of
@@ -137,20 +142,22 @@ def run_quickstart(
         "--order": order, "--order-kind": order_kind, "--format": format_, "--zone": zone,
         "--ties": ties, "--protected": protected, "--public": public, "--labels": labels,
         "--bounds": bounds, "--secrets-within": secrets_within, "--pairs": pairs, "--share": share,
-        "--first-days": first_days, "--at-least": at_least,
+        "--first-days": first_days, "--first-steps": first_steps, "--at-least": at_least,
         "--budget": None if budget == "1" else budget, "--separator": separator,
         "--encoding": encoding, "--decimal": decimal,
     }  # fmt: skip
     called = dataset_name(name, file)
     target = folder if folder is not None else Path(f"{called}-project")
     refuse_existing(target)
-    if share is not None and first_days is not None:
+    if sum(given is not None for given in (share, first_days, first_steps)) > 1:
         raise InvalidOption(
-            "--share", given="comes with --first-days", needed="be given alone: one split only"
+            "--share",
+            given="comes with --first-days or --first-steps, or these with each other",
+            needed="be given alone: one split only",
         )
     options = QuickstartOptions(
         budget=_budget(budget),
-        first_days=first_days,
+        first_days=first_steps if first_days is None else first_days,
         share=None if share is None else share_of(share, "--share"),
         at_least=at_least,
         within=secrets_within,
@@ -182,12 +189,30 @@ def run_quickstart(
         draft, options = _answered(draft, target, options)
     if draft.open:
         _stop(draft, _command(file, said), as_json=as_json)
+    _refuse_other_order(draft, first_days, first_steps)
     with Spinner(f"making {target}") as spinner:
         made = quickstart(draft, target, called, options=options, progress=spinner)
     if as_json:
         print_json(_document(made))
         return
     _print(made)
+
+
+def _refuse_other_order(draft: "Draft", first_days: int | None, first_steps: int | None) -> None:
+    """A number has steps, and a time has days."""
+    number = draft.document.get("order", {}).get("kind") == "number"
+    if number and first_days is not None:
+        raise InvalidOption(
+            "--first-days",
+            given="is given, and the order is a number",
+            needed=f"be --first-steps {first_days}",
+        )
+    if not number and first_steps is not None:
+        raise InvalidOption(
+            "--first-steps",
+            given="is given, and the order is not a number",
+            needed=f"be --first-days {first_steps}",
+        )
 
 
 def _budget(text: str) -> str:
@@ -291,10 +316,10 @@ def _print(made: "Quickstart") -> None:
     echo("Nothing is charged yet. What a first release would be:\n")
     echo(f"{made.plan}\n")
     if made.plan.usefulness.verdict == "mostly noise":
-        echo(
-            "This is not worth its price: think of fewer secret --pairs (`takifugu prior show` says"
-        )
-        echo("which of them are expensive), fewer labels, a larger --budget, or more rows.")
+        echo("This is not worth its price: think of fewer secret --pairs, fewer labels, a larger")
+        echo("--budget, or more rows.")
+    if made.advice:
+        echo(f"{made.advice}\n")
     echo(f"look at the plan and the guarantee:  {made.command('plan')}")
     echo(f"publish it:                          {made.command('release')}")
 
@@ -317,6 +342,7 @@ def _document(made: "Quickstart") -> dict[str, Any]:
         "goodness": None if goodness is None else goodness.document(),
         "plan": made.plan.describe(),
         "verdict": made.plan.usefulness.verdict,
+        "advice": made.advice or None,
         "guarantee": made.guarantee,
         "release": made.command("release"),
         "next": made.command("plan"),
