@@ -73,6 +73,7 @@ def test_statuses_are_those_of_real_errors() -> None:
 
 
 JSON = [
+    "quickstart stays.csv --public zone --folder quick --json",
     "init --json",
     "dataset new stays.csv --out draft.toml --json",
     "dataset add stays stays.toml --json",

@@ -175,12 +175,17 @@ def test_a_survey_is_released_from_without_an_order(study: Path, do: Call) -> No
     assert refused.status == 2 and getattr(refused.error, "field", None) == "order"
 
 
-def talk(folder: Path, answers: list[str | None], *words: str) -> tuple[int, str]:
-    """Run ``dataset new`` on a terminal of its own; None is Ctrl-C."""
+def talk(
+    folder: Path,
+    answers: list[str | None],
+    *words: str,
+    command: tuple[str, ...] = ("dataset", "new"),
+) -> tuple[int, str]:
+    """Run ``dataset new``, or another command, on a terminal of its own; None is Ctrl-C."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": SOURCE, "TERM": "dumb", "COLUMNS": "200"}
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-m", "takifugu", "dataset", "new", *words],
+        [sys.executable, "-m", "takifugu", *command, *words],
         cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True, close_fds=True,
         preexec_fn=lambda: _control(theirs),
