@@ -147,7 +147,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "init",
             "dataset add stays stays.toml",
             "prior new 0.9,0.1;0.2,0.8 --states home,ward --length 12 -o a.json",
-            "prior fit stays --first-days 8",
+            "prior fit stays --first-steps 8",
             "budget set stays 2",
             "release stays histogram --epsilon 0.5",
             "ledger backup copy.ledger",
