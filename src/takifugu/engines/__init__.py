@@ -9,6 +9,7 @@ from takifugu.engines.declarations.columns import Amount, Category, Order, Sourc
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.declarations.declaration_files import parse_declaration, read_declaration
 from takifugu.engines.declared_table import LabelColumn, NumberColumn, Table, table
+from takifugu.engines.drafting import Draft, draft_of
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import (
     DatabaseFailed,
@@ -34,6 +35,7 @@ __all__ = [
     "DatabaseFailed",
     "Declaration",
     "Distribution",
+    "Draft",
     "DriverMissing",
     "Engine",
     "Estimate",
@@ -53,6 +55,7 @@ __all__ = [
     "Source",
     "Table",
     "check",
+    "draft_of",
     "fit",
     "fit_gaussian",
     "fit_markov",

@@ -35,6 +35,7 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
     """What names the cells of ``columns`` in a table; paths count from ``home`` where they can."""
     declaration = engine.declaration
     order = declaration.order
+    reading, format_ = declaration.source.reading, order.format
     return Cells.of(
         {
             "source": source_of(declaration, home),
@@ -45,7 +46,9 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
                 "zone": order.zone,
                 "ties": list(order.ties),
                 "clock": engine.clock,
+                **({} if format_ is None else {"format": format_}),
             },
+            **({"reading": reading} if reading else {}),
             "public": {c.column: _labels(c) for c in declaration.public},
             "protected": {
                 column.column: _numbers(column) if isinstance(column, Amount) else _labels(column)
@@ -59,7 +62,8 @@ def cells_of(engine: Engine, columns: tuple[str, ...], home: Path | None) -> Cel
 def declared(declaration: Declaration) -> str:
     """The fingerprint of how rows are read: under another one an answer has other keys."""
     read = (declaration.entity, declaration.order, declaration.protected, declaration.public)
-    return fingerprint(("declared", read))
+    reading = declaration.source.reading
+    return fingerprint(("declared", read, reading) if reading else ("declared", read))
 
 
 def source_of(declaration: Declaration, home: Path | None) -> dict[str, Any]:

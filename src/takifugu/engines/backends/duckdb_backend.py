@@ -8,6 +8,7 @@ import os
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,17 @@ from takifugu.engines.backends.backend import (
     quoted,
 )
 from takifugu.engines.backends.cached_facts import CachedFact
+from takifugu.engines.backends.csv_reading import csv_source
 from takifugu.engines.backends.opened_files import (
     PATTERN,
     OpenedFiles,
-    compression,
     duckdb_name,
     misread,
     same_file,
     source_files,
 )
 from takifugu.engines.backends.spill_folder import Spill
-from takifugu.engines.declarations.columns import Category
+from takifugu.engines.declarations.columns import Order
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration, driver, without_values
 from takifugu.visible import visible
@@ -142,9 +143,11 @@ class FileBackend(DuckDBBackend):
             (path,) = self._files.paths
             self._run(f"ATTACH {_text(str(path))} AS source (TYPE duckdb, READ_ONLY)")
         self._shut([*names, *map(str, self._files.paths)] if names else [])
-        source = self._source(declaration, ", ".join(map(_text, names)))
-        found = found_kinds(self._run(f"DESCRIBE FROM {source}"))
-        self.kinds = declared_kinds(declaration, {name: kind for name, (_, kind) in found.items()})
+        source = self._source(declaration, names)
+        found = found_kinds(self._run(f"DESCRIBE FROM {source}"), declaration.order)
+        self.kinds = declared_kinds(
+            declaration, {name: column.kind for name, column in found.items()}
+        )
         columns = selected(found, self.kinds)
         self._run(f"CREATE VIEW {DATA} AS SELECT {columns} FROM {source}")  # noqa: S608 - quoted
 
@@ -158,17 +161,13 @@ class FileBackend(DuckDBBackend):
                     raise misread(path)
         return names
 
-    def _source(self, declaration: Declaration, files: str) -> str:
+    def _source(self, declaration: Declaration, names: Sequence[str]) -> str:
         """The source as it stands in FROM. The folders of a file say nothing about its rows."""
         match declaration.source.kind:
             case "csv":
-                texts = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in _texts(declaration))
-                packed = compression(self._files.paths)
-                how = f"header=true, hive_partitioning=false, compression={_text(packed)}"
-                header = self._run(f"DESCRIBE FROM read_csv([{files}], {how}, all_varchar=true)")
-                declared_kinds(declaration, {str(name): "text" for name, *_ in header})
-                return f"read_csv([{files}], {how}, types={{{texts}}})"
+                return csv_source(declaration, names, self._files.paths, self._run)
             case "parquet":
+                files = ", ".join(map(_text, names))
                 return f"read_parquet([{files}], hive_partitioning=false)"
             case _:
                 return self._table(str(declaration.source.table))
@@ -218,28 +217,45 @@ class FileBackend(DuckDBBackend):
         return self._files.note(*what)
 
 
-def found_kinds(described: Iterable[Sequence[Any]]) -> dict[str, tuple[str, Kind]]:
+@dataclass(frozen=True)
+class FoundColumn:
+    """A column of a source.
+
+    Attributes:
+        found: Its type in DuckDB.
+        kind: The kind that it is read as.
+        format: Of an order that is stored as text: how its times are written.
+    """
+
+    found: str
+    kind: Kind
+    format: str | None = None
+
+
+def found_kinds(described: Iterable[Sequence[Any]], order: Order) -> dict[str, FoundColumn]:
     """The type of every column that DuckDB describes, and the kind that it is read as."""
-    return {str(name): (str(found), _kind(str(found))) for name, found, *_ in described}
+    columns = {str(name): str(found) for name, found, *_ in described}
+    read = {name: FoundColumn(found, kind_of(found)) for name, found in columns.items()}
+    if order.format is None or order.column not in read:
+        return read
+    if read[order.column].kind != "text":
+        raise InvalidDeclaration(
+            "order, format",
+            given=f"is given, and `{visible(order.column)}` does not hold text",
+            needed="be left out: it says how times are written that are stored as text",
+            reason="superfluous",
+        )
+    zoned = "%z" in order.format.lower()
+    return read | {order.column: FoundColumn("VARCHAR", "zoned" if zoned else "time", order.format)}
 
 
-def selected(found: Mapping[str, tuple[str, Kind]], names: Iterable[str]) -> str:
+def selected(found: Mapping[str, FoundColumn], names: Iterable[str]) -> str:
     """The columns called ``names``, as queries see them."""
-    return ", ".join(_column(name, *found[name]) for name in names)
+    return ", ".join(_column(name, found[name]) for name in names)
 
 
-def _texts(declaration: Declaration) -> list[str]:
-    """The columns of a CSV file that are text whatever they look like."""
-    described = (*declaration.protected, *declaration.public)
-    labels = [column for column in described if isinstance(column, Category)]
-    return [declaration.entity] + [
-        c.column
-        for c in labels
-        if c.values is None or any(isinstance(raw, str) for raw in c.codes())
-    ]
-
-
-def _kind(kind: str) -> Kind:
+def kind_of(kind: str) -> Kind:
+    """What a type of DuckDB is read as."""
     if kind in WHOLE or kind in WIDE:
         return "whole"
     if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
@@ -253,12 +269,15 @@ def _kind(kind: str) -> Kind:
     return "unknown"
 
 
-def _column(name: str, found: str, kind: Kind) -> str:
+def _column(name: str, column: FoundColumn) -> str:
     """A column as queries see it. Texts are equal if all their letters are.
 
     A table may say otherwise (COLLATE NOCASE). A group of texts then goes by the name of any one of
     them: one replaced cell could rename it, and move all of its rows.
     """
+    found, kind = column.found, column.kind
+    if column.format is not None:  # raises at a row that is not so
+        return f"strptime({quoted(name)}, {_text(column.format)}) AS {quoted(name)}"
     as_is = kind in ("unknown", "zoned") or found in (*WHOLE, CASTS[kind])
     value = quoted(name) if as_is else f"CAST({quoted(name)} AS {CASTS[kind]})"
     binary = f" COLLATE {quoted('binary')}" if kind == "text" else ""

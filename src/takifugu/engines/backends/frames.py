@@ -80,8 +80,12 @@ class FrameBackend(DuckDBBackend):
     def _load(self, declaration: Declaration) -> None:
         frame, self._frame = self._frame, None  # the caller's frame is not kept alive
         self._connection.register(COPIED, _arrow(frame, declaration))
-        found = found_kinds(self._connection.execute(f"DESCRIBE FROM {COPIED}").fetchall())
-        self.kinds = declared_kinds(declaration, {name: kind for name, (_, kind) in found.items()})
+        found = found_kinds(
+            self._connection.execute(f"DESCRIBE FROM {COPIED}").fetchall(), declaration.order
+        )
+        self.kinds = declared_kinds(
+            declaration, {name: column.kind for name, column in found.items()}
+        )
         columns = selected(found, self.kinds)
         self._connection.execute(f"CREATE TABLE {DATA} AS SELECT {columns} FROM {COPIED}")  # noqa: S608 - quoted
         self._connection.unregister(COPIED)

@@ -31,9 +31,13 @@ SHOWN = 120  # letters of a path in a message
 
 def source_files(declaration: Declaration) -> tuple[Path, ...]:
     """The files of the source, absolute and in order of their names; at least one."""
-    given = str(declaration.source.path)
+    return found_files(declaration.folder, str(declaration.source.path))
+
+
+def found_files(folder: Path, given: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern names from ``folder``, absolute and in order."""
     try:
-        files = _found(declaration.folder.absolute(), given)
+        files = _found(folder.absolute(), given)
         for path in files:
             str(path).encode()
     except InvalidDeclaration:

@@ -1,6 +1,7 @@
 """The parts of a declaration: the source, the order, and columns of labels and of numbers."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,6 +18,10 @@ SOURCES: dict[SourceKind, tuple[str, ...]] = {  # the keys of each kind of sourc
     "spark": ("table",),
     "memory": ("table",),
 }
+READING = ("separator", "encoding", "decimal")  # keys of a CSV source: how the file is written
+SEPARATORS = (",", ";", "\t", "|")
+ENCODINGS = ("utf-8", "latin-1")
+DECIMALS = (".", ",")
 OrderKind = Literal["time", "unix", "number"]
 Outside = Literal["other", "drop", "refuse"]
 
@@ -34,12 +39,21 @@ class Source:
         table: The table, or ``schema.table``, of the other kinds and of ``duckdb``; for ``memory``
             the name that a program gives the table.
         url: The PostgreSQL server, ``postgresql://user@host/database``, without a password.
+        separator: Of a CSV file: what stands between fields, one of `SEPARATORS`.
+        encoding: Of a CSV file: one of `ENCODINGS`.
+        decimal: Of a CSV file: the mark of decimals, one of `DECIMALS`.
+
+    A CSV file of which one of the last three is said is read exactly so, the others being a comma,
+    UTF-8 and a point. If none is, DuckDB finds out how the file is written.
     """
 
     kind: SourceKind
     path: str | None = None
     table: str | None = None
     url: str | None = None
+    separator: str | None = field(default=None, metadata={"unless_default": True})
+    encoding: str | None = field(default=None, metadata={"unless_default": True})
+    decimal: str | None = field(default=None, metadata={"unless_default": True})
 
     def __post_init__(self) -> None:
         if self.kind not in SOURCES:
@@ -56,12 +70,39 @@ class Source:
                 raise InvalidDeclaration(
                     f"source, {key}", given="is given", needed=f"be left out for {self.kind}"
                 )
+        known = (SEPARATORS, ENCODINGS, DECIMALS)
+        for key, values in zip(READING, known, strict=True):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            if self.kind != "csv":
+                raise InvalidDeclaration(
+                    f"source, {key}", given="is given", needed=f"be left out for {self.kind}"
+                )
+            if value not in values:
+                raise InvalidDeclaration(
+                    f"source, {key}",
+                    given=f"is {value!r:.40}",
+                    needed=f"be one of {', '.join(map(repr, values))}",
+                )
+        if self.decimal == "," and self.separator in (None, ","):
+            raise InvalidDeclaration(
+                "source, decimal",
+                given="is ',', as the separator is",
+                needed="differ from it: name the separator, as ';'",
+            )
         if self.url is not None and _has_password(self.url):
             raise InvalidDeclaration(
                 "source, url",
                 given="holds a password",
                 needed="leave it out; PGPASSWORD or a password file supplies it",
             )
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """How a CSV file is said to be written; empty if DuckDB is to find out."""
+        said = {key: getattr(self, key) for key in READING}
+        return {key: value for key, value in said.items() if value is not None}
 
     @property
     def place(self) -> str:
@@ -82,12 +123,14 @@ class Order:
             ``number`` for any other number.
         zone: For times, the zone of timestamps that carry none and of windows.
         ties: Columns that settle ties in order; rows that still tie are refused.
+        format: Of times that are stored as text: how they are written, as ``%d/%m/%Y %H:%M``.
     """
 
     column: str
     kind: OrderKind
     zone: str | None = None
     ties: tuple[str, ...] = ()
+    format: str | None = field(default=None, metadata={"unless_default": True})
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(OrderKind):
@@ -96,6 +139,12 @@ class Order:
                 given=f"is {self.kind!r}",
                 needed=f"be one of {', '.join(get_args(OrderKind))}",
             )
+        if self.format is not None:
+            if self.kind != "time":
+                raise InvalidDeclaration(
+                    "order, format", given="is given", needed="be left out unless order is a time"
+                )
+            refuse_format(self.format)
         if self.kind == "number":
             if self.zone is not None:
                 raise InvalidDeclaration(
@@ -249,6 +298,27 @@ class Amount:
     def grid(self, every: int = 1) -> tuple[Fraction, ...]:
         """The least number of each cell of that grid."""
         return tuple(self.low + i * every * self.step for i in range(self.cells(every)))
+
+
+_YEAR, _MONTH, _DAY = frozenset("Yy"), frozenset("mbB"), frozenset("d")
+_SPECIFIERS = _YEAR | _MONTH | _DAY | frozenset("aAHIpMSfgzZj%")
+_SPECIFIER = re.compile(r"%(-?)(.?)", re.DOTALL)
+
+
+def refuse_format(format: str) -> None:
+    """Raise unless a format says which year, month and day a time is of, in ways that are read."""
+    found = [letter for _, letter in _SPECIFIER.findall(format)]
+    strange = [letter for letter in found if letter not in _SPECIFIERS]
+    parts = frozenset(found)
+    whole = parts & _YEAR and (parts & {"j"} or (parts & _MONTH and parts & _DAY))
+    if strange or not whole or not format.isprintable() or len(format) > 100:
+        raise InvalidDeclaration(
+            "order, format",
+            given=f"is {format!r:.60}",
+            needed="say where year, month and day are, as '%d/%m/%Y %H:%M' or '%Y-%m-%d'; hours"
+            " are %H (or %I and %p), minutes %M, seconds %S, parts of them %f, zones %z",
+            reason="format",
+        )
 
 
 def _one_kind(values: tuple[Name, ...], place: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_json, parse_toml
 from takifugu.engines.declarations.columns import (
+    READING,
     Amount,
     Category,
     Order,
@@ -18,6 +19,7 @@ from takifugu.engines.declarations.columns import (
     SourceKind,
 )
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.open_points import refuse_open_points
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name
@@ -40,7 +42,9 @@ def read_declaration(path: str | Path) -> Declaration:
 
 def parse_declaration(content: str, *, folder: str | Path = "") -> Declaration:
     """The declaration that ``content`` holds, in TOML."""
-    return declaration_of(parse_toml(content, parse_float=Decimal), folder=folder)
+    document = parse_toml(content, parse_float=Decimal)
+    refuse_open_points(document, content)
+    return declaration_of(document, folder=folder)
 
 
 def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> Declaration:
@@ -48,8 +52,8 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
     folder = Path(folder)
     top = TomlSection(document, error=InvalidDeclaration)
     top.only(KEYS)
-    source = top.section("source", ("kind", "path", "table", "url"))
-    order = top.section("order", ("column", "kind", "zone", "ties"))
+    source = top.section("source", ("kind", "path", "table", "url", *READING))
+    order = top.section("order", ("column", "kind", "zone", "ties", "format"))
     protected = top.section("protected", None)
     public = top.section("public", None) if "public" in document else TomlSection({})
     return Declaration(
@@ -58,6 +62,7 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             source.optional("path"),
             source.optional("table"),
             source.optional("url"),
+            **{key: _mark(source, key) for key in READING},
         ),
         entity=top.section("entity", ("column",)).text("column"),
         order=Order(
@@ -67,12 +72,21 @@ def declaration_of(document: Mapping[str, Any], *, folder: str | Path = "") -> D
             ()
             if order.get("ties") == "refuse"
             else tuple(str(_name(column, order.at("ties"))) for column in order.items("ties")),
+            order.optional("format"),
         ),
         protected=tuple(_protected(protected, name, folder) for name in protected.content),
         public=tuple(_public(public, name, folder) for name in public.content),
         title=top.optional("title") or "",
         folder=folder,
     )
+
+
+def _mark(source: TomlSection, key: str) -> str | None:
+    """How a file is written: a text that may be a tab."""
+    value = source.content.get(key)
+    if value is not None and not isinstance(value, str):
+        raise source.wrong(key, given="is not text", needed="be text in quotes", reason="kind")
+    return value
 
 
 def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amount:
@@ -156,19 +170,20 @@ def declaration_text(declaration: Declaration) -> str:
     source, order = declaration.source, declaration.order
     sections: dict[str, dict[str, Any]] = {
         "source": {
-            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url
+            "kind": source.kind, "path": source.path, "table": source.table, "url": source.url,
+            **source.reading,
         },
         "entity": {"column": declaration.entity},
         "order": {
             "column": order.column, "kind": order.kind, "zone": order.zone,
-            "ties": list(order.ties) or "refuse",
+            "ties": list(order.ties) or "refuse", "format": order.format,
         },
     }  # fmt: skip
     for part, columns in (("protected", declaration.protected), ("public", declaration.public)):
         for column in columns:
             described = _amount_keys(column) if isinstance(column, Amount) else _label_keys(column)
-            sections[f"{part}.{_toml(column.column)}"] = described
-    title = f"title = {_toml(declaration.title)}\n\n" if declaration.title else ""
+            sections[f"{part}.{toml_value(column.column)}"] = described
+    title = f"title = {toml_value(declaration.title)}\n\n" if declaration.title else ""
     return title + "\n".join(_section(header, keys) for header, keys in sections.items())
 
 
@@ -189,13 +204,16 @@ def _amount_keys(column: Amount) -> dict[str, Any]:
 
 
 def _section(header: str, keys: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_toml(value)}\n" for key, value in keys.items() if value is not None]
+    lines = [f"{key} = {toml_value(value)}\n" for key, value in keys.items() if value is not None]
     return "".join((f"[{header}]\n", *lines))
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{toml_value(k)} = {toml_value(v)}' for k, v in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     number = Fraction(value)
