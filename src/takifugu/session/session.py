@@ -17,7 +17,7 @@ from typing import Any, Self
 from takifugu._exact import Number, exactly
 from takifugu.engines import Declaration, Engine, Table
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Answer, Ledger, Snapshot, open_ledger
+from takifugu.ledger import Answer, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.event_words import asked_words
 from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
@@ -280,6 +280,11 @@ class Session(QueryPlanning):
         )
         if not all(same):
             raise BudgetConflict(self._dataset, given, current)
+
+    def chargeable(self, plan: Plan) -> tuple[Charge, LossTranslation]:
+        """What a plan would charge, and by which translation, for `Ledger.rehearse`."""
+        self._refuse_closed()
+        return plan.charge, self._translation
 
     # --- charge, then release ---
 
