@@ -105,18 +105,22 @@ def test_a_free_answer_says_so() -> None:
 def test_results_of_every_kind_are_drawn(tmp_path: Path) -> None:
     with opened(tmp_path, budget=20) as (session, _, _):
         found = {
-            "bars": session.release(session.plan.histogram(by="zone", epsilon=1)),
-            "one": session.release(session.plan.count(["ward"], epsilon=1)),
-            "steps": session.release(session.plan.transitions(epsilon=1)),
-            "best": session.release(session.plan.top_k(2, by="zone", epsilon=1)),
+            "bars": session.release(
+                session.plan.histogram(by="zone", epsilon=1), accept_noise=True
+            ),
+            "one": session.release(session.plan.count(["ward"], epsilon=1), accept_noise=True),
+            "steps": session.release(session.plan.transitions(epsilon=1), accept_noise=True),
+            "best": session.release(session.plan.top_k(2, by="zone", epsilon=1), accept_noise=True),
             "gaps": session.release(
-                session.plan.proportions(by="zone", window=(3, None), epsilon=1)
+                session.plan.proportions(by="zone", window=(3, None), epsilon=1), accept_noise=True
             ),
         }
     other = tmp_path / "other"
     other.mkdir()
     with opened(other, budget=40, protected=(WEIGHT,), translation=PLAIN) as (session, _, _):
-        found["level"] = session.release(session.plan.quantile("0.5", by="zone", epsilon=9))
+        found["level"] = session.release(
+            session.plan.quantile("0.5", by="zone", epsilon=9), accept_noise=True
+        )
     for name, one in found.items():
         path = tmp_path / f"{name}.png"
         one.plot(path)
@@ -203,7 +207,7 @@ def test_groups_with_one_number_each_share_a_panel() -> None:
 def test_a_budget_that_lost_its_delta_is_still_written_as_json(tmp_path: Path) -> None:
     with opened(tmp_path, budget=5, delta="1e-6") as (session, ledger, _):
         first = session.plan.histogram(epsilon=1, delta="1e-6")
-        session.release(first)
+        session.release(first, accept_noise=True)
         ledger.set_budget("visits", 5)
         plan = session.plan.count(["ward"], epsilon=1)
         described = json.loads(json.dumps(plan.describe(), allow_nan=False))

@@ -215,6 +215,13 @@ class Spinner(AbstractContextManager["Spinner"]):
     def __exit__(self, *_: object) -> None:
         self._status.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Make room for a question on the terminal."""
+        self._status.stop()
+        yield
+        self._status.start()
+
     def __call__(self, detail: str) -> None:
         """Show a detail of what is being done."""
         from rich.markup import escape

@@ -188,7 +188,9 @@ class Engine:
         if not names:
             raise InvalidQuery("columns", given="are none", needed="name at least one column")
         counts = np.zeros([len(axis) for axis in keys], dtype=np.int64)
-        self._add(counts, codes, self._run(ex.histogram(self._within(scope), codes)))
+        public = {category.column for category in self._declaration.public}
+        run = self._public if public.issuperset(names) else self._run
+        self._add(counts, codes, run(ex.histogram(self._within(scope), codes)))
         return Histogram(names, keys, _still(counts))
 
     def _add(

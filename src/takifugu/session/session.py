@@ -288,8 +288,11 @@ class Session(QueryPlanning):
 
     # --- charge, then release ---
 
-    def release(self, plan: Plan) -> Result:
+    def release(self, plan: Plan, *, accept_noise: bool = False) -> Result:
         """Pay for a plan, then answer it; for free if the same was answered before.
+
+        If the noise exceeds the range of the answer, it is mostly noise, and charged only with
+        ``accept_noise=True``: `MostlyNoise` otherwise.
 
         A plan is a value, and a value can be put together from parts of others. So it is made anew
         from its options by the code that makes plans, refused if it is not the same, and only what
@@ -302,11 +305,18 @@ class Session(QueryPlanning):
                 " session.plan.histogram(epsilon=0.5)",
                 field="plan",
             )
+        if not isinstance(accept_noise, bool):
+            raise UnsoundRequest(
+                f"accept_noise is a {type(accept_noise).__name__}; it must be true or false",
+                field="accept_noise",
+            )
         made = self._unpriced(plan.options)
         refuse_stale(plan, made)
         charge = replace(made.charge, key=plan.charge.key)
         quote = self._quote(made, charge)
         cost = self._cost(made, quote)
+        if not accept_noise and cost.fits and not quote.stored:
+            self._refuse_noise(made, quote)
         try:
             known = quote.answer
             if known is None and quote.shared:  # another analyst's: charged to this one alone

@@ -246,6 +246,21 @@ class WeightedSumQuery(SumQuery):
             total = total + whole * found.units[place[key]].astype(object)
         return self._in_scope(engine, np.asarray(total).astype(np.int64))
 
+    def possible(self, engine: Engine) -> tuple[Floats, Floats]:
+        """``[by]``: the least and the greatest possible answer of each group: public.
+
+        Each row counts with the weight of its key, whose rows are public, and holds a number
+        between the declared bounds.
+        """
+        bounds = self.bounds(engine.declaration)
+        counted = engine.histogram((self.weighted_by, *self.by), self.rows.scope).counts
+        place = {key: code for code, key in enumerate(engine.keys(self.weighted_by))}
+        low, high = np.zeros(counted.shape[1:]), np.zeros(counted.shape[1:])
+        for key, weight in self.weights:
+            least, most = sorted((float(weight * bounds.low), float(weight * bounds.high)))
+            low, high = low + least * counted[place[key]], high + most * counted[place[key]]
+        return tuple(np.ravel(self._in_scope(engine, end)) for end in (low, high))  # type: ignore
+
     def choose(self, engine: Engine, aim: Aim) -> ChosenMechanism:
         """Integer noise; refused first, by what is public, if the answer may not fit in 64 bits."""
         bounds = self.bounds(engine.declaration)

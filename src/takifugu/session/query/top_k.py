@@ -76,14 +76,12 @@ class TopKQuery(HistogramQuery):
                 f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
             )
         best: Choice[Any, RankingError] = in_currency(choices, aim)
-        goal = (
-            f"for places that are right with probability {aim.probability:.3g}"
-            if aim.allowed is None
-            else f"within {price(aim.allowed)} per entry"
-        )
+        goal = ""
+        if aim.allowed is None:
+            goal = f", for places that are right with probability {aim.probability:.3g}"
         reason = (
-            f"{goal}, {name(best.mechanism)} {merit(best)} and costs {price(best.mechanism.loss)}"
-            f" per entry{once(groups)}{at_once}"
+            f"mechanism: {name(best.mechanism)}, which {merit(best)}{goal}; a per-entry DP loss of"
+            f" {price(best.mechanism.loss)}{once(groups)}{at_once}"
         )
         return ChosenMechanism(best.mechanism, asdict(best.error), reason)
 
