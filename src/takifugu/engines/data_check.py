@@ -6,6 +6,7 @@ from datetime import datetime
 
 from takifugu.engines.backends.backend import DataFingerprint
 from takifugu.engines.declarations.columns import Amount
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import DatabaseFailed, run_isolated
 from takifugu.errors import TakifuguError
@@ -47,7 +48,8 @@ def check(engine: Engine) -> DataCheck:
     run_isolated(lambda: _refuse_strays(engine), _broke(engine), stop=engine.interrupt)
     lengths = engine.lengths()
     first, last = engine.span() if lengths.rows else (None, None)
-    labels = [c for c in (*declaration.protected, *declaration.public) if not isinstance(c, Amount)]
+    described = (*declaration.protected, *declaration.public)
+    labels = [c for c in described if not isinstance(c, Amount | FittedLabels)]
     return DataCheck(
         rows=lengths.rows,
         entities=int(lengths.entities.sum()),

@@ -21,6 +21,7 @@ from takifugu.engines.declarations.declaration_files import (
     declaration_text,
     read_declaration,
 )
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.engines.opening import BackendName, open_engine
@@ -30,10 +31,15 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # a name that a project c
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 
 
+LabelList = Sequence[Name] | Literal["from the fitted rows"]
+
+
 class LabelColumn(TypedDict, total=False):
     """A column of labels, with the keys that it has in a declaration: see docs/datasets.md."""
 
-    values: Required[Sequence[Name] | Literal["from the data"]]
+    values: Required[
+        Sequence[Name] | Literal["from the data", "from the fitted rows"] | Mapping[str, str]
+    ]
     outside: Outside
     other: Name
 
@@ -100,7 +106,7 @@ def table(
     *,
     entity: str,
     order: str,
-    protected: Mapping[str, Sequence[Name] | LabelColumn | NumberColumn],
+    protected: Mapping[str, LabelList | LabelColumn | NumberColumn],
     public: Sequence[str] | Mapping[str, Sequence[Name] | LabelColumn] = (),
     name: str | None = None,
     order_kind: OrderKind = "time",
@@ -115,7 +121,7 @@ def table(
     *,
     entity: str | None = None,
     order: str | None = None,
-    protected: Mapping[str, Sequence[Name] | LabelColumn | NumberColumn] | None = None,
+    protected: Mapping[str, LabelList | LabelColumn | NumberColumn] | None = None,
     public: Sequence[str] | Mapping[str, Sequence[Name] | LabelColumn] = (),
     name: str | None = None,
     order_kind: OrderKind = "time",
@@ -245,13 +251,16 @@ def _keys(value: Any, place: str) -> dict[str, Any]:
     """What is said about a column, in the keys of a declaration."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, str) and value == FROM_THE_DATA:
+    if isinstance(value, str) and value in (FROM_THE_DATA, FROM_THE_FITTED_ROWS):
         return {"values": value}
     return {"values": _plain(list(_listed(value, place)))}
 
 
 def _outside(value: Any) -> dict[str, str]:
-    return {} if isinstance(value, Mapping) else {"outside": "refuse"}
+    """What becomes of other values: refused, unless the labels are still to be found."""
+    if isinstance(value, Mapping) or value == FROM_THE_FITTED_ROWS:
+        return {}
+    return {"outside": "refuse"}
 
 
 def _plain(value: Any) -> Any:

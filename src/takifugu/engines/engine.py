@@ -17,6 +17,7 @@ from takifugu.engines.backends.backend import Backend, DataFingerprint, Kind
 from takifugu.engines.cross_tabulation import cross_tabulate
 from takifugu.engines.declarations.columns import Amount
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery, driver
 from takifugu.engines.label_lookup import OUTSIDE, Lookup, lookup, refuse_misfits
 from takifugu.engines.run_counting import RunCounts, count_runs
@@ -78,6 +79,11 @@ class Engine:
         """What the table was declared to be."""
         return self._declaration
 
+    def with_labels(self, labels: Mapping[str, Sequence[Name]]) -> "Engine":
+        """The same table, with labels for columns that have none yet; it shares the database."""
+        declaration = self._declaration.with_labels(labels)
+        return self if declaration is self._declaration else Engine(declaration, self._backend)
+
     def fingerprint(self) -> DataFingerprint:
         """The identity of the data as it is now, and what that covers."""
         return self._backend.fingerprint()
@@ -106,8 +112,8 @@ class Engine:
     def keys(self, column: str) -> tuple[Name, ...]:
         """The keys of a column: as declared, or, where so declared, as the data has them."""
         category = self._declaration.category(column)
-        if category.values is not None:
-            return category.keys
+        if category.values is not None or isinstance(category, FittedLabels):
+            return category.keys  # of labels that are not found yet: an error
         if column not in self._keys:
             found = [value for (value,) in self._run(ex.distinct(self._rows, column))]
             if None in found and category.outside == "refuse":

@@ -17,6 +17,8 @@ from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine import Engine
 from takifugu.engines.engine_errors import InvalidQuery
 from takifugu.engines.fitted_part import ByEntity, FirstDays, Split, parts, rows_of
+from takifugu.engines.label_finding import find_labels
+from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.scope import EVERYTHING, Scope
 from takifugu.errors import one_of
 from takifugu.priors import FittedRows, Name, Prior
@@ -52,6 +54,8 @@ class FitOptions:
         own_levels: Whether each entity has a mean of its own too, known to the adversary.
         household: For households, the public column that groups entities.
         member: The public column that says who is which member; None if all count alike.
+        at_least: Where labels are found on the fitted rows: how many entities a label needs, so
+            that fewer count as ``other``; None for 1.
     """
 
     first_days: int | None = None
@@ -74,6 +78,7 @@ class FitOptions:
     own_levels: bool = False
     household: str | None = None
     member: str | None = None
+    at_least: int | None = None
 
     def __post_init__(self) -> None:
         if self.first_days is not None and self.share is not None:
@@ -138,7 +143,7 @@ class Estimate:
 Fitter = Callable[[Engine, tuple[str, ...], Scope, FitOptions], Estimate]
 Default = Literal["the one", "labels", "numbers"]
 
-COMMON = ("first_days", "share", "kind", "columns")
+COMMON = ("first_days", "share", "kind", "columns", "at_least")
 
 
 @dataclass(frozen=True)
@@ -233,12 +238,18 @@ class Fitted:
 
 
 def fit_prior(
-    engine: Engine, columns: Sequence[str], options: FitOptions, *, tested: bool = False
+    engine: Engine,
+    columns: Sequence[str],
+    options: FitOptions,
+    *,
+    tested: bool = False,
+    every_pair: bool = False,
 ) -> Fitted:
     """The prior that ``options`` describe, and how it was fitted.
 
     ``columns`` is what it is about if the options name none; empty for the default of the kind.
-    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again.
+    With ``tested`` its goodness of fit is counted too, which reads the fitted rows again. Fewer
+    labels can be handled where ``every_pair`` of them is to be a secret pair.
     """
     kind = KINDS[str(options.kind)]
     chosen = options.columns or tuple(columns) or _default(kind, engine.declaration)
@@ -252,8 +263,20 @@ def fit_prior(
             needed="fit on fewer rows: on fewer first days than the table spans, or on a smaller"
             " share of the entities",
         )
+    found = find_labels(engine, chosen, train, options.at_least, every_pair=every_pair)
+    engine = engine.with_labels({each.column: each.labels for each in found})
+    for column in engine.declaration.protected:
+        if column.column in chosen and isinstance(column, Category):
+            refuse_many_labels(column.column, len(column.keys), every_pair=every_pair)
     fitter: Fitter = getattr(import_module(kind.module), kind.fitter)
     estimate = fitter(engine, chosen, train, options)
+    if found:
+        facts = {"found_labels": [each.document() for each in found]}
+        estimate = replace(
+            estimate,
+            rests=(*estimate.rests, *(each.statement for each in found)),
+            facts=dict(estimate.facts) | facts,
+        )
     rows = rows_of(engine, train, options.split)
     prior = replace(estimate.prior, fitted_on=(rows,))
     goodness = None

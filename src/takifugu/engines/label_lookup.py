@@ -11,11 +11,14 @@ from takifugu.engines.backends.backend import Kind
 from takifugu.engines.declarations.columns import Category
 from takifugu.engines.declarations.declaration import Declaration
 from takifugu.engines.engine_errors import InvalidDeclaration
+from takifugu.errors import TooLarge
 from takifugu.numeric import Integers
 from takifugu.priors import Name
 
 OUTSIDE = -1  # the code of a value that is not in the declared list
 LONGEST = 1_000  # raw values that a database looks up; it takes a step for each, for each group
+MOST_LABELS = 2_000  # of a protected column: a prior has a probability for each pair of them
+MOST_SECRET = 500  # where each two are a secret pair: 500 take a minute to plan with
 WORDS = {
     "text": "text",
     "whole": "whole numbers",
@@ -61,6 +64,38 @@ class Lookup:
         if self.long:
             return self.codes.get(place, self.otherwise)
         return self.otherwise if place is None or place < 0 else self._by_place[place]
+
+
+def refuse_many_labels(
+    column: str, labels: int, *, every_pair: bool = False, found: bool = False
+) -> None:
+    """Raise for more labels than a prior can relate, before anything is counted or translated.
+
+    Args:
+        column: The column.
+        labels: How many it has.
+        every_pair: Whether which of any two labels a cell holds is to be kept secret.
+        found: Whether they were found on the rows of a fit, where ``at_least`` leaves some out.
+    """
+    most = MOST_SECRET if every_pair else MOST_LABELS
+    if labels <= most:
+        return
+    remedies = ["merge them by a map"]
+    if found:
+        remedies.append("leave rare ones out, --at-least N keeps labels of N entities")
+    if every_pair and labels <= MOST_LABELS:
+        remedies.append("name the secret pairs, --pairs")
+    raise TooLarge(
+        f"{column!r} has {labels:,} labels; at most {most:,} are handled"
+        f"{' where each two are a secret pair' if every_pair else ''}:"
+        f" {'; or '.join(remedies)}. A map is a CSV file whose first line is raw,label, with a line"
+        ' for each raw value, as "Joe\'s Diner",food; it is declared as values ='
+        ' { codebook = "map.csv", column = "label", raw = "raw" }',
+        field=column,
+        reason="labels",
+        size=labels,
+        limit=most,
+    )
 
 
 def refuse_misfits(declaration: Declaration, kinds: Mapping[str, Kind]) -> None:

@@ -4,13 +4,14 @@ The file of a prior has its fingerprint in its name, so that the last write, of 
 the one that counts. Both are recorded in the ledger.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine
+from takifugu.engines import FitOptions, Fitted, fit_prior, open_engine, read_declaration
 from takifugu.engines.fit_kinds import KINDS
 from takifugu.engines.opening import BackendName
 from takifugu.ledger import Ledger
@@ -19,6 +20,7 @@ from takifugu.project import policy_writing as write
 from takifugu.project.loaded_dataset import LoadedDataset
 from takifugu.project.policy import DatasetPolicy, InvalidProject, Policy, read_policy
 from takifugu.project.policy_writing import policy_of
+from takifugu.session.held_out import fitted_rows_of
 
 NamedPrior = TypeVar("NamedPrior", bound=Prior)
 
@@ -68,12 +70,25 @@ class PriorEntering(ABC):
         The file has the fingerprint in its name, so that the last write, of the project file, is
         the one that counts. Earlier priors are replaced or kept, as requested. With ``tested`` the
         fit knows whether the prior describes its rows.
+
+        Labels that are to be found on the fitted rows are found anew with ``replace``; a prior that
+        is added has those of the ones before it, and so counts as fitted on their rows too.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
         found = self.load(name)
-        declaration = found.declaration
+        declared = read_declaration(self.folder / policy.declaration)
+        declaration = declared if replace else found.declaration
         with open_engine(declaration, backend=backend) as engine, self.ledger() as ledger:
-            fitted = fit_prior(engine, _about(found.about, options), options, tested=tested)
+            fitted = fit_prior(
+                engine,
+                _about(found.about, options),
+                options,
+                tested=tested,
+                every_pair=policy.pairs is None,
+            )
+            if declared.unfitted and not declaration.unfitted:  # of the rows of another prior
+                rows = fitted_rows_of(found.priors.values())
+                fitted = dataclasses.replace(fitted, prior=fitted.prior.also_fitted_on(*rows))
             prior = fitted.prior
             file = f"{name}.{prior.fingerprint[:12]}.prior.json"
             section = policy_of(file, prior, fitted, declaration)
@@ -106,8 +121,8 @@ class PriorEntering(ABC):
         priors are replaced or kept, as requested.
         """
         policy = self._replaceable(name, replace=replace, keep=keep)
-        found = self.load(name)
-        with open_engine(found.declaration, backend=backend) as engine, self.ledger() as ledger:
+        declared = read_declaration(self.folder / policy.declaration)
+        with open_engine(declared, backend=backend) as engine, self.ledger() as ledger:
             made = prior(engine.whole_entities)
             file = f"{name}.{made.fingerprint[:12]}.prior.json"
             section = {"file": file, "fingerprint": made.fingerprint, "over": over}

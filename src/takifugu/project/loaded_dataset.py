@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from takifugu.engines import Amount, Declaration, Engine, InvalidQuery
+from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery
 from takifugu.engines.scope import EVERYTHING, fitted_rows
 from takifugu.errors import InvalidPrior
 from takifugu.priors import FittedRows, Secrets, read_prior
@@ -15,6 +15,7 @@ from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import Prior, SequencePrior
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
 from takifugu.session.entries import Entries
+from takifugu.session.fitted_labels import labels_of
 from takifugu.session.held_out import (
     ReleasableRows,
     first_releasable,
@@ -48,6 +49,13 @@ class LoadedDataset:
     policy: DatasetPolicy
     file: Path
     declaration: Declaration
+
+    def with_fitted_labels(self) -> "LoadedDataset":
+        """The dataset whose labels are known, if its priors say them; itself if they are given."""
+        if not self.declaration.unfitted or not self.policy.priors:
+            return self
+        labels = labels_of(self.priors, self.declaration, over=self.over, about=self.policy.about)
+        return replace(self, declaration=self.declaration.with_labels(labels))
 
     @cached_property
     def about(self) -> str | None:
@@ -235,6 +243,8 @@ class LoadedDataset:
 
     def refuse_misfit(self, engine: Engine) -> None:
         """Raise if the priors do not fit the data."""
+        known = {c.column: c.keys for c in self.declaration.protected if isinstance(c, Category)}
+        engine = engine.with_labels(known) if engine.declaration.unfitted else engine
         refuse_misfit(self.translation, engine, self.columns, self.over, where=self._where)
 
     @property

@@ -16,12 +16,14 @@ from typing import Any
 from takifugu._atomic import real_path, whole_file
 from takifugu._exact import Number, exactly
 from takifugu.engines import (
+    Category,
     Declaration,
     Engine,
     check,
     open_engine,
     read_declaration,
 )
+from takifugu.engines.label_lookup import refuse_many_labels
 from takifugu.engines.opening import BackendName
 from takifugu.errors import Malformed, NotALedger, UnsoundRequest, one_of
 from takifugu.ledger import Event, Ledger, open_ledger
@@ -200,7 +202,7 @@ class Project(PriorEntering):
         """A dataset with the contents of its files, each read once."""
         policy = self.dataset(name)
         declaration = read_declaration(self.folder / policy.declaration)
-        return LoadedDataset(name, policy, self.file, declaration)
+        return LoadedDataset(name, policy, self.file, declaration).with_fitted_labels()
 
     @contextmanager
     def engine(
@@ -369,6 +371,10 @@ class Project(PriorEntering):
         columns = tuple(column.column for column in declared.protected)
         if about is not None:
             columns = (protected_column(declared, about),)
+        for column in declared.protected:
+            if column.column in columns and isinstance(column, Category):
+                many = len(column.values or ())
+                refuse_many_labels(column.column, many, every_pair=pairs is None)
         for known in self.policy.datasets:
             other = self.load(known)
             same = set(other.columns) & set(columns)

@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 
 from takifugu._atomic import real_path
 from takifugu.engines import Amount, Category, Declaration, Engine, InvalidQuery, Order, Scope
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.errors import TooLarge, one_of
 from takifugu.fingerprint import fingerprint
 from takifugu.ledger import Cells, Groups, Window
@@ -87,6 +88,8 @@ def source_of(declaration: Declaration, home: Path | None) -> dict[str, Any]:
 
 def _labels(column: Category) -> dict[str, Any]:
     if column.values is None:
+        if isinstance(column, FittedLabels):  # no prior is there yet, and nothing is charged
+            return {"values": FROM_THE_FITTED_ROWS, "other": column.other}
         return {"values": "from the data", "outside": column.outside}
     found: dict[str, Any] = {
         "values": sorted(column.values, key=_typed),

@@ -23,6 +23,7 @@ from takifugu.priors import Secrets
 from takifugu.priors.prior import Prior
 from takifugu.session.activity import Activity, screen
 from takifugu.session.cells import cells_of, declared
+from takifugu.session.fitted_labels import labels_of
 from takifugu.session.guarantee import guarantee
 from takifugu.session.held_out import (
     HeldOutEngine,
@@ -148,6 +149,11 @@ class Session(QueryPlanning):
             engine = table if isinstance(table, Engine) else opened.enter_context(table.open())
             if not isinstance(ledger, Ledger):
                 ledger = opened.enter_context(open_ledger(ledger))
+            if engine.declaration.unfitted:
+                given = prior.priors if isinstance(prior, Translation | RowTranslation) else prior
+                engine = engine.with_labels(
+                    labels_of(named_priors(given), engine.declaration, over=over, about=about)
+                )
             declaration, dataset = engine.declaration, _name(table, dataset)
             translation = _translation(
                 prior, secrets, uncertainty, over=over, declaration=declaration, about=about

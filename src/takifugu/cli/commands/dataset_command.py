@@ -153,6 +153,8 @@ def show(dataset: Declared, folder: InProject = None, as_json: AsJson = False) -
             values = f"{four_digits(column.low)} … {four_digits(column.high)}"
         elif column.values is None:
             values = "keys from the data"
+            if column.column in found.unfitted:
+                values = "labels from the rows that its prior is fitted on"
         else:
             values = f"{len(column.keys)} keys"
         echo(f"{part:<9}  {column.column}  {values}")

@@ -70,6 +70,13 @@ def fit(
             " of labels are the default."
         ),
     ] = None,
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            help='Where the labels are found on the fitted rows (values = "from the fitted rows"):'
+            " keep those of at least N entities; fewer count as other. The list is published."
+        ),
+    ] = None,
     other: Annotated[
         str | None, typer.Option(help="markov: the state for values that do not occur.")
     ] = None,
@@ -204,7 +211,7 @@ def fit(
             "--columns": columns, "--cuts": cuts, "--by-hour": by_hour or None,
             "--structure": structure, "--smoothing": smoothing, "--kernel": kernel, "--lags": lags,
             "--margin": margin, "--profile": profile, "--own-levels": own_levels or None,
-            "--household": household, "--member": member,
+            "--household": household, "--member": member, "--at-least": at_least,
             "--project": folder, "--backend": backend, "--plot": plot,
             "--no-goodness": None if goodness else True,
         }  # fmt: skip
@@ -254,6 +261,7 @@ def fit(
         own_levels=own_levels,
         household=household,
         member=member,
+        at_least=at_least,
     )
     project = the_project(folder)
     with Spinner(f"counting the rows of {data}"):

@@ -199,7 +199,7 @@ class Category:
                 )
             return
         _one_kind(self.values, f"{self.column}, values")
-        _text(
+        refuse_half_characters(
             self.column,
             (*self.values, self.other, *(name for pair in self.labels for name in pair)),
         )
@@ -330,7 +330,7 @@ def _one_kind(values: tuple[Name, ...], place: str) -> None:
         )
 
 
-def _text(column: str, names: tuple[Name, ...]) -> None:
+def refuse_half_characters(column: str, names: tuple[Name, ...]) -> None:
     """Refuse half a character, which JSON can write down and no file or database can hold."""
     try:
         "".join(str(name) for name in names).encode()

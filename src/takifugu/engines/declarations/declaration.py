@@ -4,13 +4,16 @@ Only what is declared exists: no query can be about a column that is not named h
 is checked against the data when an engine opens it.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from takifugu.engines.declarations.columns import Amount, Category, Order, Source
+from takifugu.engines.declarations.label_lists import FittedLabels
 from takifugu.engines.engine_errors import InvalidDeclaration, InvalidQuery
 from takifugu.errors import one_of
 from takifugu.fingerprint import ByContent
+from takifugu.priors import Name
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,9 @@ class Declaration(ByContent):
         if not self.protected:
             raise InvalidDeclaration("protected", given="is empty", needed="name a column")
         for column in self.protected:
-            if isinstance(column, Category) and column.values is None:
+            if isinstance(column, FittedLabels) or not isinstance(column, Category):
+                continue
+            if column.values is None:
                 raise InvalidDeclaration(
                     f"{column.column}, values",
                     given="are read from the data",
@@ -68,6 +73,21 @@ class Declaration(ByContent):
         """Every column that exists for queries, once each."""
         every = (self.entity, self.order.column, *self.order.ties, *self.described)
         return tuple(dict.fromkeys(every))
+
+    @property
+    def unfitted(self) -> tuple[str, ...]:
+        """The protected columns whose labels are still to be found on the rows of a fit."""
+        return tuple(c.column for c in self.protected if isinstance(c, FittedLabels))
+
+    def with_labels(self, labels: Mapping[str, Iterable[Name]]) -> "Declaration":
+        """The declaration in which the columns of ``labels`` that have none yet have these."""
+        protected = tuple(
+            column.with_labels(labels[column.column])
+            if isinstance(column, FittedLabels) and column.column in labels
+            else column
+            for column in self.protected
+        )
+        return self if protected == self.protected else replace(self, protected=protected)
 
     def category(self, name: str) -> Category:
         """The column of labels called ``name``."""
@@ -129,6 +149,11 @@ def _secret(column: Category | Amount) -> str:
         return (
             f"`{column.column}`: a number, clamped to {float(column.low):g} … "
             f"{float(column.high):g} in steps of {float(column.step):g}; {rule}"
+        )
+    if isinstance(column, FittedLabels):
+        return (
+            f"`{column.column}`: a label that is found on the rows which the prior is fitted on;"
+            f" anything else, or nothing, counts as {column.other!r}"
         )
     rules = {
         "other": f"anything else, or nothing, counts as {column.other!r}",

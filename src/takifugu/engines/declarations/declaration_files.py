@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_json, parse_toml
+from takifugu.engines.declarations.codebooks import read_codebook
 from takifugu.engines.declarations.columns import (
     READING,
     Amount,
@@ -19,6 +20,7 @@ from takifugu.engines.declarations.columns import (
     SourceKind,
 )
 from takifugu.engines.declarations.declaration import Declaration
+from takifugu.engines.declarations.label_lists import FROM_THE_FITTED_ROWS, FittedLabels
 from takifugu.engines.declarations.open_points import refuse_open_points
 from takifugu.engines.engine_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
@@ -95,6 +97,8 @@ def _protected(tables: TomlSection, name: str, folder: Path) -> Category | Amoun
     )
     if "bounds" not in given.content:
         given.only(("values", "outside", "other", "labels"))
+        if given.get("values") == FROM_THE_FITTED_ROWS:
+            return _fitted(given, name)
         return _category(given, name, folder, outside=given.text("outside"))
     given.only(("bounds", "step", "missing"))
     bounds = given.items("bounds")
@@ -118,15 +122,42 @@ def _public(tables: TomlSection, name: str, folder: Path) -> Category:
     return _category(given, name, folder, outside=outside)
 
 
+def _fitted(given: TomlSection, name: str) -> FittedLabels:
+    """A column whose labels are found when a prior is fitted; the rest is ``other``."""
+    if "labels" in given.content:
+        raise InvalidDeclaration(
+            given.at("labels"),
+            given=f"is given, and the values are {FROM_THE_FITTED_ROWS}",
+            needed="be left out; or write values = { codebook = 'FILE.csv', column = 'label',"
+            " raw = 'raw' }, a list of raw values and their labels",
+        )
+    outside: Any = given.optional("outside") or "other"
+    other = _name(given.content.get("other", "other"), given.at("other"))
+    return FittedLabels(name, None, outside, other)
+
+
 def _category(given: TomlSection, name: str, folder: Path, *, outside: Any) -> Category:
-    values = tuple(_name(value, given.at("values")) for value in given.items("values"))
+    listed: list[Any] | tuple[Name, ...]
+    mapped: tuple[tuple[Name, Name], ...] = ()
+    if isinstance(given.get("values"), dict):
+        codebook = read_codebook(given.section("values", None), folder)
+        listed, mapped = codebook.values, codebook.labels
+        if "labels" in given.content:
+            raise InvalidDeclaration(
+                given.at("labels"),
+                given="is given beside a codebook",
+                needed="be left out: let `raw` name the codebook's column of raw values",
+            )
+    else:
+        listed = given.items("values")
+    values = tuple(_name(value, given.at("values")) for value in listed)
     other = _name(given.content.get("other", "other"), given.at("other"))
     if "other" in given.content and outside != "other":
         raise InvalidDeclaration(
             given.at("other"), given="is given", needed="be left out unless outside = 'other'"
         )
     labels = given.optional("labels")
-    mapped = () if labels is None else _labels(folder / labels, labels)
+    mapped = mapped if labels is None else _labels(folder / labels, labels)
     return Category(name, values, outside, other, mapped)
 
 
@@ -195,6 +226,8 @@ def _label_keys(column: Category) -> dict[str, Any]:
             needed="be left out; or copy the declaration together with that file",
         )
     values = FROM_THE_DATA if column.values is None else list(column.values)
+    if isinstance(column, FittedLabels):
+        values = FROM_THE_FITTED_ROWS
     keys: dict[str, Any] = {"values": values, "outside": column.outside}
     return keys | {"other": column.other} if column.outside == "other" else keys
 
