@@ -19,10 +19,12 @@ MEANINGS = {
 BY_NAME = {
     "MostlyNoise": MISTAKE,
     "BudgetExceeded": REFUSED,
+    "BatchRefused": REFUSED,
     "NoBudget": REFUSED,
     "NotAccepted": REFUSED,
     "CellsChanged": REFUSED,
     "SameRows": REFUSED,
+    "ScheduleLocked": STORAGE,
     "LedgerUnavailable": STORAGE,
     "LedgerUnwritable": STORAGE,
     "LedgerDamaged": STORAGE,

@@ -12,7 +12,7 @@ two charges can pass on the same remainder.
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -39,8 +39,8 @@ from takifugu.ledger.events import event_chain as chain
 from takifugu.ledger.events.accepted_terms import Terms
 from takifugu.ledger.events.event_chain import Anchor, Event, Head
 from takifugu.ledger.events.stored_answers import Answer
-from takifugu.ledger.rehearsal import Rehearsed, rehearse
 from takifugu.ledger.owner import OwnerDecisions
+from takifugu.ledger.rehearsal import Rehearsed, rehearse
 from takifugu.ledger.snapshot import Quote, read_snapshot, refuse_unknown
 from takifugu.ledger.storage import account_tables as tables
 from takifugu.ledger.storage.schema import EVENTS
@@ -331,9 +331,7 @@ class Ledger(OwnerDecisions, LedgerViews):
                 limit.translate(totals)
         raise AssertionError("unreachable")
 
-    def rehearse(
-        self, charges: Sequence[tuple[Charge, LossTranslation]]
-    ) -> tuple[Rehearsed, ...]:
+    def rehearse(self, charges: Sequence[tuple[Charge, LossTranslation]]) -> tuple[Rehearsed, ...]:
         """What several charges would meet, one after another, by what is spent now.
 
         Whether others spend in between is not known: each is judged again when it is charged.

@@ -59,8 +59,6 @@ def rehearse(
             for book, account in zip(payers, before, strict=True):
                 book.account = account
         whole = payers[0]
-        spent = spent_epsilon(
-            translation, whole.account.worst, whole.epsilon, whole.delta, limits
-        )
+        spent = spent_epsilon(translation, whole.account.worst, whole.epsilon, whole.delta, limits)
         found.append(Rehearsed(charge, admitted, spent))
     return tuple(found)

@@ -6,7 +6,7 @@ each release is charged, drawn and written in order. A run that was interrupted 
 was released is free and the same, and the rest goes on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,18 @@ from typing import Any, Self
 
 from takifugu._atomic import read_whole
 from takifugu._toml import TomlSection, parse_toml
-from takifugu.engines import InvalidQuery
 from takifugu.engines.opening import BackendName
-from takifugu.errors import BudgetExceeded, InvalidFile, Malformed
-from takifugu.ledger import Rehearsed
+from takifugu.errors import InvalidFile, Malformed, TakifuguError
+from takifugu.ledger.rehearsal import Rehearsed
 from takifugu.project.policy_session import PolicySession
 from takifugu.project.project import Project
+from takifugu.project.query_sections import query_from
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_plan import Plan
 from takifugu.session.release_result import Result
 from takifugu.session.result_files import ResultFile
 
 OWN_KEYS = ("name", "dataset", "analyst", "accept_noise", "out")
-WITH_ZEROES = "window"  # whose open ends are written as empty text: TOML has no null
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,25 @@ class BatchPlan:
         }
 
 
-class BatchRefused(BudgetExceeded):
-    """The budget does not admit all of a batch; nothing was charged."""
+class BatchRefused(TakifuguError):
+    """The budget does not admit all of a batch; nothing was charged.
+
+    Attributes:
+        name: The first release that it does not admit after those before it.
+        dataset: Its dataset.
+        admitted: How many releases before it would be admitted or are free.
+    """
+
+    def __init__(self, name: str, dataset: str, admitted: int, of: int) -> None:
+        self.name, self.dataset, self.admitted = name, dataset, admitted
+        before = f"after the {admitted} before it " if admitted else ""
+        super().__init__(
+            f"{name!r} of {of} releases does not fit the budget of dataset {dataset!r}"
+            f" {before}".rstrip()
+            + "; nothing was charged. Ask for a smaller epsilon, leave some out, or have the owner"
+            " raise the budget",
+            field="epsilon",
+        )
 
 
 def read_batch(path: Path) -> tuple[BatchItem, ...]:
@@ -102,21 +118,6 @@ def read_batch(path: Path) -> tuple[BatchItem, ...]:
 
 def _known() -> tuple[str, ...]:
     return (*OWN_KEYS, *QueryOptions.__dataclass_fields__)
-
-
-def query_from(section: TomlSection, without: Sequence[str]) -> QueryOptions:
-    """The query that a section describes, beside its keys ``without``."""
-    given = {key: value for key, value in section.content.items() if key not in without}
-    if isinstance(given.get("window"), list):
-        given["window"] = [None if end == "" else end for end in given["window"]]
-    try:
-        return QueryOptions.from_document(given)
-    except InvalidQuery as error:
-        first = str(error.field).split(",")[0]
-        place = section.at(first) if first in section.content else section.at("kind")
-        raise InvalidFile(
-            place, given=error.given, needed=error.needed, reason=error.reason
-        ) from None
 
 
 def _item(section: TomlSection, place: int, folder: Path) -> BatchItem:
@@ -222,7 +223,9 @@ class Batch(AbstractContextManager["Batch"]):
             ]
             found = self.session(
                 next(item for item in self.items if item.dataset == dataset)
-            ).rehearse([self.session(self.items[place]).chargeable(made[place]) for place in places])
+            ).rehearse(
+                [self.session(self.items[place]).chargeable(made[place]) for place in places]
+            )
             met |= dict(zip(places, found, strict=True))
         return tuple(
             BatchPlan(item, plan, met.get(place))
@@ -233,15 +236,8 @@ class Batch(AbstractContextManager["Batch"]):
         """Raise unless the budget admits all of it and no answer is mostly noise unconfirmed."""
         for part in self.plans():
             if part.met is not None and not part.met.admitted:
-                cost = part.plan.cost
-                raise BatchRefused(
-                    part.item.name,
-                    dataset=part.item.dataset,
-                    analyst=part.item.analyst,
-                    currency=cost.currency,
-                    needs=cost.per_entry,
-                    left=None,
-                )
+                place = self.items.index(part.item)
+                raise BatchRefused(part.item.name, part.item.dataset, place, len(self.items))
         for part in self.plans():
             if part.met is not None and not part.item.accept_noise:
                 self.session(part.item).refuse_noise(part.plan)
